@@ -13,6 +13,9 @@ using namespace std::chrono_literals;
 constexpr Duration kGpuStep = 20ms;     // of the driver's sample buffer
 constexpr Duration kOtherStep = 100ms;  // of polled sensors
 constexpr std::size_t kMostFine = 400'000;
+// A few readings so far after all others are stamped wrongly.
+constexpr Duration kFarAhead = 1h;
+constexpr int kTimesAhead = 10;  // the time of the others
 
 // The shortest of 1, 2 and 5 times a power of ten that is not below `least`.
 Duration round_step(Duration least) {
@@ -50,6 +53,12 @@ class Track {
     const auto rough = run.curve(domain, 1s, part);
     auto all = rough.empty() ? run.curve(domain, fine_, part) : rough;
     if (all.empty()) return;
+    // Readings that are stamped days ahead must not make the steps of all others long.
+    for (std::size_t i = all.size() - 1; i > 0; --i) {
+      const Duration before = all[i - 1].end - all.front().begin;
+      const bool is_far = all[i].begin - all[i - 1].end > std::max(kFarAhead, kTimesAhead * before);
+      if (is_far && all.back().end - all[i].begin < before) all.resize(i);
+    }
     const Duration length = all.back().end - all.front().begin;
     step_ = std::max(fine_, round_step(length / static_cast<std::int64_t>(steps)));
     fine_ = std::max(fine_, round_step(length / static_cast<std::int64_t>(kMostFine)));
@@ -57,10 +66,12 @@ class Track {
     const Duration lead = origin - all.front().begin;
     if (part.is_whole() && lead > Duration{}) part_.from = -(lead / step_) * step_;
     steps_ = run.curve(domain, step_, part_);
-    // A reading that is stamped days ahead must not take a place for each step up to it. The rough
-    // length may miss up to a second at both ends.
+    // They have no place, either. The rough length may miss up to a second at both ends.
     const std::size_t most = 4 * steps;
-    while (!steps_.empty() && place_of(steps_.back().begin) > most) steps_.pop_back();
+    while (!steps_.empty() && place_of(steps_.back().begin) > most) {
+      if (!left_out_) left_out_ = steps_.back().end;
+      steps_.pop_back();
+    }
   }
 
   std::optional<PowerTrack> track() const {
@@ -71,6 +82,7 @@ class Track {
     track.end = steps_.back().end;
     track.step = step_;
     track.resolution = fine_;
+    track.left_out = left_out_;
     add_steps(track);
     if (step_ >= 2 * fine_) add_extremes(track);
     return track;
@@ -116,6 +128,7 @@ class Track {
   Duration fine_{};
   Duration step_{};
   std::vector<model::PowerStep> steps_;
+  std::optional<HostTime> left_out_;
 };
 
 }  // namespace

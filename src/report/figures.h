@@ -31,6 +31,8 @@ struct PowerTrack {
   // sensor's resolution.
   std::vector<std::optional<std::pair<double, double>>> extremes;
   double calibration_ratio = 0;  // the calibration error, relative
+  // The latest time of readings that have no steps here: they are stamped far after all others.
+  std::optional<HostTime> left_out;
 };
 
 // One for each domain with a power curve, of at most `steps` steps, which sum exactly. Of the whole

@@ -36,6 +36,7 @@ TEST(PowerTrack, HasAStepForEachTimeOfTheRecording) {
   ASSERT_EQ(tracks.size(), 1u);
   EXPECT_GT(tracks[0].steps.size(), 140u);
   EXPECT_LT(tracks[0].steps.size(), 152u);
+  EXPECT_FALSE(tracks[0].left_out.has_value());
 }
 
 // By a driver, or in a damaged file.
@@ -51,6 +52,9 @@ TEST(PowerTrack, AReadingStampedDaysAheadTakesNoPlaceForTheTimeBetween) {
   EXPECT_LE(tracks[0].steps.size(), 12'001u);
   EXPECT_GT(tracks[0].steps.size(), 100u);
   EXPECT_LE(tracks[0].extremes.size(), 12'001u);
+  // And a reader is informed of it.
+  ASSERT_TRUE(tracks[0].left_out.has_value());
+  EXPECT_GT(*tracks[0].left_out, HostTime{100s + 35h});
 }
 
 }  // namespace

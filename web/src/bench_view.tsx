@@ -86,13 +86,62 @@ function EnergyBar({ row, device }: { row: BenchRow; device: string }) {
         <ul class="legend">
           {parts.map(([name, level]) => (
             <li key={name}>
-              <span class="swatch" style={{ background: colours[name] }} />{name} <b>{smallJoulesText(level!.energy_joules)}</b>{" "}
+              <span class={`swatch${whole.provenance === "measured" ? "" : " hatched"}`} style={{ background: colours[name] }} />{name} <b>{smallJoulesText(level!.energy_joules)}</b>{" "}
               <span class="soft">{percentText(level!.energy_joules / whole.energy_joules)}</span>
             </li>
           ))}
         </ul>
       )}
     </div>
+  );
+}
+
+// What one unit of work takes at several batch sizes of one workload.
+export function energyCurves(cases: BenchCase[]): { name: string; points: { batch: number; joules: number; low: number; high: number; provenance: string }[] }[] {
+  const curves = new Map<string, Map<number, BenchRow>>();
+  for (const each of cases) {
+    for (const row of each.energy?.per ?? []) {
+      if (!(row.device ?? row.total)) continue;
+      const name = `${each.workload}, ${each.mode}: one ${row.phase ? `${row.phase}, ` : ""}${row.unit}, ${row.device ? each.energy_device : "total"}`;
+      const points = curves.get(name) ?? new Map<number, BenchRow>();
+      if (!points.has(each.batch)) points.set(each.batch, row);
+      curves.set(name, points);
+    }
+  }
+  return [...curves].filter(([, points]) => points.size > 1).map(([name, points]) => ({
+    name,
+    points: [...points].sort((a, b) => a[0] - b[0]).map(([batch, row]) => {
+      const whole = (row.device ?? row.total)!;
+      return { batch, joules: whole.energy_joules, low: whole.interval_joules[0], high: whole.interval_joules[1], provenance: whole.provenance };
+    }),
+  }));
+}
+
+// The axis begins at 0, so that a flat curve is flat.
+function EnergyCurve({ curve, width }: { curve: ReturnType<typeof energyCurves>[number]; width: number }) {
+  if (width === 0) return null;
+  const height = 230;
+  const { name, points } = curve;
+  // Batches double: their steps are equal.
+  const across = { low: Math.log2(points[0].batch) - 0.15, high: Math.log2(points[points.length - 1].batch) + 0.15, from: PLOT.left, to: width - PLOT.right };
+  const most = Math.max(...points.map((p) => p.high));
+  const scale = most < 1e-3 ? 1e6 : most < 1 ? 1e3 : 1;
+  const up = { low: 0, high: most * scale * 1.08, from: height - PLOT.bottom, to: PLOT.top };
+  const at = (p: { batch: number; joules: number }) => [place(across, Math.log2(p.batch)), place(up, p.joules * scale)];
+  const marks = [...new Set(points.map((p) => p.provenance))].filter((p) => p !== "measured").map((p) => p.toUpperCase());
+  return (
+    <Plot width={width} height={height} across={across} acrossText="none" up={up} name={`Energy against batch size: ${name}`}
+      acrossTitle="batch size" upTitle={`${name} (${scale === 1e6 ? "µJ" : scale === 1e3 ? "mJ" : "J"}) against the batch size${marks.length > 0 ? `, ${marks.join(", ")}` : ""}`}>
+      <polyline class="front" points={points.map((p) => at(p).join(",")).join(" ")} />
+      {points.map((p) => (
+        <g key={p.batch} class="on-front">
+          <title>{`batch ${p.batch}: ${smallJoulesText(p.joules)}, 95 % interval ${smallJoulesText(p.low)} to ${smallJoulesText(p.high)}`}</title>
+          <line class="span" x1={at(p)[0]} x2={at(p)[0]} y1={place(up, p.low * scale)} y2={place(up, p.high * scale)} />
+          <circle class="mean" cx={at(p)[0]} cy={at(p)[1]} r={4.5} />
+          <text class="tick" x={at(p)[0]} y={up.from + 16} text-anchor="middle">{p.batch}</text>
+        </g>
+      ))}
+    </Plot>
   );
 }
 
@@ -104,6 +153,7 @@ export function BenchSections({ cases }: { cases: BenchCase[] }) {
       <Heading id="bench">Distributions</Heading>
       <p class="soft">The line under a bar is the 95 % interval. Energy of single iterations is not resolvable; the bars are means.</p>
       <div ref={holder}>
+        {energyCurves(cases).map((curve) => <EnergyCurve key={curve.name} curve={curve} width={Math.min(width, 900)} />)}
         {cases.map((each, i) => (
           <div key={i} class="bench-case">
             {cases.length > 1 && <h3>{each.workload}, {each.mode}, batch {each.batch}</h3>}

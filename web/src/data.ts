@@ -171,6 +171,7 @@ export interface PowerTrack {
   error_microjoules: (number | null)[]; // of each step: half of its 95 % interval
   repeatability_microjoules: (number | null)[]; // from the first step to each step
   calibration_ratio: number;
+  left_out_until_seconds?: number; // readings stamped far after all others, which have no steps
   low_watts?: (number | null)[];
   high_watts?: (number | null)[];
 }

@@ -60,7 +60,7 @@ interface Props {
   name: string; // of the chart, for people who hear it
   acrossTitle: string;
   upTitle: string;
-  acrossText?: (value: number) => string;
+  acrossText?: ((value: number) => string) | "none"; // none: the points name their places
   upText?: (value: number) => string;
   children: ComponentChildren;
 }
@@ -76,9 +76,9 @@ export function Plot({ width, height, across, up, name, acrossTitle, upTitle, ac
             <text class="tick" x={across.from - 6} y={place(up, value) + 4} text-anchor="end">{(upText ?? tickText)(value)}</text>
           </g>
         ))}
-        {ticks(across.low, across.high, Math.max(2, Math.min(6, Math.floor(width / 60)))).map((value) => (
+        {(acrossText === "none" ? [] : ticks(across.low, across.high, Math.max(2, Math.min(6, Math.floor(width / 60))))).map((value) => (
           <text key={value} class="tick" x={place(across, value)} y={up.from + 16} text-anchor="middle">
-            {(acrossText ?? tickText)(value)}
+            {(typeof acrossText === "function" ? acrossText : tickText)(value)}
           </text>
         ))}
         <text class="tick" x={(across.from + across.to) / 2} y={up.from + 34} text-anchor="middle">{acrossTitle}</text>

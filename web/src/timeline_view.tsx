@@ -212,6 +212,9 @@ export function Timeline({ page, time, pointed, selection, onSelect: setSelectio
                 <b>{label(domain)}</b>{" "}
                 {domain.provenance !== "measured" && <span class={`badge ${domain.provenance}`}>{domain.provenance.toUpperCase()}</span>}{" "}
                 <span class="soft">power in W, steps of {roundText(track.step_seconds)}{track.low_watts ? `, extremes of ${roundText(track.resolution_seconds)}` : ""}</span>
+                {track.left_out_until_seconds !== undefined && (
+                  <span class="alert-text">readings stamped up to {secondsText(track.left_out_until_seconds - track.end_seconds)} later are not shown</span>
+                )}
                 <span class="now">{power}{hover !== null && power ? ` at ${secondsText(hover)}` : ""}</span>
               </p>
               <Chart {...shared} line={lines.get(domain.id)!} label={`Power of ${label(domain)} over time`}

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { grow } from "../src/balance";
-import { main } from "../src/bench_view";
+import { energyCurves, main } from "../src/bench_view";
 import { changeText } from "../src/comparison_view";
 import { readPage, SCHEMA } from "../src/data";
 import { buildDiff, isClear, layOutDiff } from "../src/comparison_view";
 import { histogram, paddedAxis, place, ticks } from "../src/plot";
-import type { Comparison, Difference, Sweep } from "../src/results";
+import type { BenchCase, Comparison, Difference, Sweep } from "../src/results";
 import { panelsOf } from "../src/sweep_view";
 
 function difference(name: string, before: number, after: number, verdict: Difference["verdict"]): Difference {
@@ -129,5 +129,29 @@ describe("a page without a run", () => {
   it("is read where it has results", () => {
     expect(readPage(JSON.stringify({ schema: SCHEMA, comparison }))).toMatchObject({ comparison: { by: "layer" } });
     expect(() => readPage(JSON.stringify({ schema: SCHEMA, other: 1 }))).toThrow(/is not of the kind/);
+  });
+});
+
+describe("the curve of energy against the batch size", () => {
+  const per = (joules: number) => ({ energy_joules: joules, interval_joules: [0.9 * joules, 1.1 * joules] as [number, number], provenance: "measured" });
+  const of = (batch: number, joules: number | null): BenchCase => ({
+    workload: "deit-b", mode: "eager", batch, energy_device: "gpu0", energy_reason: null,
+    latency: { median_seconds: 1, p50_seconds: 1, p90_seconds: 1, p99_seconds: 1, quantiles_of_iterations: 1 },
+    energy: joules === null ? null : {
+      profile: {} as never,
+      per: [{ phase: null, unit: "sample", count: 1, device: per(joules), total: per(2 * joules), rest: null, held: null, active: null }],
+    },
+  });
+  it("has a point with its interval for each batch, in their order, and none where no energy is known", () => {
+    const [curve, ...others] = energyCurves([of(8, 0.4), of(1, 1.5), of(64, null)]);
+    expect(others).toEqual([]);
+    expect(curve.name).toBe("deit-b, eager: one sample, gpu0");
+    expect(curve.points).toEqual([
+      { batch: 1, joules: 1.5, low: 0.9 * 1.5, high: 1.1 * 1.5, provenance: "measured" },
+      { batch: 8, joules: 0.4, low: 0.9 * 0.4, high: 1.1 * 0.4, provenance: "measured" },
+    ]);
+  });
+  it("is absent for one batch", () => {
+    expect(energyCurves([of(8, 0.4)])).toEqual([]);
   });
 });

@@ -106,7 +106,7 @@ std::string figure_table(std::string_view name, const std::vector<std::string>& 
 }
 
 std::string script_json(const Json& document) {
-  const std::string json = write_json(document, 0);
+  const std::string json = write_json(document, -1);
   std::string out;
   out.reserve(json.size() + json.size() / 16);
   for (std::size_t i = 0; i < json.size(); ++i) {

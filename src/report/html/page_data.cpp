@@ -260,6 +260,21 @@ Json profile_data(const model::Profile& profile, const Costs* costs) {
 
 }  // namespace
 
+namespace {
+
+// Where readings that are stamped far ahead have made the span long, the end of the others.
+HostTime end_of(const std::vector<PowerTrack>& tracks, HostTime end) {
+  HostTime shown = HostTime::min();
+  bool is_left_out = false;
+  for (const auto& track : tracks) {
+    shown = std::max(shown, track.end);
+    is_left_out = is_left_out || (track.left_out && *track.left_out >= end);
+  }
+  return is_left_out ? std::min(end, shown) : end;
+}
+
+}  // namespace
+
 Result<Json> page_data(const analysis::Run& run, const analysis::Part& part,
                        const FormatOptions& options, const model::Profile& profile,
                        const Costs* costs) {
@@ -295,8 +310,9 @@ Result<Json> page_data(const analysis::Run& run, const analysis::Part& part,
   const HostTime origin = run.recording().run.work_begin.value_or(span->begin);
   Json timeline = Json::object();
   timeline["begin_seconds"] = seconds_json(span->begin - origin);
-  timeline["end_seconds"] = seconds_json(span->end - origin);
-  timeline["power"] = power_json(power_tracks(run, part, origin, kMostSteps), origin);
+  const auto tracks = power_tracks(run, part, origin, kMostSteps);
+  timeline["end_seconds"] = seconds_json(end_of(tracks, span->end) - origin);
+  timeline["power"] = power_json(tracks, origin);
   timeline["gauges"] = gauge_tracks(run, shown, origin, kMostGaugePoints);
   timeline["clock_limits"] = clock_limit_tracks(run, shown, origin);
   timeline["windows"] = window_track(run, *span, origin, kMostWindowBlocks);

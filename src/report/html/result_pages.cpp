@@ -98,10 +98,12 @@ std::string case_html(const BenchResult& result, std::string_view tag, bool reda
                               b.iterations == 1 ? "" : "s"));
   if (!b.steady) html += element("p", "alert", "NOT STEADY: " + b.not_steady);
   const auto& l = b.latency;
-  html += hero(seconds_text(l.median),
-               l.mean_error ? "mean \u00b1" + percent_text(*l.mean_error) : "", "",
-               fmt::format("latency, median of {} block{} · p50 {} · p90 {} · p99 {}", l.blocks,
-                           l.blocks == 1 ? "" : "s", seconds_text(l.p50), seconds_text(l.p90),
+  const std::string mean = l.mean_error ? fmt::format(" · mean {} \u00b1{}", seconds_text(l.mean),
+                                                      percent_text(*l.mean_error))
+                                        : "";
+  html += hero(seconds_text(l.median), "", "",
+               fmt::format("latency, median of {} block{}{} · p50 {} · p90 {} · p99 {}", l.blocks,
+                           l.blocks == 1 ? "" : "s", mean, seconds_text(l.p50), seconds_text(l.p90),
                            seconds_text(l.p99)));
   return html + unit_heroes(result) + energies(result, redact);
 }

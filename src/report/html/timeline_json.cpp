@@ -1,6 +1,7 @@
 #include "report/html/timeline_json.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -32,6 +33,9 @@ Json track_json(const PowerTrack& track, HostTime origin) {
   j["error_microjoules"] = step_json(track, &PowerTrack::Step::error);
   j["repeatability_microjoules"] = step_json(track, &PowerTrack::Step::repeatability);
   j["calibration_ratio"] = number_json(track.calibration_ratio);
+  if (track.left_out) {
+    j["left_out_until_seconds"] = decimal(fixed_decimal(seconds(*track.left_out - origin), 3));
+  }
   if (track.extremes.empty()) return j;
   j["low_watts"] = Json::array();
   j["high_watts"] = Json::array();
@@ -69,6 +73,33 @@ std::vector<GaugeReading> readings_of(const analysis::Run& run, model::SensorId 
   return own;
 }
 
+// Those that the page has a chart of.
+constexpr std::array kShown{model::gauge::kSmClock,        model::gauge::kMemoryClock,
+                            model::gauge::kTemperature,    model::gauge::kMemoryTemperature,
+                            model::gauge::kGpuUtilisation, model::gauge::kMemoryUtilisation,
+                            model::gauge::kMemoryUsed,     model::gauge::kPowerLimit,
+                            model::gauge::kCpuUtilisation};
+
+// Without those between two of their own value, which no line shows.
+std::vector<GaugeReading> changes(std::vector<GaugeReading> all) {
+  std::vector<GaugeReading> kept;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool is_between = i > 0 && i + 1 < all.size() && all[i - 1].value == all[i].value &&
+                            all[i].value == all[i + 1].value;
+    if (!is_between) kept.push_back(all[i]);
+  }
+  return kept;
+}
+
+// Without zeros at the end: 30 for 30.000.
+std::string short_decimal(double value) {
+  std::string text = fixed_decimal(value, std::abs(value) < 1000 ? 3 : 0);
+  if (text.find('.') == std::string::npos) return text;
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
 // The least and the greatest of each of `count` equal parts, in order of time.
 std::vector<GaugeReading> extremes(const std::vector<GaugeReading>& all, std::size_t count) {
   if (all.size() <= 2 * count) return all;
@@ -96,8 +127,8 @@ Json gauge_tracks(const analysis::Run& run, const analysis::PartSpan& span, Host
   Json tracks = Json::array();
   for (const auto& sensor : run.recording().sensors) {
     if (sensor.kind != model::SensorKind::kGauge) continue;
-    if (sensor.name == model::gauge::kClockEventReasons) continue;
-    const auto readings = extremes(readings_of(run, sensor.id, span), points / 2);
+    if (std::find(kShown.begin(), kShown.end(), sensor.name) == kShown.end()) continue;
+    const auto readings = changes(extremes(readings_of(run, sensor.id, span), points / 2));
     if (readings.empty()) continue;
     Json track = Json::object();
     track["id"] = static_cast<std::uint32_t>(sensor.domain);
@@ -106,7 +137,7 @@ Json gauge_tracks(const analysis::Run& run, const analysis::PartSpan& span, Host
     track["values"] = Json::array();
     for (const auto& r : readings) {
       track["times"].push_back(time_json(r.at, origin));
-      track["values"].push_back(decimal(fixed_decimal(r.value, std::abs(r.value) < 1000 ? 3 : 0)));
+      track["values"].push_back(decimal(short_decimal(r.value)));
     }
     tracks.push_back(std::move(track));
   }

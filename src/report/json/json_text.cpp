@@ -11,7 +11,7 @@ std::string scalar(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-void write(const Json& value, std::size_t indent, std::size_t depth, std::string& out) {
+void write(const Json& value, int indent, int depth, std::string& out) {
   if (value.is_binary()) {
     out.append(value.get_binary().begin(), value.get_binary().end());
     return;
@@ -20,16 +20,16 @@ void write(const Json& value, std::size_t indent, std::size_t depth, std::string
     out += scalar(value);
     return;
   }
-  const auto new_line = [&](std::size_t level) {
-    if (indent > 0) out += '\n' + std::string(indent * level, ' ');
+  const auto new_line = [&](int level) {
+    if (indent > 0) out += '\n' + std::string(static_cast<std::size_t>(indent * level), ' ');
   };
   out += value.is_object() ? '{' : '[';
   bool first = true;
   for (const auto& [key, item] : value.items()) {
-    if (!first) out += indent > 0 ? "," : ", ";
+    if (!first) out += indent == 0 ? ", " : ",";
     first = false;
     new_line(depth + 1);
-    if (value.is_object()) out += scalar(Json(key)) + ": ";
+    if (value.is_object()) out += scalar(Json(key)) + (indent < 0 ? ":" : ": ");
     write(item, indent, depth + 1, out);
   }
   new_line(depth);
@@ -55,7 +55,7 @@ Json text_json(std::string_view text) { return text.empty() ? Json(nullptr) : Js
 
 std::string write_json(const Json& document, int indent) {
   std::string out;
-  write(document, static_cast<std::size_t>(indent), 0, out);
+  write(document, indent, 0, out);
   return out;
 }
 

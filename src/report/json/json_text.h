@@ -33,7 +33,8 @@ Json optional_json(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-// The document; `indent` 0 puts it on one line. What is not UTF-8 becomes U+FFFD.
+// The document; `indent` 0 puts it on one line, -1 also leaves out blanks. What is not UTF-8
+// becomes U+FFFD.
 std::string write_json(const Json& document, int indent = 2);
 
 }  // namespace jouleprof::report

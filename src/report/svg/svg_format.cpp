@@ -270,12 +270,15 @@ using Step = std::optional<PowerTrack::Step>;
 
 constexpr double kChartHeight = 96;
 constexpr double kLeft = 62;  // room of the numbers
-// Of a device, and of the domains within it (Okabe and Ito).
-constexpr std::array<const char*, 4> kColours{"#0072b2", "#d55e00", "#009e73", "#cc79a7"};
+// Of a device, as on the page: orange is a GPU, blue all else; and of the domains within it.
+constexpr const char* kGpuColour = "#b35c00";
+constexpr const char* kOtherColour = "#0b63a8";
+constexpr std::array<const char*, 3> kPartColours{"#56b4e9", "#009e73", "#cc79a7"};
 
 struct Line {
   const PowerTrack* track = nullptr;
   std::string label;
+  const char* colour = nullptr;
 };
 
 struct TimeUnit {
@@ -326,7 +329,7 @@ std::vector<Mean> means_of(const PowerTrack& track) {
 
 double most_watts(const std::vector<Line>& lines) {
   double most = 1;
-  for (const auto& [track, label] : lines) {
+  for (const auto& [track, label, colour] : lines) {
     for (const auto& mean : means_of(*track)) most = std::max(most, mean.high);
     for (const auto& extremes : track->extremes) {
       if (extremes) most = std::max(most, extremes->second);
@@ -393,9 +396,10 @@ std::vector<std::vector<Line>> charts_of(const model::Profile& profile,
       if (d.id != outer.domain.id && d.parent != outer.domain.id) continue;
       const auto track = std::find_if(tracks.begin(), tracks.end(),
                                       [&](const PowerTrack& t) { return t.id == d.id; });
-      if (track != tracks.end() && lines.size() < kColours.size()) {
-        lines.push_back({&*track, labels[i]});
-      }
+      if (track == tracks.end() || lines.size() > kPartColours.size()) continue;
+      const bool is_gpu = d.kind == model::DomainKind::kGpu;
+      const char* const own = is_gpu ? kGpuColour : kOtherColour;
+      lines.push_back({&*track, labels[i], d.parent ? kPartColours[lines.size() - 1] : own});
     }
     if (!lines.empty()) charts.push_back(std::move(lines));
   }
@@ -404,11 +408,10 @@ std::vector<std::vector<Line>> charts_of(const model::Profile& profile,
 
 void draw_names(Drawing& drawing, double y, const std::vector<Line>& lines) {
   double x = kFigureMargin + kLeft;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    drawing.line(x, y - 4, x + 14, y - 4,
-                 fmt::format("stroke=\"{}\" stroke-width=\"2\"", kColours[i]));
-    drawing.text(x + 19, y, lines[i].label);
-    x += 19 + text_width(lines[i].label, 12) + 20;
+  for (const auto& [track, label, colour] : lines) {
+    drawing.line(x, y - 4, x + 14, y - 4, fmt::format("stroke=\"{}\" stroke-width=\"2\"", colour));
+    drawing.text(x + 19, y, label);
+    x += 19 + text_width(label, 12) + 20;
   }
 }
 
@@ -445,7 +448,7 @@ double draw_timeline(Drawing& drawing, double y, const model::Profile& profile,
     }
     const Chart chart(drawing, across, up, origin, unit.seconds);
     // The device itself on top of what it contains.
-    for (std::size_t i = lines.size(); i-- > 0;) chart.draw(*lines[i].track, kColours[i]);
+    for (std::size_t i = lines.size(); i-- > 0;) chart.draw(*lines[i].track, lines[i].colour);
     y = bottom;
   }
   for (const double tick : ticks(across.low, across.high, 10)) {
@@ -453,7 +456,7 @@ double draw_timeline(Drawing& drawing, double y, const model::Profile& profile,
   }
   drawing.text(across.to, y + 32, fmt::format("time since the command began ({})", unit.name),
                "text-anchor=\"end\"");
-  const auto& [first, label] = charts.front().front();
+  const auto& [first, label, colour] = charts.front().front();
   const bool has_extremes = !first->extremes.empty();
   std::string steps =
       fmt::format("line: mean of {} ({}); band: its 95 % interval",

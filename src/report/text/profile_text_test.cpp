@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <regex>
+#include <set>
 
 #include "base/text.h"
 #include "report/cells.h"
@@ -206,6 +208,25 @@ TEST(ProfileText, PartsThatDoNotSumAreShouted) {
   auto profile = gpu_profile();
   *profile.domains[0].balance.parts += Energy::joules(3);
   EXPECT_THAT(to_text(profile), HasSubstr("differs by 3.000 J"));
+}
+
+// Columns continue below; no figure is left out or parted from its unit.
+TEST(ProfileText, SixtyColumnsHaveRoomForAllFigures) {
+  for (const bool details : {false, true}) {
+    TextOptions options;
+    options.details = details;
+    options.width = 120;
+    const std::string wide = to_text(gpu_profile(), options);
+    options.width = 60;
+    const std::string narrow = to_text(gpu_profile(), options);
+    for (const std::string_view line : lines_of(narrow)) EXPECT_LE(display_width(line), 60) << line;
+    const std::regex figure("[0-9.]+ (m|k|M)?(J|W|Wh)\\b");
+    std::set<std::string> missing;
+    for (std::sregex_iterator it(wide.begin(), wide.end(), figure), end; it != end; ++it) {
+      if (narrow.find(it->str()) == std::string::npos) missing.insert(it->str());
+    }
+    EXPECT_THAT(missing, testing::IsEmpty());
+  }
 }
 
 TEST(ProfileText, ColourOnlyWhenAskedAndAsciiOnlyWhenAsked) {

@@ -27,7 +27,10 @@ class Table {
   // A label and a text to the right of it, wrapped to at most `max_lines` lines.
   void add_text(Cell label, Cell text, std::size_t max_lines);
 
-  // Lines of `width` columns where that is possible without cutting a figure.
+  // Whether no column continues below.
+  bool fits(std::size_t width) const;
+  // Lines of at most `width` columns. Columns that have no room continue below, with the first
+  // column again; no figure is cut. A text without a label belongs to the row above it.
   std::vector<std::string> lines(std::size_t width, bool colour) const;
 
  private:
@@ -35,6 +38,10 @@ class Table {
     std::vector<Cell> cells;
     std::size_t max_lines = 0;  // more than none: the second cell is a text across the columns
   };
+
+  std::vector<std::size_t> widths() const;
+  std::vector<std::vector<std::size_t>> groups(std::vector<std::size_t>& widths,
+                                               std::size_t width) const;
 
   std::vector<std::string> headings_;
   std::vector<bool> left_;

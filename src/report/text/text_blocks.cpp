@@ -19,8 +19,6 @@ using model::Provenance;
 constexpr std::size_t kMostDomains = 8;  // rows of a table before the rest is folded
 constexpr std::size_t kMostNames = 4;    // named one by one in the line of the total
 constexpr std::size_t kWide = 90;        // columns from which headings are whole words
-constexpr std::size_t kNarrow = 79;      // below, repeatability and powers are in --json only
-constexpr std::size_t kNarrowLeftOut[] = {7, 6, 3};  // columns of them
 
 // "cores" for what stands below its package.
 std::string part_name(const DomainProfile& d) {
@@ -31,19 +29,15 @@ std::string part_name(const DomainProfile& d) {
 std::vector<Cell> figures(const TextContext& c, std::string label, const Measurement& energy,
                           std::optional<Energy> rest, std::optional<Energy> dynamic,
                           std::optional<Power> mean, std::optional<Power> peak) {
-  std::vector<Cell> cells{{std::move(label)},
-                          {energy_text(energy.energy), Style::kBold},
-                          {c.plus_minus(energy.error, energy.energy)},
-                          {c.plus_minus(energy.repeatability, energy.energy)},
-                          {rest ? energy_text(*rest) : "-"},
-                          {dynamic ? energy_text(*dynamic) : "-"},
-                          {mean ? number_text(mean->watts()) : "-"},
-                          {peak ? number_text(peak->watts()) : "-"},
-                          {provenance_word(energy.provenance), style_of(energy.provenance)}};
-  if (c.width < kNarrow) {
-    for (const std::size_t i : kNarrowLeftOut) cells.erase(cells.begin() + static_cast<long>(i));
-  }
-  return cells;
+  return {{std::move(label)},
+          {energy_text(energy.energy), Style::kBold},
+          {c.plus_minus(energy.error, energy.energy)},
+          {c.plus_minus(energy.repeatability, energy.energy)},
+          {rest ? energy_text(*rest) : "-"},
+          {dynamic ? energy_text(*dynamic) : "-"},
+          {mean ? number_text(mean->watts()) : "-"},
+          {peak ? number_text(peak->watts()) : "-"},
+          {provenance_word(energy.provenance), style_of(energy.provenance)}};
 }
 
 std::string names(const TextContext& c, const std::vector<std::size_t>& indices) {
@@ -285,14 +279,7 @@ Lines domain_block(const TextContext& c) {
     return lines;
   }
   const char* const repeatability = c.width >= kWide ? "repeatability" : "repeat.";
-  std::vector<std::string> headings{"",       "energy", "95 %", repeatability, "rest", "dynamic",
-                                    "mean W", "peak W", "<"};
-  if (c.width < kNarrow) {
-    for (const std::size_t i : kNarrowLeftOut) {
-      headings.erase(headings.begin() + static_cast<long>(i));
-    }
-  }
-  Table table(headings);
+  Table table({"", "energy", "95 %", repeatability, "rest", "dynamic", "mean W", "peak W", "<"});
   for (std::size_t row = 0; row < c.shown.size(); ++row) {
     const DomainProfile& d = c.profile.domains[c.shown[row]];
     const DomainProfile* above = row > 0 ? &c.profile.domains[c.shown[row - 1]] : nullptr;

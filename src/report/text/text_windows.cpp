@@ -191,7 +191,7 @@ class Block {
 
   // `labels` have a column each, after the name where it is shown.
   Lines lines(const Groups& shown, const Groups& rest, const std::vector<std::string>& labels,
-              bool named) const {
+              bool named) {
     const bool imported = shown.front()->imported;
     std::vector<std::string> headings;
     if (named) headings.push_back(imported ? "imported window" : "window");
@@ -229,8 +229,12 @@ class Block {
       for (const Column& column : columns_) add_gaps(table, column);
     }
     add_reason(table, shown);
+    fits_ = table.fits(c_.width);
     return table.lines(c_.width, c_.options.colour);
   }
+
+  // Of the last lines: no column continues below.
+  bool fits() const { return fits_; }
 
  private:
   bool shows_total() const { return columns_.size() == 1 && !single_; }
@@ -296,6 +300,7 @@ class Block {
   const TextContext& c_;
   std::vector<Column> columns_;
   bool single_;  // no name has more than one window
+  bool fits_ = true;
 };
 
 }  // namespace
@@ -320,11 +325,8 @@ Lines lines_of(const TextContext& c, const Groups& groups, std::size_t most) {
   const auto [shown, rest] = block.choose(groups, most);
   std::vector<std::string> labels = common_labels(groups);
   const Lines lines = block.lines(shown, rest, labels, labels.empty());
-  const bool fits = std::all_of(lines.begin(), lines.end(), [&](const std::string& line) {
-    return c.options.colour || display_width(line) <= c.width;
-  });
   const bool is_said = std::all_of(groups.begin(), groups.end(), says_name);
-  if (fits && (labels.empty() || is_said)) return lines;
+  if (block.fits() && (labels.empty() || is_said)) return lines;
   // Then the name, and what it does not say.
   std::erase_if(labels, [&](const std::string& label) {
     return std::all_of(groups.begin(), groups.end(), [&](const WindowGroup* group) {

@@ -84,9 +84,15 @@ describe("the page in a browser", { skip: missing }, () => {
     tool(["merge", join(SOURCE, "examples/h200-kernels.jprof"), "cpu.jprof", "-o", "all.jprof"]);
     write("job", join(folder, "all.jprof"));
     const scenario = join(folder, "scenario.json");
-    writeFileSync(scenario, JSON.stringify({ devices: [{ generation: "hopper" }, { generation: "hopper" }] }));
+    // Each process of a rank holds a context on one GPU.
+    const held = (rank) => ({
+      generation: "hopper", idle_watts: 80, held_watts: 127,
+      power: { shape: "follow", tree: { environment: `PAGE_RANK=${rank}` } },
+      processes: { tree: { environment: `PAGE_RANK=${rank}` }, memory_mib: 512 },
+    });
+    writeFileSync(scenario, JSON.stringify({ devices: [held(0), held(1)] }));
     if (process.env.JOULEPROF_SIM) {
-      tool(["run", "-o", "gpus.jprof", "--", "sleep", "1"],
+      tool(["run", "-o", "gpus.jprof", "--", "sh", "-c", "sleep 1; PAGE_RANK=0 sleep 3 & PAGE_RANK=1 sleep 2 & wait; sleep 1"],
         { JOULEPROF_NVML_LIBRARY: process.env.JOULEPROF_SIM, JOULEPROF_NVML_SCENARIO: scenario });
       write("gpus", join(folder, "gpus.jprof"));
       // The second GPU falls off the bus while it is measured.
@@ -593,6 +599,31 @@ describe("the page in a browser", { skip: missing }, () => {
     const { activity } = await dataOf(tab);
     // The flame graph is of the time that was traced.
     assert.ok(activity.kernel[0].held_joules > 0.5 * gpu.held_joules && activity.kernel[0].held_joules <= gpu.held_joules);
+    await close();
+  });
+
+  it("has the held energy of every GPU of a job in the balance", { skip: !process.env.JOULEPROF_SIM && "JOULEPROF_SIM is not set" }, async () => {
+    const report = JSON.parse(tool(["report", "gpus.jprof", "--json"]));
+    const { tab, close } = await open("gpus");
+    const gpus = report.domains.filter((d) => d.domain === "gpu");
+    assert.equal(gpus.length, 2);
+    for (const [i, gpu] of gpus.entries()) {
+      assert.ok(gpu.held_joules > 20, `${gpu.device} held ${gpu.held_joules} J`);
+      const parts = await tab.locator(".balance-row").nth(i).locator(".legend li").allInnerTexts();
+      const held = parts.filter((p) => p.startsWith("held")).map((p) => joules(p));
+      const sum = held.reduce((s, [value]) => s + value, 0);
+      assert.ok(Math.abs(sum - gpu.held_joules) <= held.reduce((s, [, digit]) => s + digit, 0), `${gpu.device}: ${sum} is not ${gpu.held_joules}`);
+      const unattributed = parts.filter((p) => p.startsWith("unattributed")).map((p) => joules(p)[0]);
+      assert.ok(unattributed.every((value) => value < 0.1 * gpu.held_joules), parts.join(", "));
+    }
+    await close();
+  });
+
+  it("names readings that are stamped far after all others", async () => {
+    changedData("ahead", "kernels", ({ timeline }) => { timeline.power[0].left_out_until_seconds = timeline.power[0].end_seconds + 36 * 3600; });
+    const { tab, problems, close } = await open("ahead");
+    assert.match(await tab.locator(".lane").first().innerText(), /readings stamped up to 36 h 0 min later are not shown/);
+    assert.deepEqual(problems, []);
     await close();
   });
 

@@ -18,7 +18,8 @@ namespace {
 
 using model::ActivityRow;
 
-constexpr std::size_t kIndent = 11;  // below a table's first column
+constexpr std::size_t kIndent = 11;     // below a table's first column
+constexpr std::size_t kMostLines = 99;  // of a remark
 
 // One launch can take less than the smallest unit of Energy.
 std::string small_energy_text(double joules) {
@@ -70,12 +71,10 @@ std::vector<std::string> remarks_of(const ActivityContext& c, const ActivityRow&
 }  // namespace
 
 Lines kernel_lines(const ActivityContext& c) {
-  Lines lines;
   Table table({"#", "energy", "<95 %", "share", "launches", "GPU time", "W", "per launch"});
   std::vector<std::string> names;
   for (const auto& line : c.view.lines) names.push_back(c.safe(line.row->name));
   names = shortened_names(names, c.width - kIndent);
-  std::vector<std::vector<std::pair<std::string, Style>>> below;
   std::size_t rank = 0;
   for (const auto& line : c.view.lines) {
     const ActivityRow& row = *line.row;
@@ -97,21 +96,10 @@ Lines kernel_lines(const ActivityContext& c) {
     more.emplace_back(names[rank], Style::kPlain);
     if (!row.detail.empty()) append_detail(c, more, c.safe(row.detail));
     for (auto& remark : remarks_of(c, row)) more.emplace_back(std::move(remark), Style::kAttention);
-    below.push_back(std::move(more));
+    for (auto& [text, style] : more) table.add_text({}, {std::move(text), style}, kMostLines);
     ++rank;
   }
-  const Lines figures = table.lines(c.width, c.text.colour);
-  lines.push_back(figures.front());
-  for (std::size_t i = 0; i < below.size(); ++i) {
-    lines.push_back(figures[i + 1]);
-    for (const auto& [text, style] : below[i]) {
-      const bool is_remark = style == Style::kAttention;
-      for (const auto& piece : is_remark ? wrap(text, c.width - kIndent) : Lines{text}) {
-        lines.push_back(std::string(kIndent, ' ') + paint(piece, style, c.text.colour));
-      }
-    }
-  }
-  return lines;
+  return table.lines(c.width, c.text.colour);
 }
 
 namespace {
