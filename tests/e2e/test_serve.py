@@ -43,8 +43,8 @@ HASH = "$2y$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW"  # bcrypt 
 
 
 class Service:
-    def __init__(self, tool, *arguments, tick="500ms"):
-        self.process = tool.start("serve", "--listen", "127.0.0.1:0", "--tick", tick, *arguments)
+    def __init__(self, tool, *arguments, tick="500ms", listen="--listen"):
+        self.process = tool.start("serve", listen, "127.0.0.1:0", "--tick", tick, *arguments)
         line = self.process.stderr.readline()
         self.url = re.search(r"https?://[^/]+", line).group(0)
 
@@ -336,7 +336,7 @@ def test_pages_and_the_end(gpu):
 
 
 def test_the_options_and_pages_of_the_ecosystem(gpu):
-    service = Service(gpu, "--web.listen-address", "127.0.0.1:0", "--web.telemetry-path", "/energy")
+    service = Service(gpu, "--web.telemetry-path", "/energy", listen="--web.listen-address")
     try:
         assert service.ready().status("/metrics") == 404
         assert "jouleprof_ticks_total" in service.get("/energy")
