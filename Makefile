@@ -79,7 +79,7 @@ fuzz: setup ## fuzz the readers of files, FUZZ_SECONDS each
 
 FAULTS ?= --all
 faults: build ## make each system call of the tool fail in turn; FAULTS='--seed 7 --samples 50' for a few
-	python3 tests/faults/run_faults.py $(FAULTS) build/release
+	python3 tests/faults/run_faults.py --jobs $(JOBS) $(FAULTS) build/release
 
 BENCH_VENV = build/bench_venv
 bench: build $(BENCH_VENV)/ready ## measure what measuring costs, beside other tools
