@@ -1,5 +1,7 @@
 """Tables of recordings as Arrow, polars and Parquet: jouleprof.open, open_all, export --format parquet."""
 
+import csv
+import io
 import os
 import pathlib
 import shutil
@@ -220,3 +222,32 @@ def test_export_says_what_is_missing(tmp_path):
         assert "pip install 'jouleprof[tables]'" in bare.stderr
     assert "-o FOLDER" in export(KERNELS, "--format", "parquet").stderr
     assert not (tmp_path / "out").exists() or bare.returncode == 0
+
+
+def rows_of(kind, path, cell):
+    """What a writer of CSV makes of this text."""
+    if kind == "zeus log":
+        from jouleprof.zeus import _log
+
+        path.write_bytes(_log._line(["begun", cell, 1.5]))
+    elif kind == "layers":
+        from jouleprof.torch import _tables
+
+        _tables._write(path, ["layer_name", "energy_j"], [[cell, -1.5]])
+    elif kind == "executions":
+        from jouleprof.torch import _executions
+
+        _executions.save(path, [{name: cell for name in _executions.COLUMNS}])
+    else:
+        from jouleprof import codecarbon
+
+        codecarbon._write_rows(path, [{"project_name": cell, "duration": -1.5}])
+    return list(csv.reader(io.StringIO(path.read_text())))
+
+
+@pytest.mark.parametrize("cell", ["=1+1", "+cmd", "-x|y", "@SUM(A1)", "\tx"])
+@pytest.mark.parametrize("kind", ["zeus log", "layers", "executions", "codecarbon"])
+def test_no_cell_of_a_csv_file_is_a_formula(tmp_path, kind, cell):
+    last = rows_of(kind, tmp_path / "file.csv", cell)[-1]
+    assert "'" + cell in last and cell not in last
+    assert all(not each.startswith(("=", "+", "-", "@", "\t")) or float(each) for each in last)

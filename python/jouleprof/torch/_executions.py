@@ -10,6 +10,8 @@ import math
 import statistics
 import time
 
+from .. import _text
+
 METHOD = "mean energy of the layer's executions, in proportion to the execution's time"
 # Those that other layer profilers have come first.
 COLUMNS = ["layer_name", "exec_id", "start_time", "end_time", "duration_ms", "avg_power_w", "energy_j",
