@@ -29,7 +29,7 @@ constexpr std::array kImporters = {
     &kOwnCsvImporter,      &kNvidiaSmiImporter,    &kZeusWindowsImporter, &kZeusSweepImporter,
     &kZeusProfileImporter, &kGpuTuneImporter,      &kGpuppImporter,       &kCodeCarbonImporter,
     &kOmegaWattImporter,   &kAiPowerMeterImporter, &kZeusMonitorImporter, &kTegrastatsImporter,
-    &kDcgmImporter,        &kPmonImporter,         &kDmonImporter};
+    &kDcgmImporter,        &kPerunImporter,        &kPmonImporter,        &kDmonImporter};
 
 std::string format_names() {
   std::vector<std::string_view> names;

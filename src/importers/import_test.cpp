@@ -32,7 +32,7 @@ TEST(Import, FormatsAreListed) {
     EXPECT_FALSE(format.description.empty());
   }
   EXPECT_THAT(names, ::testing::UnorderedElementsAre(
-                         "jouleprof", "tegrastats", "nvidia-smi", "dmon", "pmon", "dcgmi",
+                         "jouleprof", "perun", "tegrastats", "nvidia-smi", "dmon", "pmon", "dcgmi",
                          "omegawatt", "codecarbon", "gpupp", "aipowermeter", "zeus-monitor",
                          "zeus-windows", "zeus-sweep", "zeus-profile", "gpu-tune"));
 }

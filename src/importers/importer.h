@@ -25,6 +25,7 @@ struct Importer {
 extern const Importer kNamedCsvImporter;  // not among importers(): chosen by its options
 extern const Importer kOwnCsvImporter;
 extern const Importer kTegrastatsImporter;
+extern const Importer kPerunImporter;
 extern const Importer kNvidiaSmiImporter;
 extern const Importer kDmonImporter;
 extern const Importer kPmonImporter;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -92,6 +93,54 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
+// The mean powers of a counter over parts of its readings: without those in which it falls.
+std::vector<double> watts_of_counter(const std::vector<model::CounterReading>& reads) {
+  constexpr std::size_t kParts = 9;
+  const std::size_t step = std::max<std::size_t>(1, reads.size() / kParts);
+  std::vector<double> watts;
+  for (std::size_t i = step; i < reads.size(); i += step) {
+    const Duration time = reads[i].before - reads[i - step].before;
+    const Energy change = reads[i].total - reads[i - step].total;
+    if (time > Duration{} && change >= Energy{}) watts.push_back(change.joules() / seconds(time));
+  }
+  return watts;
+}
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) /
+         static_cast<double>(std::max(values.size(), std::size_t{1}));
+}
+
+// A counter in another unit than its name says rises 1000 times too fast or too slowly. One absurd
+// value does not change the median; a load of short bursts does not change the mean.
+Result<void> check_counters(const model::Recording& recording, const model::Domain& domain,
+                            const Most& most, const std::vector<double>& powers,
+                            const std::string& path) {
+  constexpr double kApart = 30;
+  std::map<model::SensorId, std::vector<model::CounterReading>> reads;
+  for (const auto& read : recording.readings.counters) {
+    const auto& sensor = recording.sensors[static_cast<std::size_t>(read.sensor)];
+    if (sensor.domain == domain.id) reads[read.sensor].push_back(read);
+  }
+  const double power = mean(powers);
+  for (const auto& [id, own] : reads) {
+    const auto parts = watts_of_counter(own);
+    const double usual = parts.empty() ? 0 : median(parts),
+                 most_usual = std::max(usual, mean(parts));
+    if (most_usual == 0) continue;
+    const bool apart = power > 0 && (usual > kApart * power || power > kApart * most_usual);
+    if (!apart && usual <= most.watts) continue;
+    return fail(Errc::kCorrupt,
+                fmt::format("{}: {} of {} rises by {:.4g} W, {}: wrong unit? Leave its column out, "
+                            "or write it in the unit that its header says",
+                            path, recording.sensors[static_cast<std::size_t>(id)].name,
+                            domain.device, most_usual,
+                            apart ? fmt::format("where its power is {:.4g} W", power)
+                                  : "which is above " + most.of));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> check_powers(model::Recording& recording, const std::string& path) {
@@ -124,6 +173,7 @@ Result<void> check_powers(model::Recording& recording, const std::string& path) 
                        above.size(), above.size() == 1 ? "" : "s",
                        *std::max_element(above.begin(), above.end()), most.of));
     }
+    if (auto right = check_counters(recording, domain, most, watts, path); !right) return right;
     const bool is_board = domain.kind == DomainKind::kGpu && !watts.empty();
     const double highest = watts.empty() ? 0 : *std::max_element(watts.begin(), watts.end());
     if (is_board && highest > 0 && highest < kLeastWatts) {

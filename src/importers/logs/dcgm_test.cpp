@@ -30,6 +30,35 @@ TEST(Dcgm, ReadsPowerAndTheEnergyCounter) {
   EXPECT_TRUE(recording->domains[1].unavailable_reason.empty());  // its counter
 }
 
+TEST(Dcgm, ACounterInAnotherUnitIsRefused) {
+  const auto log = [](double power, double millijoules, bool has_power) {
+    std::string text = has_power ? "#Entity POWER TOTEC\nID W mJ\n" : "#Entity TOTEC\nID mJ\n";
+    for (int i = 0; i < 20; ++i) {
+      text += "GPU 0 " + (has_power ? std::to_string(power) + " " : std::string()) +
+              std::to_string(static_cast<long long>(1e9 + millijoules * i)) + "\n";
+    }
+    return text;
+  };
+  EXPECT_TRUE(import_text(log(100, 1e5, true)));
+  EXPECT_TRUE(import_text(log(100, 1e5, false)));
+  EXPECT_THAT(import_error(log(100, 1e8, true)),
+              HasSubstr("rises by 1e+05 W, where its power is 100 W: wrong unit?"));
+  EXPECT_THAT(import_error(log(100, 1e2, true)), HasSubstr("rises by 0.1 W"));
+  EXPECT_THAT(import_error(log(100, 1e8, false)), HasSubstr("which is above what any gpu draws"));
+}
+
+// Nearly all of the energy is in one of twenty seconds.
+TEST(Dcgm, ABoardThatRestsBetweenBurstsIsNoWrongUnit) {
+  std::string text = "#Entity POWER TOTEC\nID W mJ\n";
+  long long total = 5'000'000;
+  for (int i = 0; i < 40; ++i) {
+    const int watts = i == 20 || i == 21 ? 700 : 1;
+    total += 1000 * watts;
+    text += "GPU 0 " + std::to_string(watts) + " " + std::to_string(total) + "\n";
+  }
+  EXPECT_TRUE(import_text(text));
+}
+
 TEST(Dcgm, InstancesOfGpusAreNamedAndLeftOut) {
   const auto recording = import_text(
       "# Entity  POWER\n      Id  W\nGPU 0  100\nGPU-I 3  40\nGPU 0  100\nGPU-I 3  41\n");

@@ -253,6 +253,49 @@ TEST(OwnCsv, TablesOfFiguresAreRefusedByTheirName) {
   }
 }
 
+const std::string kPerunHead =
+    ",run id,hostname,device_group,sensor,unit,magnitude,timestep,value\n";
+
+TEST(Perun, EachSensorIsReadInItsUnit) {
+  const auto log = import_text(kPerunHead +
+                               "0,0,node7,gpu,CUDA:1,W,0.001,0.0,200000\n"
+                               "1,0,node7,gpu,CUDA:1,W,0.001,1.0,200000\n"
+                               "2,0,node7,gpu,CUDA:1,W,0.001,2.0,200000\n"
+                               "3,0,node7,cpu,cpu_0_package-0,J,1e-06,0.0,5000000\n"
+                               "4,0,node7,cpu,cpu_0_package-0,J,1e-06,1.0,65000000\n"
+                               "5,0,node7,cpu,cpu_0_package-0,J,1e-06,2.0,125000000\n"
+                               "6,0,node7,ram,ram_0_dram,J,1e-06,0.0,1000000\n"
+                               "7,0,node7,ram,ram_0_dram,J,1e-06,2.0,9000000\n"
+                               "8,0,node7,cpu,CPU_UTIL,%,1.0,0.0,64.8\n");
+  ASSERT_TRUE(log) << log.error().message;
+  EXPECT_NEAR(joules(log, "gpu1"), 400, 1e-9);
+  ASSERT_EQ(log->domains.size(), 3u);
+  EXPECT_EQ(log->domains[1].device, "package-0");
+  EXPECT_EQ(log->domains[1].kind, model::DomainKind::kCpu);
+  EXPECT_EQ(log->domains[2].device, "dram-0");
+  EXPECT_EQ(log->domains[2].kind, model::DomainKind::kDram);
+  const auto& counters = log->readings.counters;
+  EXPECT_EQ(counters.size(), 5u);
+  EXPECT_TRUE(has_warning(*log, "1 row in '%' left out"));
+  EXPECT_TRUE(log->clock_points.empty());
+}
+
+TEST(Perun, RunsFollowEachOtherAndMachinesAreApart) {
+  const std::string first =
+      "0,0,a,gpu,CUDA:0,W,0.001,0.0,100000\n1,0,a,gpu,CUDA:0,W,0.001,1.0,100000\n";
+  const auto runs = import_text(kPerunHead + first +
+                                "2,1,a,gpu,CUDA:0,W,0.001,0.0,300000\n"
+                                "3,1,a,gpu,CUDA:0,W,0.001,1.0,300000\n");
+  ASSERT_TRUE(runs) << runs.error().message;
+  EXPECT_NEAR(joules(runs, "gpu0"), 400, 1e-3);
+  EXPECT_TRUE(has_warning(*runs, "paused 1 time"));
+  EXPECT_THAT(import_error(kPerunHead + first + "2,0,b,gpu,CUDA:0,W,0.001,0.0,300000\n"),
+              HasSubstr("the readings of 2 machines"));
+  const auto bad = import_text(kPerunHead + first + "2,0,a,gpu,CUDA:0,W,0,2.0,1\n");
+  ASSERT_TRUE(bad) << bad.error().message;
+  EXPECT_TRUE(has_warning(*bad, "1 row left out that cannot be right"));
+}
+
 TEST(Tegrastats, RailsBecomeDevices) {
   const std::string rest =
       " RAM 2448/7772MB (lfb 1x4MB) SWAP 0/3886MB CPU [1%@729,0%@729] GR3D_FREQ 0% ";
@@ -264,6 +307,12 @@ TEST(Tegrastats, RailsBecomeDevices) {
   EXPECT_EQ(dated->run.source, "import:tegrastats");
   EXPECT_NEAR(joules(dated, "tegra:VDD_IN"), 5, 1e-9);
   EXPECT_NEAR(joules(dated, "tegra:VDD_CPU_GPU_CV"), 0.7, 1e-9);
+  const auto other = import_text("03-02-2026 03:00:00" + rest +
+                                 "VDD_IN 4900mW/4900mW VDD_SOC 600mW/600mW\n03-02-2026 03:00:01" +
+                                 rest + "VDD_IN 5100mW/5000mW VDD_SOC 800mW/700mW\n");
+  ASSERT_TRUE(other) << other.error().message;
+  EXPECT_TRUE(has_warning(*other, "1 rail left out that is part of VDD_IN and neither"));
+  EXPECT_TRUE(has_warning(*other, "VDD_SOC"));
   EXPECT_EQ(dated->domains.at(0).kind, model::DomainKind::kPlatform);
   const auto older = import_text(
       "RAM 2448/3964MB (lfb 1x4MB) CPU [1%@729] POM_5V_IN 2500/2500 POM_5V_GPU 120/120\n"

@@ -5,6 +5,10 @@
 //
 // A rail has its power now and its mean since tegrastats began, in milliwatts.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -43,6 +47,13 @@ std::optional<LogTime> take_time(const std::vector<std::string_view>& words) {
       fmt::format("{}-{} {}", words[0].substr(6), words[0].substr(0, 5), words[1]));
 }
 
+// A rail's name is in capitals; "RAM 2448/7772MB" has another unit.
+bool is_rail(std::string_view name) {
+  return name.find('_') != name.npos && std::all_of(name.begin(), name.end(), [](char c) {
+           return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+         });
+}
+
 constexpr LogTool kTool{.format = "tegrastats",
                         .name = "tegrastats",
                         .advice = "this board's tegrastats prints no rail that is known"};
@@ -68,6 +79,7 @@ Result<model::Recording> read_tegrastats(std::span<const SourceText> sources,
   log.set_source(source);
   const std::size_t sensor = log.sensor({model::SensorKind::kPowerInstant, "tegrastats (INA3221)"});
   std::size_t most = 0;
+  std::set<std::string, std::less<>> others;
   for (Lines lines(source.text); lines.next();) {
     const std::string_view line = trim(lines.text());
     if (line.empty()) continue;
@@ -77,8 +89,9 @@ Result<model::Recording> read_tegrastats(std::span<const SourceText> sources,
     std::vector<LogRow> rows;
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {
       const auto* rail = find_rail(words[i]);
-      const auto watts = rail ? parse_power(words[i + 1]) : std::nullopt;
-      if (!watts) continue;
+      const auto watts = rail || is_rail(words[i]) ? parse_power(words[i + 1]) : std::nullopt;
+      if (watts && !rail) others.emplace(words[i]);
+      if (!watts || !rail) continue;
       LogRow row;
       row.time = time;
       row.line = lines.number();
@@ -101,6 +114,12 @@ Result<model::Recording> read_tegrastats(std::span<const SourceText> sources,
     for (LogRow& row : rows) log.add(std::move(row));
   }
   if (auto good = log.bad().check(source, log.rows().size()); !good) return forward_error(good);
+  if (!others.empty()) {
+    log.builder().warn(
+        fmt::format("{} rail{} left out that {} part of VDD_IN and neither GPU, CPU nor DRAM: {}",
+                    others.size(), others.size() == 1 ? "" : "s", others.size() == 1 ? "is" : "are",
+                    fmt::join(others, ", ")));
+  }
   log.builder().warn(
       "VDD_IN is the power of the whole module: it contains the other rails, and is in no total");
   return std::move(log).finish();
