@@ -219,8 +219,11 @@ class ProfileBuilder {
     const std::string device = label_of(out.domain);
     const Duration length = end_ - begin_;
     for (const Note& note : timeline.notes()) {
-      if (note.at < begin_ - 1s || note.at > end_ + 1s) continue;
-      warn(fmt::format("{}: at {:.1f} s: {}", device, work_.seconds_of(note.at), note.text));
+      if (note.last < begin_ - 1s || note.at > end_ + 1s) continue;
+      const double first = work_.seconds_of(note.at), last = work_.seconds_of(note.last);
+      warn(note.count == 1 ? fmt::format("{}: at {:.1f} s: {}", device, first, note.text)
+                           : fmt::format("{}: {} times from {:.1f} to {:.1f} s: {}", device,
+                                         note.count, first, last, note.text));
     }
     const Energy doubt = timeline.disagreement(begin_, end_);
     if (out.energy && doubt > Energy{} &&

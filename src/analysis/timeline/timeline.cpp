@@ -39,7 +39,7 @@ void EnergyTimeline::append(const model::PowerReading& reading) {
   if (limit_watts_ > 0) shape->set_most(kErrors.most_of_limit * limit_watts_);
   shape->push(reading);
   for (const auto& trouble : shape->take_troubles()) {
-    if (!of_average) notes_.push_back({time_->host_of(trouble.at), trouble.text});
+    if (!of_average) add_note({time_->host_of(trouble.at), trouble.text});
   }
   dirty_ = true;
 }
@@ -58,8 +58,7 @@ void EnergyTimeline::append(const model::CounterReading& reading) {
   if (!sensors_.counter || reading.sensor != sensors_.counter->id) return;
   note_origin(reading.before);
   if (reading.after - reading.before > kSlowRead) {
-    notes_.push_back(
-        {reading.before, "a read of the energy counter took more than a second; dropped"});
+    add_note({reading.before, "a read of the energy counter took more than a second; dropped"});
     return;
   }
   if (counter_reads_++ == 0) counter_begin_ = reading.before, counter_first_ = reading.total;
@@ -70,7 +69,7 @@ void EnergyTimeline::append(const model::CounterReading& reading) {
   unwrapper_->push(reading, points_);
   // The unwrapper may have replaced its last point.
   const std::size_t first_new = std::min(old_size, points_.empty() ? 0 : points_.size() - 1);
-  for (Note& note : unwrapper_->take_notes()) notes_.push_back(std::move(note));
+  for (Note& note : unwrapper_->take_notes()) add_note(std::move(note));
   drop_frozen(first_new);
   dirty_ = true;
 }
@@ -79,6 +78,18 @@ void EnergyTimeline::append(const model::Readings& readings) {
   for (const auto& r : readings.gauges) append(r);
   for (const auto& r : readings.powers) append(r);
   for (const auto& r : readings.counters) append(r);
+}
+
+// A sensor that fails at every read gives one note of each text, not one of each read.
+void EnergyTimeline::add_note(Note note) {
+  const auto same = std::find_if(notes_.begin(), notes_.end(),
+                                 [&](const Note& other) { return other.text == note.text; });
+  if (same == notes_.end()) {
+    notes_.push_back(std::move(note));
+    return;
+  }
+  same->last = std::max(same->last, note.last);
+  ++same->count;
 }
 
 void EnergyTimeline::mark(HostTime t) {
@@ -121,7 +132,7 @@ void EnergyTimeline::forget_before(HostTime t) {
                                          [&](const auto& u) { return u.first < at; });
   utilisations_.erase(utilisations_.begin(), used);
   marks_.erase(marks_.begin(), std::lower_bound(marks_.begin(), marks_.end(), at));
-  std::erase_if(notes_, [t](const Note& note) { return note.at < t; });
+  std::erase_if(notes_, [t](const Note& note) { return note.last < t; });
 }
 
 double EnergyTimeline::data_end() const {

@@ -249,6 +249,8 @@ class EnergyTimeline {
   Bridge bridge(double t) const;
   double sigma(double a, double b) const;
 
+  void add_note(Note note);
+
   TimelineSensors sensors_;
   std::optional<TimeBase> time_;
   bool dirty_ = false;
@@ -258,7 +260,7 @@ class EnergyTimeline {
   std::size_t unchanged_from_ = 0;     // first of the newest points that hold one equal value
   std::uint32_t frozen_segments_ = 0;  // added to the unwrapper's
   bool frozen_ = false;
-  std::vector<Note> notes_;
+  std::vector<Note> notes_;  // one of each text
   CounterPeriod counter_period_;
   // Of all of its reads: their number, when and at what they began, and whether none differed.
   std::size_t counter_reads_ = 0;

@@ -358,7 +358,7 @@ void EnergyTimeline::drop_frozen(std::size_t first_new) {
     const std::size_t first = unchanged_from_;
     if (!frozen_ && !is_frozen(points_[first], points_[i])) continue;
     if (!frozen_) {
-      notes_.push_back(
+      add_note(
           {points_[first].after,
            has_samples()
                ? "the energy counter did not change while power was drawn; it is not used there"

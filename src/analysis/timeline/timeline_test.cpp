@@ -192,6 +192,22 @@ TEST(Timeline, AFrozenCounterIsReportedAndNotUsed) {
   }
 }
 
+TEST(Timeline, AFaultAtEveryReadIsOneNoteWithItsNumber) {
+  GpuSensors gpu;
+  EnergyTimeline timeline({gpu.counter(), std::nullopt});
+  constexpr int kReads = 10'000;
+  for (int i = 0; i < kReads; ++i) {
+    timeline.append(
+        model::CounterReading{kCounter, at(10.0 * i), at(10.0 * i + 2), Energy::joules(7 + i)});
+  }
+  ASSERT_EQ(timeline.notes().size(), 1u);
+  const Note& note = timeline.notes()[0];
+  EXPECT_THAT(note.text, testing::HasSubstr("took more than a second"));
+  EXPECT_EQ(note.count, std::size_t{kReads});
+  EXPECT_EQ(note.at, at(0));
+  EXPECT_EQ(note.last, at(10.0 * (kReads - 1)));
+}
+
 // Two days at 10 Hz. With a cost that grows with the square of the reads this takes most of an
 // hour.
 TEST(Timeline, ACounterThatStandsStillForTwoMillionReadsIsRead) {

@@ -24,8 +24,10 @@ struct CounterPoint {
 
 // Something that a reader of the result should know.
 struct Note {
-  HostTime at{};
+  HostTime at{};  // of the first one
   std::string text;
+  HostTime last = at;
+  std::size_t count = 1;  // of one text
 };
 
 // No board draws more than this; a counter that says so did not count.
