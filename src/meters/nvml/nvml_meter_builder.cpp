@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "meters/nvml/api/nvml_api.h"
 #include "meters/nvml/device_sensors.h"
@@ -69,7 +70,8 @@ void NvmlMeterBuilder::add_parts(const Gpu& gpu) {
     if (!module && counter_works(gpu)) {
       add_counter(gpu, id, traits, abi::SamplingType::kTotalPower);
     }
-    const bool ring = add_ring(gpu, id, traits, abi::SamplingType::kTotalPower);
+    const bool ring = !has_samples_of_module(gpu, scopes) &&
+                      add_ring(gpu, id, traits, abi::SamplingType::kTotalPower);
     add_powers(gpu, id, scopes.gpu, traits, !ring, polls);
     if (meter_.sensors_.size() == sensors_before) {
       meter_.domains_[static_cast<std::size_t>(id)].unavailable_reason =
@@ -95,6 +97,28 @@ void NvmlMeterBuilder::add_parts(const Gpu& gpu) {
   add_poll_probe(gpu, polls);
   add_state_probe(gpu, *root, polls);
   add_processes(gpu, *root);
+}
+
+// The samples have no scope: on a superchip they are of the module where they are nearer to its
+// power.
+bool NvmlMeterBuilder::has_samples_of_module(const Gpu& gpu,
+                                             const nvml::PowerScopes& scopes) const {
+  const auto field = [](const nvml::ScopePowers& p) { return p.instant ? p.instant : p.average; };
+  const auto of_gpu = field(scopes.gpu), of_module = field(scopes.module);
+  nvml::RingContent ring;
+  if (!of_gpu || !of_module ||
+      nvml::read_ring(meter_.api_, gpu.handle, abi::SamplingType::kTotalPower, ring) !=
+          abi::Return::kSuccess) {
+    return false;
+  }
+  const auto newest =
+      std::max_element(ring.samples.begin(), ring.samples.end(),
+                       [](const auto& a, const auto& b) { return a.timestamp < b.timestamp; });
+  if (newest == ring.samples.end()) return false;
+  const auto sample = nvml::number(ring.value_type, newest->value);
+  const auto answers = nvml::read_fields(meter_.api_, gpu.handle, {*of_gpu, *of_module});
+  if (!sample || !answers[0].value || !answers[1].value) return false;
+  return std::abs(*sample - *answers[1].value) < std::abs(*sample - *answers[0].value);
 }
 
 DomainId NvmlMeterBuilder::add_domain(const Gpu& gpu, DomainKind kind,

@@ -38,6 +38,7 @@ class NvmlMeterBuilder {
   // `samples`: the ring that samples the power of the same domain, if there is one.
   void add_counter(const nvml::Gpu& gpu, model::DomainId domain, const nvml::GpuTraits& traits,
                    abi::SamplingType samples);
+  bool has_samples_of_module(const nvml::Gpu& gpu, const nvml::PowerScopes& scopes) const;
   bool add_ring(const nvml::Gpu& gpu, model::DomainId domain, const nvml::GpuTraits& traits,
                 abi::SamplingType type);
   void add_powers(const nvml::Gpu& gpu, model::DomainId domain, const nvml::ScopePowers& powers,

@@ -172,6 +172,16 @@ TEST_F(NvmlMeterTest, GpuWithinItsModule) {
   EXPECT_EQ(meter_->domains()[1].parent, meter_->domains()[0].id);
 }
 
+TEST_F(NvmlMeterTest, SamplesOfTheModuleAreNotTheGpus) {
+  FakeGpu& gpu = add_hopper();
+  gpu.set_power(abi::kFieldPowerInstant, abi::kScopeModule, 600'000);
+  gpu.rings.clear();
+  gpu.push_sample(fake_.clock.real, 601'000);
+  open();
+  EXPECT_FALSE(find(SensorKind::kPowerRing, DomainKind::kGpu));
+  EXPECT_TRUE(find(SensorKind::kPowerInstant, DomainKind::kGpu));
+}
+
 TEST_F(NvmlMeterTest, MigInstancesAreDomainsWithoutEnergy) {
   FakeGpu& gpu = add_hopper();
   gpu.mig = true;

@@ -45,6 +45,9 @@ class CounterWatchTest : public testing::Test {
   std::string why() const {
     std::string all;
     for (const auto& m : source_.ignored) all += m.what + ": " + m.error.message + "\n";
+    for (const auto& u : source_.unreadable) {
+      all += describe(u.place) + ": " + u.error.message + "\n";
+    }
     return all;
   }
 
@@ -96,6 +99,28 @@ TEST_F(CounterWatchTest, ADieOfAPackageThatIsCountedIsContainedInIt) {
   EXPECT_THAT(kept(), ElementsAre("zone package-0"));
   EXPECT_THAT(why(), HasSubstr("is a die of package-0"));
   EXPECT_THAT(source_.notices, IsEmpty());  // every such machine has it
+}
+
+TEST_F(CounterWatchTest, TheMirrorOfARegisterIsUsedWhereTheRegisterStandsStill) {
+  for (const double watts : {40.0, 0.0}) {
+    source_ = {};
+    add(DomainKind::kCpu, "package-0", watts, 5000);
+    add(DomainKind::kCpu, "package-0", 40, 7000, 0, "-mmio");
+    source_.counters[1].is_mirror = true;
+    watch();
+    EXPECT_THAT(kept(), ElementsAre(watts > 0 ? "zone package-0" : "zone package-0-mmio"));
+    EXPECT_THAT(why(), HasSubstr(watts > 0 ? "zone package-0-mmio is the register of zone package-0"
+                                           : "stands still at 5000.0 J"));
+  }
+}
+
+TEST_F(CounterWatchTest, DramThatMirrorsItsPackageIsNoDram) {
+  add(DomainKind::kCpu, "package-0", 68, 5000, 1);
+  add(DomainKind::kDram, "package-0", 68, 300, 1);
+  add(DomainKind::kDram, "package-1", 5, 300, 1);
+  watch();
+  EXPECT_THAT(kept(), ElementsAre("zone package-0", "zone package-1"));
+  EXPECT_THAT(why(), HasSubstr("RAPL dram of package-0: zone package-0 moves as"));
 }
 
 TEST_F(CounterWatchTest, APackageThatStandsStillIsNamedAsSuch) {

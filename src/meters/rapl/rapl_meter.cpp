@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <thread>
@@ -94,12 +95,19 @@ Duration poll_period(const Demand& demand, const std::vector<rapl::Counter>& cou
   return period;
 }
 
+// A counter is there and cannot be read; one that stands still can.
+bool is_denied(const Source& source) {
+  return std::any_of(source.unreadable.begin(), source.unreadable.end(),
+                     [](const auto& u) { return u.error.code != Errc::kUnavailable; });
+}
+
 // One reason for all: the first, for they rarely differ, and how many there were.
 std::string reason_of(const Result<Source>& source) {
   if (!source) return source.error().message;
-  if (source->unreadable.empty()) {
-    return source->ignored.empty() ? "no package counter" : source->ignored.front().error.message;
+  if (!source->ignored.empty() && !is_denied(*source)) {
+    return source->ignored.front().error.message;
   }
+  if (source->unreadable.empty()) return "no package counter";
   const std::size_t n = source->unreadable.size();
   const std::string& first = source->unreadable.front().error.message;
   return n == 1 ? first : fmt::format("{} (and {} more)", first, n - 1);
@@ -132,7 +140,7 @@ Result<std::unique_ptr<RaplMeter>> RaplMeter::open(const RaplOptions& options) {
   }
   // DRAM, or the platform, of packages whose own counters stand still.
   for (auto* source : {&powercap, &perf}) {
-    if (*source && !(*source)->counters.empty() && (*source)->unreadable.empty()) {
+    if (*source && !(*source)->counters.empty() && !is_denied(**source)) {
       return std::unique_ptr<RaplMeter>(new RaplMeter(std::move(**source), options));
     }
   }
@@ -147,13 +155,20 @@ Result<std::unique_ptr<RaplMeter>> RaplMeter::open(const RaplOptions& options) {
                             (options.root / "sys/class/powercap").string(),
                             (options.root / "sys/bus/event_source/devices/power").string()));
   }
-  std::unique_ptr<RaplMeter> meter(new RaplMeter({}, options));
-  meter->missing_.push_back(neither(powercap, perf));
+  Source still;  // DRAM has no estimate: its row says why
+  for (auto* source : {&powercap, &perf}) {
+    if (!*source || is_denied(**source) || !still.unreadable.empty()) continue;
+    std::copy_if((*source)->unreadable.begin(), (*source)->unreadable.end(),
+                 std::back_inserter(still.unreadable),
+                 [](const auto& u) { return u.place.kind == model::DomainKind::kDram; });
+  }
+  std::unique_ptr<RaplMeter> meter(new RaplMeter(std::move(still), options));
+  meter->missing_.insert(meter->missing_.begin(), neither(powercap, perf));
   for (const auto* source : {&powercap, &perf}) {
     if (*source && meter->notices_.empty()) meter->notices_ = (*source)->notices;
   }
   // Without the right to read them, which is the usual case, the estimate alone says enough.
-  const Missing& why = meter->missing_.back();
+  const Missing& why = meter->missing_.front();
   if (meter->notices_.empty() && why.error.code != Errc::kPermissionDenied) {
     meter->notices_.push_back(fmt::format("{}: {}", why.what, why.error.message));
   }
@@ -281,6 +296,7 @@ class Watch {
       : source_(source),
         reads_(source.counters.size()),
         why_(source.counters.size()),
+        is_lost_(source.counters.size()),
         is_seen_(source.counters.size()) {
     find_dies();
     if (longest > Duration{}) {
@@ -291,9 +307,13 @@ class Watch {
       length_ = longest;
       const auto known = why_;
       find_still();
+      find_mirrors();
       find_equal();
-      for (std::size_t i = 0; i < why_.size(); ++i) is_seen_[i] = why_[i] && !known[i];
+      for (std::size_t i = 0; i < why_.size(); ++i) {
+        is_seen_[i] = why_[i] && !known[i] && !source_.counters[i].is_mirror;
+      }
     }
+    find_mirrors();
     find_orphans();
   }
 
@@ -304,7 +324,12 @@ class Watch {
       if (!why_[i]) {
         kept.push_back(std::move(counter));
       } else {
-        source_.ignored.push_back({describe(counter.place), {Errc::kUnavailable, *why_[i]}, ""});
+        // A package that stands still is estimated; nothing stands for its DRAM.
+        if (is_lost_[i] && counter.place.kind == DomainKind::kDram) {
+          source_.unreadable.push_back({counter.place, {Errc::kUnavailable, *why_[i]}});
+        } else {
+          source_.ignored.push_back({describe(counter.place), {Errc::kUnavailable, *why_[i]}, ""});
+        }
         if (is_seen_[i]) {
           source_.notices.push_back(fmt::format("{}: {}", describe(counter.place), *why_[i]));
         }
@@ -333,7 +358,8 @@ class Watch {
       if (!is_package(i) || why_[i] || reads_[i].failed) continue;
       const auto same =
           std::count_if(source_.counters.begin(), source_.counters.end(), [](auto& c) {
-            return c.place.kind == DomainKind::kCpu || c.place.kind == DomainKind::kPlatform;
+            return c.place.kind == DomainKind::kCpu || c.place.kind == DomainKind::kPlatform ||
+                   c.place.kind == DomainKind::kDram;
           });
       if (reads_[i].moves() < (same > 1 ? kMoves : 1)) return false;
     }
@@ -352,10 +378,23 @@ class Watch {
     }
   }
 
+  // The MSR of a package, through memory: used where the MSR itself stands still.
+  void find_mirrors() {
+    for (std::size_t i = 0; i < why_.size(); ++i) {
+      if (why_[i] || !source_.counters[i].is_mirror) continue;
+      for (std::size_t j = 0; j < i && !why_[i]; ++j) {
+        if (why_[j] || !(place(j) == place(i))) continue;
+        why_[i] = fmt::format("{} is the register of {} once more; it is counted once",
+                              source_.counters[i].name, source_.counters[j].name);
+      }
+    }
+  }
+
   void find_still() {
     for (std::size_t i = 0; i < why_.size(); ++i) {
       if (!is_package(i) && place(i).kind != DomainKind::kDram) continue;
       if (why_[i] || reads_[i].failed || reads_[i].moved()) continue;
+      is_lost_[i] = true;
       why_[i] = fmt::format(
           "{} stands still at {:.1f} J (read for {:.0f} ms): the machine is a guest, or the sensor "
           "is stuck",
@@ -366,7 +405,7 @@ class Watch {
   void find_equal() {
     for (std::size_t i = 0; i < why_.size(); ++i) {
       for (std::size_t j = i + 1; j < why_.size(); ++j) {
-        const std::size_t kept = place(i).kind == DomainKind::kPlatform ? j : i;
+        const std::size_t kept = !is_package(i) && is_package(j) ? j : i;
         const std::size_t other = kept == i ? j : i;
         if (why_[i] || why_[j] || !may_be_equal(i, j) || !are_equal(i, j)) continue;
         const std::string name =
@@ -374,6 +413,7 @@ class Watch {
         why_[other] =
             fmt::format("{} moves as {} does: both count the same energy, which is counted once",
                         source_.counters[other].name, name);
+        is_lost_[other] = place(kept).kind != place(other).kind;
       }
     }
   }
@@ -381,7 +421,9 @@ class Watch {
   bool may_be_equal(std::size_t i, std::size_t j) const {
     if (place(i).kind == place(j).kind) return true;
     const auto is = [&](std::size_t a, std::size_t b) {
-      return is_package(a) && place(b).kind == DomainKind::kPlatform;
+      return is_package(a) &&
+             (place(b).kind == DomainKind::kPlatform ||
+              (place(b).kind == DomainKind::kDram && place(a).package == place(b).package));
     };
     return is(i, j) || is(j, i);
   }
@@ -438,6 +480,7 @@ class Watch {
   Source& source_;
   std::vector<Reads> reads_;
   std::vector<std::optional<std::string>> why_;
+  std::vector<bool> is_lost_;  // no other counter has this energy as a domain of its own
   std::vector<bool> is_seen_;  // left out for its values, not for its name
   Duration length_{};
 };

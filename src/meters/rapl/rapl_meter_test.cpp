@@ -230,6 +230,21 @@ TEST(Rapl, CountersThatStandStillAreMissing) {
   EXPECT_THAT((*meter)->take_notices(), ElementsAre(HasSubstr("stands still at 23737.3 J")));
 }
 
+TEST(Rapl, TheRowOfDramThatStandsStillSaysSo) {
+  FakePerf perf;
+  TempTree tree;
+  add_zone(tree, "intel-rapl:0", "package-0", "23737296043");
+  add_zone(tree, "intel-rapl:0:0", "dram", "5000000");
+  const auto meter = RaplMeter::open({tree.root(), {}, perf.opener()});
+  ASSERT_TRUE(meter);
+  EXPECT_THAT((*meter)->sensors(), IsEmpty());
+  EXPECT_THAT(describe_domains(**meter), ElementsAre("dram package-0"));
+  EXPECT_THAT((*meter)->domains()[0].unavailable_reason, HasSubstr("stands still at 5.0 J"));
+  ASSERT_EQ((*meter)->missing().size(), 2u);
+  EXPECT_THAT((*meter)->missing()[0].error.message, HasSubstr("stands still at 23737.3 J"));
+  EXPECT_EQ((*meter)->missing()[1].what, "RAPL dram of package-0");
+}
+
 TEST(Rapl, DramIsMeasuredWhereItsPackageIsNot) {
   FakePerf perf;
   TempTree tree;

@@ -109,10 +109,13 @@ Result<Source> open_powercap(const std::filesystem::path& root) {
 
   const bool is_amd = read_cpu_model(root).is_amd();
   Source source;
-  std::vector<Place> seen;
+  std::vector<Place> seen, read;
   for (const Zone& zone : zones) {
-    if (std::find(seen.begin(), seen.end(), zone.place) != seen.end()) continue;
-    seen.push_back(zone.place);
+    const auto is_in = [&](const std::vector<Place>& places) {
+      return std::find(places.begin(), places.end(), zone.place) != places.end();
+    };
+    if (is_in(seen) && !zone.is_mirror()) continue;
+    if (!is_in(seen)) seen.push_back(zone.place);
     if (is_amd && zone.place.kind == model::DomainKind::kCpuCores) {
       // The register is one core's, and the kernel reads it on one CPU of the package only.
       source.ignored.push_back(
@@ -123,12 +126,14 @@ Result<Source> open_powercap(const std::filesystem::path& root) {
     }
     const auto file = folder / zone.path / "energy_uj";
     if (auto first = read_energy(file); !first) {
-      source.unreadable.push_back({zone.place, std::move(first.error())});
+      if (!is_in(read)) source.unreadable.push_back({zone.place, std::move(first.error())});
       continue;
     }
+    std::erase_if(source.unreadable, [&](const auto& u) { return u.place == zone.place; });
     source.counters.push_back({zone.place, fmt::format("powercap:{}/energy_uj", zone.path),
-                               traits_of(folder / zone.path),
+                               traits_of(folder / zone.path), zone.is_mirror() && is_in(read),
                                [file] { return read_energy(file); }});
+    read.push_back(zone.place);
   }
   if (seen.empty()) {
     const auto hidden = std::find_if(paths->begin(), paths->end(), [&](const std::string& path) {
@@ -290,7 +295,7 @@ Result<Source> open_perf(const std::filesystem::path& root, const OpenEvent& ope
       model::SensorTraits traits;
       traits.quantum = Energy::joules(event->joules_per_count);
       source.counters.push_back(
-          {place, name, traits, [owned = own(*fd), scale = event->joules_per_count, name] {
+          {place, name, traits, false, [owned = own(*fd), scale = event->joules_per_count, name] {
              return read_count(*owned, scale, name);
            }});
     }

@@ -31,6 +31,7 @@ struct Counter {
   Place place;
   std::string name;  // model::Sensor::name
   model::SensorTraits traits;
+  bool is_mirror = false;  // of another counter of this place, where there is one
   // The raw total. Errors: as the kernel gives them; corrupt when it is no energy.
   std::function<Result<Energy>()> read;
 };
@@ -52,7 +53,7 @@ struct Source {
 // https://docs.kernel.org/power/powercap/powercap.html
 
 // Finds the zones under <root>/sys/class/powercap by their `name`; the number in a zone's path is
-// not the package's. The same counter seen through MSR and MMIO is taken once, from the MSR.
+// not the package's. A counter that is seen through MSR and MMIO is a mirror the second time.
 // energy_uj needs root since CVE-2020-8694. Errors: not_found when there is no RAPL zone.
 Result<Source> open_powercap(const std::filesystem::path& root);
 
