@@ -62,9 +62,9 @@ TEST_F(Damaged, NoPermission) {
 
 TEST_F(Damaged, NotARecording) {
   EXPECT_EQ(code_of_content(""), Errc::kCorrupt);
-  EXPECT_EQ(code_of_content("SQL"), Errc::kCorrupt);
-  EXPECT_EQ(code_of_content("# gpu pwr gtemp\n    0   70   30\n"), Errc::kCorrupt);
-  EXPECT_EQ(code_of_content(std::string(100'000, '\0')), Errc::kCorrupt);
+  EXPECT_EQ(code_of_content("SQL"), Errc::kUnsupported);
+  EXPECT_EQ(code_of_content("# gpu pwr gtemp\n    0   70   30\n"), Errc::kUnsupported);
+  EXPECT_EQ(code_of_content(std::string(100'000, '\0')), Errc::kUnsupported);
   SQLite::Database((tree_ / "other.db").string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE)
       .exec("CREATE TABLE run(x); INSERT INTO run VALUES (1)");
   EXPECT_THAT(error_of(tree_ / "other.db").message, HasSubstr("not a jouleprof recording"));

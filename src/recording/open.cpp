@@ -83,7 +83,9 @@ class Header {
 Result<void> check_header(const fs::path& path, const Header& header) {
   if (header.empty()) return corrupt(path, "is empty: the recording was cut off as it began");
   if (!header.is_sqlite() || header.application_id() != kApplicationId) {
-    return corrupt(path, "is not a jouleprof recording");
+    return fail(Errc::kUnsupported, fmt::format("{} is not a jouleprof recording; logs of other "
+                                                "tools are read by jouleprof import",
+                                                path.string()));
   }
   if (header.user_version() > kSchemaVersion) {
     return fail(Errc::kUnsupported,

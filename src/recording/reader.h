@@ -19,8 +19,8 @@ namespace jouleprof::recording {
 // written to can have its side files renewed. Hostile files are an error within time and memory
 // proportional to their size.
 //
-// Errors: not_found; permission_denied; corrupt when it is not a recording or
-// is damaged; unsupported when a newer version of the tool wrote it (the message names both).
+// Errors: not_found; permission_denied; corrupt when it is damaged; unsupported when it is not a
+// recording, or a newer version of the tool wrote it (the message names both).
 Result<model::Recording> read_recording(const std::filesystem::path& path);
 
 // Records that traced processes wrote after the tool was killed. Private to this folder.

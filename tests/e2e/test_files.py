@@ -61,7 +61,7 @@ def cut(path):
 @pytest.mark.parametrize("harm, status", [
     (lambda p: p.unlink(), 3),
     (lambda p: p.write_bytes(b""), 4),
-    (lambda p: p.write_bytes(b"not a recording at all\n" * 100), 4),
+    (lambda p: p.write_bytes(b"not a recording at all\n" * 100), 5),
     (newer, 5),
     (cut, 4),
 ])
@@ -78,7 +78,7 @@ def test_a_folder_or_another_database_is_refused(tool):
     assert tool("report", ".", status=None).returncode in (3, 4)
     with sqlite3.connect(tool.folder / "other.db") as db:
         db.execute("CREATE TABLE t(x)")
-    assert tool("report", "other.db", status=4).err.count("\n") == 1
+    assert tool("report", "other.db", status=5).err.count("\n") == 1
 
 
 @pytest.mark.parametrize("content", [

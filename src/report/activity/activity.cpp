@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "model/activity/activity_fields.h"
+#include "report/quantity.h"
 
 namespace jouleprof::report {
 namespace {
@@ -197,10 +198,12 @@ void add_path(const std::vector<ActivityRow>& rows, std::uint32_t row,
 }  // namespace
 
 std::vector<EnergyStack> energy_stacks(const model::ActivityProfile& profile) {
-  const std::string device =
-      profile.domain.name.empty() || profile.domain.name == profile.domain.device
-          ? profile.domain.device
-          : fmt::format("{} ({})", profile.domain.device, profile.domain.name);
+  std::string device = profile.domain.name.empty() || profile.domain.name == profile.domain.device
+                           ? profile.domain.device
+                           : fmt::format("{} ({})", profile.domain.device, profile.domain.name);
+  if (profile.measured.provenance != model::Provenance::kMeasured) {
+    device += ", " + provenance_word(profile.measured.provenance);
+  }
   std::vector<EnergyStack> out;
   for (const auto& stack : profile.stacks) {
     EnergyStack path{{device}, stack.energy, stack.busy};

@@ -88,7 +88,7 @@ struct EnergyStack {
 
 // Their energies sum to the measured energy of the device, to the microjoule: idle energy, energy
 // between launches and unattributed energy are paths of their own. The names of kernels and layers
-// that are not resolvable say so.
+// that are not resolvable say so, and that of the device where it is estimated or simulated.
 std::vector<EnergyStack> energy_stacks(const model::ActivityProfile& profile);
 
 }  // namespace jouleprof::report

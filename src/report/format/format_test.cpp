@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <protozero/pbf_reader.hpp>
@@ -11,6 +12,9 @@
 
 #include "analysis/synthetic_run_test.h"
 #include "base/gzip/gzip.h"
+#include "base/text.h"
+#include "report/csv/readings_csv.h"
+#include "report/example_bench_test.h"
 #include "report/render.h"
 #include "tests/support/temp_tree.h"
 
@@ -115,8 +119,81 @@ TEST(Formats, WithoutATraceTheErrorNamesTheCommand) {
   }
 }
 
-// Microjoules by the leaf's name, as pprof reads them.
-std::map<std::string, std::int64_t> pprof_leaves(const std::string& packed) {
+// Spreadsheets take a cell that begins so for a formula, and run it.
+TEST(Csv, NoCellOfAnyTableIsAFormula) {
+  model::Recording recording = example_run().recording();
+  const std::array<std::string, 5> evil{"=1+1", "+cmd", "-x|y", "@SUM(A1)", "\t=1"};
+  for (auto& domain : recording.domains) domain.device = evil[0], domain.name = evil[1];
+  for (auto& sensor : recording.sensors) sensor.name = evil[3];
+  auto& trace = recording.traces.at(0);
+  trace.program = evil[0];
+  for (std::size_t k = 0; k < trace.classes.size(); ++k) {
+    trace.classes[k].name = evil[k % evil.size()];
+    trace.layers[k].name = trace.layers[k].type = evil[k % evil.size()];
+  }
+  const auto begin = recording.run.work_begin.value_or(HostTime{});
+  for (const auto& name : evil) {
+    model::Process process;
+    process.id = static_cast<model::ProcessId>(recording.processes.size());
+    process.pid = 100 + static_cast<pid_t>(recording.processes.size());
+    process.name = process.command_line = name;
+    process.in_tree = true;
+    recording.processes.push_back(process);
+    recording.windows.push_back(
+        {name, begin + std::chrono::seconds{1}, begin + std::chrono::seconds{2}, 100, 100});
+    recording.imported_windows.push_back({name,
+                                          {},
+                                          std::chrono::seconds{1},
+                                          {{recording.domains[0].id, Energy::joules(1)}},
+                                          {{name, name}}});
+  }
+  const analysis::Run run(std::move(recording));
+
+  std::map<std::string, std::string> tables;
+  for (const Format* format : formats()) {
+    if (!format->extension.ends_with(".csv")) continue;
+    tables[std::string(format->name)] = written(format->name, run);
+    if (!format->has_tables) continue;
+    for (const auto by :
+         {ActivityBy::kKernel, ActivityBy::kLayer, ActivityBy::kRange, ActivityBy::kPhase}) {
+      FormatOptions options;
+      options.by.emplace().by = by;
+      tables["by " + std::to_string(static_cast<int>(by))] =
+          written(format->name, run, {}, options);
+    }
+    FormatOptions options;
+    options.windows = true;
+    tables["by window"] = written(format->name, run, {}, options);
+  }
+  auto bench = bench_result();
+  bench.bench.window = bench.bench.workload = bench.bench.device_name = evil[0];
+  tables["bench"] = bench_to_csv({bench});
+  model::Snapshot snapshot;
+  snapshot.domains.emplace_back().domain.device = evil[0];
+  snapshot.domains.back().domain.name = evil[3];
+  tables["monitor"] = snapshot_csv_header() + snapshot_csv_rows(snapshot);
+  ASSERT_GE(tables.size(), 12U);
+
+  for (const auto& [name, table] : tables) {
+    std::size_t marked = 0;
+    for (std::istringstream lines(table); lines.good();) {
+      std::string line;
+      std::getline(lines, line);
+      const auto cells = split_csv(line);
+      ASSERT_TRUE(cells) << name << ": " << line;
+      for (const std::string& cell : *cells) {
+        const bool begins =
+            !cell.empty() && std::string_view("=+-@\t\r").find(cell[0]) != std::string_view::npos;
+        EXPECT_TRUE(!begins || parse_number(cell)) << name << ": " << cell;
+        marked += cell.starts_with('\'') ? 1 : 0;
+      }
+    }
+    EXPECT_TRUE(marked > 0 || name == "by 3") << name << "\n" << table;  // phases have our names
+  }
+}
+
+// Microjoules by the leaf's name, as pprof reads them; or by the root's.
+std::map<std::string, std::int64_t> pprof_leaves(const std::string& packed, bool roots = false) {
   const TempTree tree({{"profile.pb.gz", packed}});
   auto reader = GzipReader::open(tree / "profile.pb.gz");
   EXPECT_TRUE(reader);
@@ -131,7 +208,11 @@ std::map<std::string, std::int64_t> pprof_leaves(const std::string& packed) {
       auto sample = profile.get_message();
       std::pair<std::uint64_t, std::int64_t> leaf{};
       while (sample.next()) {
-        if (sample.tag() == 1) leaf.first = *sample.get_packed_uint64().begin();
+        if (sample.tag() == 1) {
+          for (const auto location : sample.get_packed_uint64()) {
+            if (roots || leaf.first == 0) leaf.first = location;
+          }
+        }
         if (sample.tag() == 2) leaf.second = *sample.get_packed_int64().begin();
       }
       samples.push_back(leaf);
@@ -164,6 +245,9 @@ TEST(Pprof, SamplesSumToTheMeasuredEnergy) {
   EXPECT_EQ(sum, profile.measured.energy.microjoules());
   EXPECT_EQ(leaves.at("(idle)"), profile.idle.microjoules());  // its rest power is not known
   EXPECT_EQ(leaves.at("(unattributed)"), profile.unattributed.microjoules());
+  for (const auto& [root, energy] : pprof_leaves(written("pprof", run), true)) {
+    EXPECT_THAT(root, HasSubstr("SIMULATED"));
+  }
 }
 
 TEST(Speedscope, WeightsSumToTheEnergyThatIsNotNegative) {
@@ -185,6 +269,9 @@ TEST(Speedscope, WeightsSumToTheEnergyThatIsNotNegative) {
   for (const auto& path : energy["samples"]) {
     ASSERT_GE(path.size(), 2U);
     for (const auto& frame : path) EXPECT_LT(frame.get<std::size_t>(), frames);
+    const std::size_t root = path[0].get<std::size_t>();
+    EXPECT_THAT(document["shared"]["frames"][root]["name"].get<std::string>(),
+                HasSubstr("SIMULATED"));
   }
   EXPECT_THAT(energy["name"].get<std::string>(), HasSubstr("SIMULATED"));
 }
