@@ -77,8 +77,18 @@ class Check {
           "the times from line {} on go back over a time that has other rows of it already",
           rows_.lines[piece.first]));
     }
-    if (const auto sources = loggers(); sources > 1 && !is_one_sensor(sources)) {
-      return certain(fmt::format("{} rows come in each period", sources));
+    if (const auto sources = loggers(); sources > 1) {
+      const std::string why = fmt::format("{} rows come in each period", sources);
+      if (!is_one_sensor(sources)) return certain(why);
+      if (is_constant()) {
+        return Contradiction{
+            fmt::format(
+                "{}: {}, all with the same values: several loggers of one GPU, or GPUs that "
+                "draw the same under one name; if they are several, their energy is "
+                "counted once",
+                rows_.device, why),
+            false};
+      }
     }
     if (auto found = of_seconds()) return found;
     return of_levels();
@@ -304,6 +314,14 @@ class Check {
     if (rows_.columns.empty()) return true;
     const auto [near, far] = differences(sources);
     return far > 0 && near <= far / 2;
+  }
+
+  bool is_constant() const {
+    return std::all_of(rows_.columns.begin(), rows_.columns.end(), [&](const auto& column) {
+      return std::all_of(order_.begin(), order_.end(), [&](std::size_t i) {
+        return column.values[i] == column.values[order_.front()];
+      });
+    });
   }
 
   struct Levels {

@@ -199,6 +199,17 @@ TEST(OneValue, TwoLoggersOfOneBoardAreOneCurve) {
               60);
 }
 
+TEST(OneValue, TwoLoggersOfOneConstantGiveAWarning) {
+  std::string once = kSmi, twice = kSmi;
+  for (int i = 0; i < 30; ++i) {
+    once += smi_row(i, 0, 100);
+    twice += smi_row(i, 0, 100) + smi_row(i + 0.37, 0, 100);
+  }
+  const std::string_view why = "2 rows come in each period, all with the same values";
+  EXPECT_TRUE(has_warning(expect_read(twice), why));
+  EXPECT_FALSE(has_warning(expect_read(once), why));
+}
+
 TEST(OneValue, AClockThatWasSetAndTheRepeatedHour) {
   std::string text = kSmi;
   for (int i = 0; i < 100; ++i) text += smi_row(i < 60 ? i : i - 3, 0, 100 + i % 5);

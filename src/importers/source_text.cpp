@@ -259,7 +259,11 @@ class Rewriting {
     std::size_t decimals = 0;
     const auto at = is_text ? std::nullopt : separator_of(cell, decimals);
     if (at) {
-      if (decimals == 3) return unclear(cell, "may be a number of thousands");
+      // "1,234" may be; "0,003" and "12345,678" are none.
+      const std::size_t first = cell[0] == '-' ? 1 : 0;
+      if (decimals == 3 && *at - first <= 3 && cell[first] != '0') {
+        return unclear(cell, "may be a number of thousands");
+      }
       if (decimal_ != 0 && decimal_ != cell[*at]) {
         return unclear(cell, "has another decimal separator than the numbers before");
       }

@@ -99,6 +99,9 @@ Result<void> WindowTable::read(const SourceText& source) {
       builder_.warn(cut_off_warning(source.path, lines.number()));
     } else if (why) {
       bad_.add(lines.number(), std::move(*why));
+    } else if ((row.start || row.end) && !lines_.emplace(lines.text()).second) {
+      last.note(end);
+      ++repeated_;
     } else {
       last.note(end);
       windows_.push_back(std::move(row));
@@ -188,6 +191,10 @@ std::optional<std::string> WindowTable::read_cell(const Column& column, const st
 
 Result<model::Recording> WindowTable::finish(RealTime (*calendar)(Duration)) && {
   for (std::string& text : bad_.warnings()) builder_.warn(std::move(text));
+  if (repeated_ > 0) {
+    builder_.warn(fmt::format("{} row{} left out that stand{} in the file twice", repeated_,
+                              repeated_ == 1 ? "" : "s", repeated_ == 1 ? "s" : ""));
+  }
   for (const auto& [column, count] : zeros_) {
     builder_.warn(
         fmt::format("{} value{} of {} that {} exactly 0 left out: tools write 0 for what "

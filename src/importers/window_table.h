@@ -1,14 +1,16 @@
 // The reader of all tables of windows: a table of columns describes each tool's, a hook what its
 // rows mean.
 //
-// A row that does not fit its header or holds what cannot be is left out, and counted. A last row
-// without a line end counts where it is whole.
+// A row that does not fit its header or holds what cannot be is left out, and counted; so is a row
+// with a time that stands in the file twice. A last row without a line end counts where it is
+// whole.
 #pragma once
 
 #include <cstddef>
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -91,6 +93,8 @@ class WindowTable {
   std::vector<Column> columns_;
   std::map<std::string, model::DomainId> domains_;  // by device
   std::vector<TableWindow> windows_;
+  std::set<std::string, std::less<>> lines_;  // of rows with a time
+  std::size_t repeated_ = 0;
   BadRows bad_;
   std::map<std::string, std::size_t> zeros_;  // of a column: energies of exactly 0
 };

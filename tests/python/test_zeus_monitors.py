@@ -1,6 +1,7 @@
 """Power, temperature and the stack of windows, by the names of Zeus."""
 
 import importlib
+import os
 import pickle
 import subprocess
 import sys
@@ -157,6 +158,11 @@ def test_the_profiling_service_logs_power_as_zeus_monitor_does(machine, caplog):
     log = str(folder / "run+gpu1.power.csv")
     assert analyze.avg_power(log) == pytest.approx(400, rel=0.05)
     assert analyze.energy(log) == pytest.approx(400 * result.time, rel=0.35)
+    recording = str(folder / "log.jprof")  # in watts, simulated, and of now
+    subprocess.run([os.environ["JOULEPROF_TOOL"], "import", log, "-o", recording], check=True, stderr=subprocess.DEVNULL)
+    imported = jouleprof.open(recording)
+    assert imported.total("gpu0").provenance == "simulated"
+    assert imported.average("gpu0").watts == pytest.approx(400, rel=0.05)
     assert "[ZeusProfilingService] [GPU_0,1] Profiling window pushed." in caplog.text
     assert "[ZeusProfilingService] [GPU_1] Zeus monitor stopped." in caplog.text
     service.monitor.close()

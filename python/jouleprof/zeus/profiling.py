@@ -110,12 +110,12 @@ class ZeusProfilingService:
 
 
 class _PowerLog(Sampled):
-    """A file for each GPU, with the columns of zeus_monitor; a row is in it at once."""
+    """A file for each GPU, with the columns of zeus_monitor, in UTC; a row is in it at once. Provenance follows where a
+    GPU is not measured."""
 
     def __init__(self, gpu_indices, paths):
         self._files = {gpu: open(path, "w", buffering=1, encoding="utf-8") for gpu, path in paths.items()}
-        for file in self._files.values():
-            file.write("Time,Power\n")
+        self._ends = {}  # what stands after a row's power
         super().__init__(gpu_indices, _POLLING_PERIOD, 1)
 
     def _samples(self, snapshot):
@@ -126,8 +126,16 @@ class _PowerLog(Sampled):
                 found["power", gpu] = moment, state.power
                 kept = self._kept["power", gpu]
                 if not kept or moment > kept[-1][0]:
-                    self._files[gpu].write(f"{datetime.datetime.fromtimestamp(moment):%Y-%m-%d %H:%M:%S.%f},{state.power:.3f}\n")
+                    self._write(gpu, moment, state)
         return found
+
+    def _write(self, gpu, moment, state):
+        if gpu not in self._ends:
+            measured = state.provenance == "measured"
+            self._ends[gpu] = "" if measured else f",{state.provenance}"
+            self._files[gpu].write("Time,Power\n" if measured else "Time,Power,Provenance\n")
+        when = datetime.datetime.fromtimestamp(moment, datetime.timezone.utc)
+        self._files[gpu].write(f"{when:%Y-%m-%d %H:%M:%S.%f},{state.power:.3f}{self._ends[gpu]}\n")
 
     def stop(self):
         super().stop()

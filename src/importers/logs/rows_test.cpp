@@ -113,6 +113,26 @@ TEST(Rows, Utf16IsRead) {
             "\xF0\x9F\x98\x80\xE2\x82\xAC");
 }
 
+TEST(Rows, ARowOfATableThatStandsThereTwiceCountsOnce) {
+  const std::string row = "1772420400.0,step,2.0,100.0\n";
+  const auto table = import_text("start_time,window_name,elapsed_time,gpu0_energy\n" + row + row +
+                                 "1772420402.0,step,2.0,100.0\n");
+  ASSERT_TRUE(table) << table.error().message;
+  EXPECT_EQ(table->imported_windows.size(), 2u);
+  EXPECT_TRUE(has_warning(*table, "1 row left out that stands in the file twice"));
+}
+
+TEST(Rows, ADecimalCommaAfterZeroIsNoMarkOfThousands) {
+  const std::string head = "timestamp;power.draw [W]\n";
+  const auto log =
+      import_text(head + "2026/03/02 03:00:00,000;0,750 W\n2026/03/02 03:00:01,000;0,250 W\n");
+  ASSERT_TRUE(log) << log.error().message;
+  EXPECT_NEAR(joules(log, "gpu0"), 0.5, 1e-6);
+  EXPECT_THAT(import_error(head + "2026/03/02 03:00:00,000;1,250 W\n"
+                                  "2026/03/02 03:00:01,000;1,750 W\n"),
+              HasSubstr("may be a number of thousands"));
+}
+
 TEST(Rows, NamesThatAreNoUtf8AreMended) {
   const TempTree tree{{"w.csv",
                        "start_time,window_name,elapsed_time,gpu0_energy\n"

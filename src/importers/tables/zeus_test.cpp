@@ -69,6 +69,19 @@ TEST(ZeusMonitor, ALastNumberThatMayBeCutOffIsLeftOut) {
   EXPECT_TRUE(recording->run.complete);
 }
 
+// The old program wrote mW, later versions and the profiling service W.
+TEST(ZeusMonitor, PowerWithoutAUnitIsInWattsWhereNoBoardDrawsMilliwattsSoFew) {
+  const auto watts =
+      import_text("Time,Power\n2026-11-21 03:00:00.0,400.250\n2026-11-21 03:00:01.0,400.250\n");
+  ASSERT_TRUE(watts) << watts.error().message;
+  EXPECT_NEAR(trapezoid(powers_of(*watts, "gpu0")), 400.25, 1e-6);
+  EXPECT_TRUE(has_warning(*watts, "400.25 is taken to be in W"));
+  const auto milliwatts =
+      import_text("Time,Power\n2026-11-21 03:00:00.0,32402\n2026-11-21 03:00:01.0,32402\n");
+  ASSERT_TRUE(milliwatts) << milliwatts.error().message;
+  EXPECT_NEAR(trapezoid(powers_of(*milliwatts, "gpu0")), 32.402, 1e-6);
+}
+
 TEST(ZeusMonitor, BadLogs) {
   EXPECT_THAT(import_error("Time,Power\n"), HasSubstr("no row"));
   EXPECT_THAT(import_error("Time,Power\nlater,1\n"), HasSubstr("line 2: 'later' is no time"));
