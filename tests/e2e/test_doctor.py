@@ -5,6 +5,8 @@ import json
 import threading
 import time
 
+import pytest
+
 
 def test_names_sensors_with_traits_and_use(gpu):
     report = json.loads(gpu("doctor", "--json").out)
@@ -80,17 +82,20 @@ def test_rapl_without_permission_names_the_least_invasive_fix(tool):
 
 
 @contextlib.contextmanager
-def counting(path):
-    """A counter of 50 W."""
+def counting(*paths):
+    """Counters of 50 W."""
     stop = threading.Event()
 
     def count():
         begin = time.monotonic()
-        with open(path, "r+") as file:
+        with contextlib.ExitStack() as files:
+            opened = [files.enter_context(open(path, "r+")) for path in paths]
             while not stop.wait(0.002):
-                file.seek(0)
-                file.write(f"{int(1e6 + 50e6 * (time.monotonic() - begin))}\n")
-                file.flush()
+                value = f"{int(1e6 + 50e6 * (time.monotonic() - begin))}\n"
+                for file in opened:
+                    file.seek(0)
+                    file.write(value)
+                    file.flush()
 
     thread = threading.Thread(target=count)
     thread.start()
@@ -122,3 +127,45 @@ def test_rapl_is_measured(tool):
     with counting(zone / "energy_uj"):
         report = json.loads(tool("doctor", "--json").out)
     assert [d["device"] for d in report["domains"] if d["domain"] == "cpu"] == ["package-0"]
+
+
+def test_counters_of_one_energy_count_once(tool):
+    powercap = tool.folder / "sys/class/powercap"
+    zones = {"intel-rapl:0": "package-0", "intel-rapl-mmio:0": "package-0"}
+    for zone, name in zones.items():
+        (powercap / zone).mkdir(parents=True)
+        for file, text in {"name": name, "energy_uj": "1000000", "max_energy_range_uj": "262143328850"}.items():
+            (powercap / zone / file).write_text(text + "\n")
+    tool.environment["JOULEPROF_ROOT"] = str(tool.folder)
+    with counting(*(powercap / zone / "energy_uj" for zone in zones)):
+        missing = json.loads(tool("doctor", "--json").out)["missing"]
+        tool("run", "-q", "--idle", "0s", "-o", "x.jprof", "--", "sleep", "1")
+    assert any("intel-rapl-mmio:0/energy_uj is the register of powercap:intel-rapl:0" in m["reason"] for m in missing)
+    report = json.loads(tool("report", "x.jprof", "--json").out)
+    packages = [d for d in report["domains"] if d["domain"] == "cpu"]
+    assert [d["device"] for d in packages] == ["package-0"]
+    low, high = packages[0]["interval_joules"]
+    assert low <= 50 * report["duration_seconds"] <= high
+
+
+def test_a_module_is_in_no_total(tool):
+    """A superchip of 370 W, 250 of them its GPU's, whose samples without a scope are of the module; and the module and the
+    processor once more by hwmon."""
+    hwmon = tool.folder / "sys/class/hwmon"
+    for number, (label, watts) in enumerate({"Module": 400, "Grace": 150, "CPU": 90}.items()):
+        folder = hwmon / f"hwmon{number}"
+        folder.mkdir(parents=True)
+        for file, text in {"name": "power_meter", "power1_average": str(watts * 10**6), "power1_average_interval": "1000",
+                           "power1_oem_info": f"{label} Power Socket 0"}.items():
+            (folder / file).write_text(text + "\n")
+    tool.environment["JOULEPROF_ROOT"] = str(tool.folder)
+    tool.simulate({"devices": [{
+        "generation": "grace_hopper", "idle_watts": 250, "module_power": [{"shape": "constant", "watts": 120}],
+        "sensors": {"gpu_scope": True}}]})
+    tool("run", "-q", "--idle", "0s", "-o", "x.jprof", "--", "sleep", "2")
+    report = json.loads(tool("report", "x.jprof", "--json").out)
+    watts = {(d["domain"], d["device"]): d["mean_watts"] for d in report["domains"]}
+    assert watts["gpu", "gpu0"] == pytest.approx(250, rel=0.01)
+    assert watts["module", "gpu0"] == pytest.approx(370, rel=0.01)
+    assert watts["module", "module-0"] == pytest.approx(400, rel=0.01)
+    assert report["total"]["energy_joules"] == pytest.approx((250 + 150) * report["duration_seconds"], rel=0.02)

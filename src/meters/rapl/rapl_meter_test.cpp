@@ -78,6 +78,18 @@ TEST(Rapl, DiesAreDomainsOfTheirOwn) {
                           "cpu package-2-die-0", "cpu package-10-die-0"));
 }
 
+TEST(Rapl, TwoZonesOfOneNameAreNamed) {
+  FakePerf perf;
+  TempTree tree;
+  add_zone(tree, "intel-rapl:0", "package-0", "5");
+  add_zone(tree, "intel-rapl:2", "package-0", "7");
+  const auto meter = RaplMeter::open({tree.root(), {}, perf.opener(), Duration{}});
+  ASSERT_TRUE(meter);
+  EXPECT_EQ((*meter)->sensors().size(), 1u);
+  EXPECT_THAT((*meter)->take_notices(),
+              ElementsAre(HasSubstr("intel-rapl:2 has the name of another zone")));
+}
+
 TEST(Rapl, MmioMirrorsAreIgnoredUnlessAlone) {
   FakePerf perf;
   TempTree both;

@@ -114,7 +114,13 @@ Result<Source> open_powercap(const std::filesystem::path& root) {
     const auto is_in = [&](const std::vector<Place>& places) {
       return std::find(places.begin(), places.end(), zone.place) != places.end();
     };
-    if (is_in(seen) && !zone.is_mirror()) continue;
+    if (is_in(seen) && !zone.is_mirror()) {
+      const std::string why =
+          fmt::format("{} has the name of another zone, and is not counted", zone.path);
+      source.ignored.push_back({describe(zone.place), {Errc::kUnsupported, why}, ""});
+      source.notices.push_back(fmt::format("{}: {}", describe(zone.place), why));
+      continue;
+    }
     if (!is_in(seen)) seen.push_back(zone.place);
     if (is_amd && zone.place.kind == model::DomainKind::kCpuCores) {
       // The register is one core's, and the kernel reads it on one CPU of the package only.
