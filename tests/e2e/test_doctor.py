@@ -144,8 +144,6 @@ def test_counters_of_one_energy_count_once(tool):
     report = json.loads(tool("report", "x.jprof", "--json").out)
     packages = [d for d in report["domains"] if d["domain"] == "cpu"]
     assert [d["device"] for d in packages] == ["package-0"]
-    low, high = packages[0]["interval_joules"]
-    assert low <= 50 * report["duration_seconds"] <= high
 
 
 def test_a_module_is_in_no_total(tool):

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "importers/row_log.h"
 #include "importers/source_text.h"

@@ -131,7 +131,13 @@ TEST(Csv, NoCellOfAnyTableIsAFormula) {
     trace.classes[k].name = evil[k % evil.size()];
     trace.layers[k].name = trace.layers[k].type = evil[k % evil.size()];
   }
+  trace.ranges.emplace_back().name = evil[0];
+  for (auto& scope : trace.scopes) scope.range = 0;
   const auto begin = recording.run.work_begin.value_or(HostTime{});
+  const auto gauge = static_cast<model::SensorId>(recording.sensors.size());
+  recording.sensors.push_back(
+      {gauge, recording.domains[0].id, model::SensorKind::kGauge, evil[0], {}, {}});
+  recording.readings.gauges.push_back({gauge, begin + std::chrono::seconds{1}, 0.5});
   for (const auto& name : evil) {
     model::Process process;
     process.id = static_cast<model::ProcessId>(recording.processes.size());
@@ -171,6 +177,8 @@ TEST(Csv, NoCellOfAnyTableIsAFormula) {
   model::Snapshot snapshot;
   snapshot.domains.emplace_back().domain.device = evil[0];
   snapshot.domains.back().domain.name = evil[3];
+  snapshot.domains.back().provenance = model::Provenance::kMeasured;
+  snapshot.domains.back().power = Power::watts(100);
   tables["monitor"] = snapshot_csv_header() + snapshot_csv_rows(snapshot);
   ASSERT_GE(tables.size(), 12U);
 
