@@ -173,7 +173,7 @@ VerbText serve_text() {
                   "default DIR/serve-state.json)"},
                  kDevices,
                  {"--names", "LIST",
-                  "add the names of other exporters to /metrics, so that their dashboards work: "
+                  "add the names of other exporters to /metrics, for their dashboards: "
                   "dcgm (dcgm-exporter), kepler, aipowermeter; prometheus: jouleprof's own, which "
                   "are always there"}};
   text.more = {
