@@ -21,6 +21,22 @@ if(SKBUILD)
 endif()
 
 install(TARGETS jouleprof RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+# The manual page and the completions, which the tool prints.
+set(printed ${PROJECT_BINARY_DIR}/printed)
+add_custom_command(OUTPUT ${printed}/jouleprof.1 ${printed}/jouleprof ${printed}/_jouleprof
+                          ${printed}/jouleprof.fish
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${printed}
+  COMMAND jouleprof man > ${printed}/jouleprof.1
+  COMMAND jouleprof completion bash > ${printed}/jouleprof
+  COMMAND jouleprof completion zsh > ${printed}/_jouleprof
+  COMMAND jouleprof completion fish > ${printed}/jouleprof.fish
+  DEPENDS jouleprof VERBATIM)
+add_custom_target(jouleprof_printed ALL DEPENDS ${printed}/jouleprof.1)
+install(FILES ${printed}/jouleprof.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${printed}/jouleprof DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES ${printed}/_jouleprof DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES ${printed}/jouleprof.fish
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 # For traced programs; nothing links to it.
 install(TARGETS jouleprof_inject LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY python/hook/ DESTINATION ${CMAKE_INSTALL_DATADIR}/jouleprof/python_hook

@@ -13,6 +13,7 @@ RECORDS = {
         "calls": "integer", "launches": "integer", "busy_seconds": "float", "overlapped_seconds": "float",
         "provenance": "text", "energy_joules": "float", "interval_joules": "interval", "repeatability_joules": "float",
         "inclusive_joules": "float", "inclusive_interval_joules": "interval", "energy_per_launch_joules": "float",
+        "energy_per_call_joules": "float", "seconds_per_call": "float", "call_mean_watts": "float",
         "mean_watts": "float", "share_ratio": "float", "resolvable": "flag", "remembered": "flag", "group": "integer",
         "group_joules": "float", "group_interval_joules": "interval", "parameters": "integer", "macs": "integer",
         "reason": "text",},

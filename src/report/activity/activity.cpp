@@ -52,6 +52,14 @@ class Tree {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const std::size_t parent = rows[i].parent;
       (parent < i ? below_[parent] : roots_).push_back(i);
+      busy_.push_back(rows[i].busy);
+      launches_.push_back(rows[i].launches);
+    }
+    // A parent comes before its children.
+    for (std::size_t i = rows.size(); i-- > 0;) {
+      if (rows[i].parent >= i) continue;
+      busy_[rows[i].parent] += busy_[i];
+      launches_[rows[i].parent] += launches_[i];
     }
   }
 
@@ -70,7 +78,7 @@ class Tree {
     std::vector<ActivityLine> waiting;
     const auto push = [&](const std::vector<std::size_t>& list, std::size_t depth) {
       for (auto i = list.rbegin(); i != list.rend(); ++i)
-        waiting.push_back({&rows_[*i], *i, depth});
+        waiting.push_back({&rows_[*i], *i, depth, busy_[*i], launches_[*i]});
     };
     for (push(roots_, 0); !waiting.empty();) {
       const ActivityLine line = waiting.back();
@@ -85,6 +93,8 @@ class Tree {
   const std::vector<ActivityRow>& rows_;
   std::vector<std::size_t> roots_;
   std::vector<std::vector<std::size_t>> below_;
+  std::vector<Duration> busy_;  // with the rows below
+  std::vector<std::uint64_t> launches_;
 };
 
 }  // namespace
@@ -130,6 +140,12 @@ std::optional<Power> power_of(const ActivityRow& row) {
 std::optional<double> joules_per_launch(const ActivityRow& row) {
   if (!row.energy || row.launches == 0) return std::nullopt;
   return row.energy->energy.joules() / static_cast<double>(row.launches);
+}
+
+std::optional<double> joules_per_call(const ActivityRow& row) {
+  const auto& whole = whole_of(row);
+  if (!whole || row.count == 0) return std::nullopt;
+  return whole->energy.joules() / static_cast<double>(row.count);
 }
 
 std::optional<double> share_of(const model::ActivityProfile& profile,

@@ -27,7 +27,8 @@ struct ActivityOptions {
   std::optional<ActivitySort> sort;
   std::optional<std::size_t> top;    // of each device, so many rows; none: all
   std::optional<std::size_t> depth;  // of a tree, so many levels; none: all
-  bool fold = false;  // layers that differ only in numbers are one row (fold_layers.h)
+  bool fold = false;       // layers that differ only in numbers are one row (fold_layers.h)
+  bool fold_many = false;  // where twelve or more of them would be one
 };
 
 // A section a device: what was measured, a table, how it all adds up, and warnings. A device
@@ -53,6 +54,9 @@ struct ActivityLine {
   const model::ActivityRow* row = nullptr;
   std::size_t index = 0;  // in the profile's list
   std::size_t depth = 0;  // rows above it
+  // With all rows below it, as its energy is.
+  Duration busy = {};
+  std::uint64_t launches = 0;
 };
 
 struct ActivityView {
@@ -73,6 +77,8 @@ const std::optional<model::Measurement>& whole_of(const model::ActivityRow& row)
 // Above idle, while it ran.
 std::optional<Power> power_of(const model::ActivityRow& row);
 std::optional<double> joules_per_launch(const model::ActivityRow& row);
+// One call of a layer, with what it calls. Absent where calls were not counted, or without energy.
+std::optional<double> joules_per_call(const model::ActivityRow& row);
 // The share that `part` is of the measured energy.
 std::optional<double> share_of(const model::ActivityProfile& profile,
                                const std::optional<model::Measurement>& part);

@@ -104,9 +104,18 @@ Result<void> write_table_or_summary(
   if (options.by) {
     const auto activity = traced_activity(run, part, options.by->by);
     if (!activity) return tl::unexpected(activity.error());
-    if (options.by->fold) {
-      std::vector<model::ActivityProfile> folded;
-      for (const auto& profile : **activity) folded.push_back(fold_layers(profile));
+    bool has_many = false;
+    std::vector<model::ActivityProfile> folded;
+    if (options.by->fold || options.by->fold_many) {
+      constexpr std::size_t kMany = 12;
+      for (const auto& profile : **activity) {
+        folded.push_back(fold_layers(profile));
+        for (const auto& row : folded.back().by_layer) {
+          has_many = has_many || (row.folded && row.folded->count >= kMany);
+        }
+      }
+    }
+    if (options.by->fold || has_many) {
       out << table(folded);
       return {};
     }

@@ -82,6 +82,21 @@ void columns(const ActivityLine& line, const model::ActivityProfile& of,
          "the row is a kernel, or it is unknown");
   column("energy_per_launch_joules", joules_per_launch(row), "energy divided by launches",
          "there is no energy, or there was no launch", {.decimals = 9});
+  column("energy_per_call_joules", is_layer ? joules_per_call(row) : std::nullopt,
+         "energy of one call of a layer, with all rows below it",
+         "there is no energy, or calls were not counted",
+         {.in = in_layers, .place = 6, .decimals = 9});
+  const bool is_called = is_layer && row.count > 0 && line.busy > Duration{};
+  column(
+      "seconds_per_call",
+      is_called ? std::optional(seconds(line.busy) / static_cast<double>(row.count)) : std::nullopt,
+      "time on the device of one call, with all rows below it",
+      "there is no time, or calls were not counted", {.in = in_layers, .place = 6, .decimals = 9});
+  column("call_mean_watts",
+         is_called && whole ? std::optional(whole->energy.joules() / seconds(line.busy))
+                            : std::nullopt,
+         "energy of one call divided by its time: power above idle",
+         "there is no energy, or no time", {.in = in_layers, .place = 6, .decimals = 6});
   column("mean_watts", power_of(row), "energy divided by busy time: power above idle",
          "there is no energy, or no time");
   column("share_ratio", share_of(of, whole), "share of `measured_joules`, with all rows below it",

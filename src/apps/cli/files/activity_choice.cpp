@@ -16,7 +16,8 @@ void ActivityChoice::declare(CLI::App& app) {
   auto* asked = add(app, "--by", by);
   add(app, "--sort", sort)->needs(asked);
   add(app, "--top", top)->needs(asked);
-  add(app, "--fold", fold)->needs(asked);
+  auto* folded = add(app, "--fold", fold)->needs(asked);
+  add(app, "--no-fold", no_fold)->needs(asked)->excludes(folded);
   add(app, "--depth", depth)->needs(asked)->check(above_zero());
 }
 
@@ -42,6 +43,7 @@ Result<report::ActivityOptions> ActivityChoice::options(bool all) const {
   if (!top && !all) options.top = kUsualTop;
   options.depth = depth;
   options.fold = fold;
+  options.fold_many = !all && !no_fold && options.by == report::ActivityBy::kLayer;
   if (fold && options.by != report::ActivityBy::kLayer) {
     return fail(Errc::kInvalidArgument, "--fold is of --by layer");
   }

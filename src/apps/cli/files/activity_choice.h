@@ -15,6 +15,7 @@ struct ActivityChoice {
   std::string sort;
   std::optional<std::size_t> top;
   std::optional<std::size_t> depth;
+  bool no_fold = false;
   bool fold = false;
 
   void declare(CLI::App& app);

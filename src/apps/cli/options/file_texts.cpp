@@ -47,7 +47,9 @@ VerbText report_text() {
       {"--sort", "WHAT", "with --by: energy (default for kernels), time, count or power"},
       {"--fold", "",
        "with --by layer: layers of one type and shape that differ only in numbers are one row, "
-       "such as layers.*.mlp, with their number, mean energy and standard deviation"},
+       "such as layers.*.mlp, with their number, mean energy and standard deviation; text does so "
+       "by itself where there are twelve"},
+      {"--no-fold", "", "with --by layer: a row for each layer"},
       kReadMemory,
       kRun,
       kWholeMachine,

@@ -200,24 +200,6 @@ std::string label_of(const ActivityContext& c, const ActivityLine& line) {
   return label;
 }
 
-// Of a row with all rows below it, as its energy is.
-struct Ran {
-  Duration busy{};
-  std::uint64_t launches = 0;
-};
-
-std::vector<Ran> with_rows_below(const std::vector<ActivityRow>& rows) {
-  std::vector<Ran> out;
-  for (const auto& row : rows) out.push_back({row.busy, row.launches});
-  // A parent comes before its children.
-  for (std::size_t i = rows.size(); i-- > 0;) {
-    if (rows[i].parent >= i) continue;
-    out[rows[i].parent].busy += out[i].busy;
-    out[rows[i].parent].launches += out[i].launches;
-  }
-  return out;
-}
-
 }  // namespace
 
 Lines part_lines(const ActivityContext& c) {
@@ -230,22 +212,20 @@ Lines part_lines(const ActivityContext& c) {
                                     "energy",
                                     "<95 %",
                                     "share"};
-  if (c.view.tree) headings.emplace_back("own");
+  // What a layer takes each time; of ranges what they take without those in them.
+  if (calls || c.view.tree) headings.emplace_back(calls ? "a call" : "own");
   Table table(std::move(headings));
   std::string missing;
-  const auto& rows = rows_of(c.profile, c.options.by);
-  const auto ran = with_rows_below(rows);
   for (const auto& line : c.view.lines) {
     const ActivityRow& row = *line.row;
     const auto& whole = whole_of(row);
     const auto share = share_of(c.profile, whole);
     const bool known = whole && row.resolvable;
-    const Ran& all = ran[static_cast<std::size_t>(line.row - rows.data())];
-    const std::uint64_t count = calls ? row.count : all.launches;
+    const std::uint64_t count = calls ? row.count : line.launches;
     std::vector<Cell> cells{
         {label_of(c, line)},
         {count > 0 ? count_text(count) : "-"},
-        {all.busy > Duration{} ? duration_text(all.busy) : "-"},
+        {line.busy > Duration{} ? duration_text(line.busy) : "-"},
         {known   ? energy_text(whole->energy)
          : whole ? "not resolvable"
                  : "unavailable",
@@ -254,7 +234,12 @@ Lines part_lines(const ActivityContext& c) {
          : whole ? (c.text.ascii ? "<=" : "\xE2\x89\xA4") + energy_text(whole->high())
                  : ""},
         {known && share ? percent_text(*share) : "-"}};
-    if (c.view.tree) cells.push_back({known && row.energy ? energy_text(row.energy->energy) : "-"});
+    const auto call = joules_per_call(row);
+    if (calls) {
+      cells.push_back({known && call ? energy_text(Energy::joules(*call)) : "-"});
+    } else if (c.view.tree) {
+      cells.push_back({known && row.energy ? energy_text(row.energy->energy) : "-"});
+    }
     table.add(std::move(cells));
     if (missing.empty() && !known) missing = row.reason;
   }
