@@ -19,6 +19,12 @@ def test_names_sensors_with_traits_and_use(gpu):
     assert "nvmlDeviceGetTotalEnergyConsumption" in text and "[simulated]" in text
 
 
+@pytest.mark.parametrize("columns", [60, 80])
+def test_lines_fit_columns(gpu, columns):
+    gpu.environment["COLUMNS"] = str(columns)
+    assert max(map(len, gpu("doctor").out.splitlines())) <= columns
+
+
 def test_json_names_a_calibration_that_failed(tool):
     process = tool("doctor", "--json", "--calibrate", status=6)
     calibration = json.loads(process.out)["calibration"]

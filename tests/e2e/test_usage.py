@@ -177,3 +177,11 @@ def test_a_setting_is_no_request(tool):
     (tool.folder / "settings").write_text("price = 0.3\n")
     tool.environment["JOULEPROF_CONFIG"] = str(tool.folder / "settings")
     tool("report", SOURCE / "examples" / "h200-layers.jprof", "--by", "kernel")
+
+
+def test_twelve_alike_layers_are_one_row(tool):
+    file = SOURCE / "examples" / "h200-layers.jprof"
+    text = tool("report", file, "--by", "layer", "--depth", "9").out
+    assert "12 layers" in text and "11  " not in text
+    text = tool("report", file, "--by", "layer", "--depth", "9", "--top", "400", "--no-fold").out
+    assert "12 layers" not in text and "      11  " in text

@@ -219,7 +219,7 @@ def test_export_says_what_is_missing(tmp_path):
     bare = export(KERNELS, "--format", "parquet", "-o", tmp_path / "out", JOULEPROF_PYTHON=sys.executable,
                   PYTHONPATH="")
     if bare.returncode != 0:
-        assert "pip install 'jouleprof[tables]'" in bare.stderr
+        assert "pip install '.[tables]'" in bare.stderr
     assert "-o FOLDER" in export(KERNELS, "--format", "parquet").stderr
     assert not (tmp_path / "out").exists() or bare.returncode == 0
 

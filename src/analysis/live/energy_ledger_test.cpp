@@ -45,7 +45,7 @@ TEST(EnergyLedger, WhatIsLongAgoIsBoundedAndStaysWithinItsInterval) {
 }
 
 // A sensor that fails again and again, in a program that runs for months.
-TEST(EnergyTimeline, NotesOfForgottenTimeAreForgotten) {
+TEST(EnergyTimeline, NotesAreOneOfEachTextAndForgottenWithTheirTime) {
   simulated::GpuSensors gpu;
   TimelineSensors sensors;
   sensors.counter = gpu.counter();
@@ -56,9 +56,12 @@ TEST(EnergyTimeline, NotesOfForgottenTimeAreForgotten) {
     timeline.append(model::PowerReading{simulated::kRing, t, Power::watts(100 + i % 3)});
     timeline.append(model::CounterReading{simulated::kCounter, t, t + 2s, Energy::joules(i)});
   }
-  EXPECT_EQ(timeline.notes().size(), 600u);
+  ASSERT_EQ(timeline.notes().size(), 1u);
+  EXPECT_EQ(timeline.notes().front().count, 600u);
   timeline.forget_before(at(590));
-  EXPECT_EQ(timeline.notes().size(), 10u);
+  EXPECT_EQ(timeline.notes().size(), 1u);
+  timeline.forget_before(at(600));
+  EXPECT_TRUE(timeline.notes().empty());
 }
 
 }  // namespace

@@ -147,9 +147,9 @@ TEST(Costs, AreOnThePageAndInItsData) {
   EXPECT_TRUE(has(html, "cost: 0.000416"));  // 5 kJ within 0.1 %
   EXPECT_TRUE(has(html, " &lt;EUR&gt; "));
   EXPECT_TRUE(has(html, "230 g/kWh (--carbon)"));
-  EXPECT_TRUE(has(html, R"("price_per_kilowatt_hour": 0.3)"));
+  EXPECT_TRUE(has(html, R"("price_per_kilowatt_hour":0.3)"));
   const std::string without = page({});
-  EXPECT_TRUE(has(without, R"("costs": null)"));
+  EXPECT_TRUE(has(without, R"("costs":null)"));
   EXPECT_FALSE(has(without, "CO2e"));
 }
 

@@ -22,7 +22,7 @@ try:
     main = importlib.import_module("jouleprof._recorded." + sys.argv[1]).main
 except ImportError as error:
     sys.exit(f"jouleprof: {sys.executable} cannot import jouleprof ({error}); "
-             "pip install 'jouleprof[tables]', or name another Python with --python or JOULEPROF_PYTHON")
+             "pip install '.[tables]' in a clone, or name another Python with --python or JOULEPROF_PYTHON")
 sys.exit(main(sys.argv[2:]))
 )";
 

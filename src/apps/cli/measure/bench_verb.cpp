@@ -86,7 +86,7 @@ class BenchVerb : public Verb {
       return complain({Errc::kUnavailable,
                        fmt::format("the workload ended with status {} and without a result; its "
                                    "messages are above. If jouleprof is missing in {}: "
-                                   "pip install 'jouleprof[bench]', or give --python",
+                                   "pip install '.[bench]' in a clone, or give --python",
                                    status, workload_.python)},
                       status != 0 ? status : kInternalError);
     }
