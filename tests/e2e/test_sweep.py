@@ -300,7 +300,6 @@ def test_apply_lasts_until_the_command_ends(machine):
     assert machine("apply", "sweep.jprof", *command, status=4).out == "300\n"
     assert machine.limit() == 650
     assert "the nearest is 150" in machine("apply", "--power", "10", *command, status=125).err
-    assert "say for which command" in machine("apply", "--power", "300", "--", "true", status=125).err
     machine("apply", "--power", "300", "--", "/no/such/program", status=127)
     assert machine.limit() == 650
 

@@ -270,7 +270,8 @@ def test_a_row_keeps_its_time_when_the_monitor_is_closed_at_once(machine):
     monitor._log.close()
     with open(path, encoding="utf-8") as file:
         (row,) = csv.DictReader(file)
-    assert (row["window_name"], row["gpu0_energy"]) == ("x", "")
+    # A slow machine may know the energy before the monitor is closed.
+    assert row["window_name"] == "x" and (not row["gpu0_energy"] or float(row["gpu0_energy"]) > 0)
     assert float(row["elapsed_time"]) == m.time
 
 

@@ -69,7 +69,7 @@ Published read_published(int fd) {
   const ssize_t n = ::pread(fd, text.data(), text.size(), 0);
   text.resize(static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
   const auto lines = split(text, '\n');
-  if (lines.size() != 4) return {};  // the last is what follows the last line's end
+  if (lines.size() < 4) return {};  // what follows the third line's end is of an older text
   return {fs::path(lines[0]), fs::path(lines[1]), std::string(lines[2])};
 }
 
@@ -209,10 +209,15 @@ Result<std::optional<RecorderLock>> RecorderLock::take(const fs::path& folder,
     }
     if (is_at(fd, path)) {
       const Published before = read_published(fd);
-      (void)!::ftruncate(fd, 0);
       RecorderLock lock(path, fd);
       if (before.launcher == launcher_here()) {
         lock.left_ = {before.recording, !before.socket.empty()};
+      }
+      // Until this one announces its own recording: it may be killed before it has one.
+      if (lock.left_.recording.empty()) {
+        (void)!::ftruncate(fd, 0);
+      } else if (lock.left_.was_killed) {
+        lock.write(kStarting, lock.left_.recording);
       }
       tidy(folder);
       return std::optional<RecorderLock>(std::move(lock));
@@ -231,29 +236,31 @@ fs::path RecorderLock::socket(const fs::path& folder, const std::string& key) {
 
 RecorderLock::~RecorderLock() {
   if (fd_ < 0) return;
-  if (recording_.empty()) {
+  const fs::path& known = recording_.empty() ? left_.recording : recording_;
+  if (known.empty()) {
     ::unlink(path_.c_str());
   } else {
-    write({});
+    write({}, known);
   }
   ::close(fd_);
 }
 
 void RecorderLock::announce(const fs::path& recording) {
   recording_ = recording;
-  write(kStarting);
+  write(kStarting, recording_);
 }
 
 void RecorderLock::publish(const fs::path& socket, const fs::path& recording) {
   recording_ = recording;
-  write(socket);
+  write(socket, recording_);
 }
 
-void RecorderLock::write(const fs::path& socket) const {
+void RecorderLock::write(const fs::path& socket, const fs::path& recording) const {
   const std::string lines =
-      fmt::format("{}\n{}\n{}\n", socket.string(), recording_.string(), launcher_here());
-  (void)!::ftruncate(fd_, 0);
+      fmt::format("{}\n{}\n{}\n", socket.string(), recording.string(), launcher_here());
+  // In this order a death in between leaves all that is read.
   (void)!::pwrite(fd_, lines.data(), lines.size(), 0);
+  (void)!::ftruncate(fd_, static_cast<off_t>(lines.size()));
 }
 
 fs::path recorder_folder() {

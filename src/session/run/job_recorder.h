@@ -44,7 +44,7 @@ class RecorderLock {
   RecorderLock(const RecorderLock&) = delete;
   ~RecorderLock();  // leaves the name of the recording for processes that come later
 
-  // As soon as the recording exists, so that a successor of a recorder that is killed knows it.
+  // Before the recording is made, so that a successor of a recorder that is killed knows it.
   void announce(const std::filesystem::path& recording);
   // `recording`: its file, absolute; empty: none.
   void publish(const std::filesystem::path& socket, const std::filesystem::path& recording);
@@ -58,7 +58,7 @@ class RecorderLock {
 
  private:
   RecorderLock(std::filesystem::path path, int fd) : path_(std::move(path)), fd_(fd) {}
-  void write(const std::filesystem::path& socket) const;
+  void write(const std::filesystem::path& socket, const std::filesystem::path& recording) const;
 
   std::filesystem::path path_;
   int fd_ = -1;

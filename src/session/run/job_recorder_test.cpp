@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <map>
 
 #include "tests/support/temp_tree.h"
@@ -111,6 +112,25 @@ TEST(RecorderLock, OfAKilledOwnerIsFreeAndSaysSo) {
   });
   const auto next = RecorderLock::take(tree.root(), "job");
   ASSERT_TRUE(next && *next);
+}
+
+TEST(RecorderLock, OneThatIsKilledAtOnceKeepsWhatTheOneBeforeLeft) {
+  const TempTree tree;
+  {
+    auto lock = RecorderLock::take(tree.root(), "job");
+    (*lock)->publish("/run/socket", "/home/a.jprof");
+  }
+  {
+    auto lock = RecorderLock::take(tree.root(), "job");
+    ASSERT_TRUE(lock && *lock);
+    // What a successor reads if this one is killed here.
+    std::ifstream file(fs::directory_iterator(tree.root())->path());
+    std::string socket, recording;
+    std::getline(file, socket);
+    std::getline(file, recording);
+    EXPECT_EQ(socket, "");
+    EXPECT_EQ(recording, "/home/a.jprof");
+  }
 }
 
 TEST(RecorderLock, IsNotToBeJoinedBeforeItPublishedItsSocket) {

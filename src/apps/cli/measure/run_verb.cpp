@@ -200,11 +200,18 @@ class RunVerb : public Verb {
     };
   }
 
-  // To who follows if this process is killed.
-  void announce(const Destination& destination) {
-    std::error_code err;
-    if (lock_ == nullptr || destination.path().empty()) return;
-    lock_->announce(std::filesystem::absolute(destination.path(), err));
+  // To who follows if this process is killed: also between the file's creation and its first byte.
+  Result<Destination> open_announced(const std::vector<std::string>& command) {
+    const auto announce = [this](const std::filesystem::path& recording) {
+      std::error_code err;
+      if (lock_ != nullptr && !recording.empty())
+        lock_->announce(std::filesystem::absolute(recording, err));
+    };
+    std::error_code ignored;
+    if (!no_record_ && !std::filesystem::exists(output_, ignored)) announce(output_);
+    auto opened = open_destination(command);
+    if (opened) announce(opened->path());
+    return opened;
   }
 
   // The recorder died, and the command runs: the first process of the job to notice records from
@@ -224,11 +231,10 @@ class RunVerb : public Verb {
     lead(*place.lock, rest);
     Destination destination;
     auto meters = open();
-    auto opened = open_destination(rest.command);
+    auto opened = open_announced(rest.command);
     if (!meters || !opened) return {};
     destination = std::move(*opened);
     rest.trace.recording = destination.path();
-    announce(destination);
     signals.reset();
     const auto result = session::run(rest, std::move(meters->meters), &destination.sink());
     if (!result) {
@@ -408,11 +414,10 @@ class RunVerb : public Verb {
       }
     }
     choose_clock_of_layers(*meters, options);
-    auto opened = open_destination(options.command);
+    auto opened = open_announced(options.command);
     if (!opened) return forward_error(opened);
     destination = std::move(*opened);
     options.trace.recording = destination.path();
-    announce(destination);
     StatusBar bar(!quiet_);
     if (bar.width() > 0) {
       options.on_snapshot = [&bar](const model::Snapshot& snapshot) {
