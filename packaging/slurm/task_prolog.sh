@@ -35,6 +35,7 @@ if [ "${JOULEPROF_STEP_KERNELS:-0}" = 1 ]; then
 fi
 # Slurm reads this script's output to its end, which a child that kept it open would delay. The recorder leaves a line
 # about what went wrong.
+set -f
 # shellcheck disable=SC2086 # several options
 "$tool" "$@" ${JOULEPROF_STEP_OPTIONS:-} </dev/null >/dev/null 2>"$name.log" &
 echo $! >"$name.pid" 2>/dev/null

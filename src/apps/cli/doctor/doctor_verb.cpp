@@ -21,6 +21,7 @@
 #include "apps/cli/verb.h"
 #include "base/result.h"
 #include "base/say.h"
+#include "base/text.h"
 #include "meters/nvml/calibration/calibration_file.h"
 #include "meters/nvml/calibration/calibrator.h"
 #include "meters/nvml/nvml_meter.h"
@@ -241,7 +242,8 @@ Result<void> calibrate(const std::vector<std::string>& devices) {
   return {};
 }
 
-// Lines of at most `width` columns; what is continued stands below the begin of its line.
+// Lines of at most `width` columns, but for words that are longer; what is continued stands below
+// the begin of its line.
 std::string wrapped(std::string_view text, std::size_t width) {
   std::string out;
   while (!text.empty()) {
@@ -249,13 +251,19 @@ std::string wrapped(std::string_view text, std::size_t width) {
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     const auto indent = std::min(line.find_first_not_of(' '), line.size());
-    if (report::display_width(line) <= width) {
+    const std::string begin(std::min(indent, width / 2), ' ');
+    const std::size_t room = width - begin.size() - 2;
+    const auto words = split_blanks(line);
+    // A path stays whole, for who copies it.
+    const bool has_room = std::all_of(words.begin(), words.end(), [room](std::string_view word) {
+      return report::display_width(word) <= room;
+    });
+    if (report::display_width(line) <= width || !has_room) {
       out.append(line) += "\n";
       continue;
     }
-    const std::string begin(std::min(indent, width / 2), ' ');
     bool first = true;
-    for (const auto& part : report::wrap(line.substr(indent), width - begin.size() - 2)) {
+    for (const auto& part : report::wrap(line.substr(indent), room)) {
       out += begin + (first ? "" : "  ") + part + "\n";
       first = false;
     }
