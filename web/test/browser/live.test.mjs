@@ -102,7 +102,7 @@ describe("the live page in a browser", { skip: missing }, () => {
     const label = await tab.locator(".card svg").first().getAttribute("aria-label");
     assert.ok(Number(/latest (\d+) ticks/.exec(label)[1]) >= 4, label);
     assert.match(await tab.locator(".card .watts").first().innerText(), /W ±\d/);
-    assert.match(await tab.locator("#sum").innerText(), /J ±\d+ %/);
+    assert.match(await tab.locator("#sum").innerText(), /J ±[\d.]+ %/);
     const pressed = await tab.locator("#families [aria-pressed=true]").getAttribute("data-family");
     const now = await tab.evaluate(async () => (await fetch("api/v1/snapshot")).json());
     const energy = (family) => now.families[family].entities.reduce((s, e) => s + e.energy_joules, 0);
