@@ -119,13 +119,14 @@ TEST(DailyRecordings, TheRateIsSaidOnce) {
   options.on_rate = [&rates](double bytes_a_day) { rates.push_back(bytes_a_day); };
   Service service(options);
   std::uint64_t before = 0;
-  int number = 0;
+  std::uint32_t number = 0;  // wraps
   for (int minute = 0; minute < 40; ++minute) {
     model::Readings some;
     for (int i = 0; i < 5000; ++i) {
-      number = number * 1'103'515 + 12'345;
+      number = number * 1'103'515U + 12'345U;
       some.counters.push_back({model::SensorId{0}, service.now.host + Duration{i},
-                               service.now.host + Duration{i}, Energy::microjoules(number)});
+                               service.now.host + Duration{i},
+                               Energy::microjoules(static_cast<std::int32_t>(number))});
     }
     EXPECT_TRUE(service.recordings->append(some));
     service.pass(1min);
