@@ -9,6 +9,9 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <utility>
+
+#include "importers/power_check.h"
 
 namespace jouleprof::importers {
 namespace {
@@ -16,12 +19,9 @@ namespace {
 constexpr std::size_t kMostSources = 16;
 constexpr std::size_t kFewestRows = 6;
 
-double median(std::vector<double> values) {
+double median_of_known(std::vector<double> values) {
   std::erase_if(values, [](double v) { return std::isnan(v); });
-  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  return values.empty() ? std::numeric_limits<double>::quiet_NaN() : median(std::move(values));
 }
 
 // Rows of the file's order whose stamps do not go back.
@@ -122,7 +122,8 @@ class Check {
       const Duration step = rows_.stamps[i] - rows_.stamps[i - 1];
       if (step > Duration{}) steps.push_back(seconds(step));
     }
-    return steps.empty() ? Duration{} : duration_of(std::min(median(std::move(steps)), 1e8));
+    return steps.empty() ? Duration{}
+                         : duration_of(std::min(median_of_known(std::move(steps)), 1e8));
   }
 
   // Pieces of the file that lie over earlier ones in time.
@@ -262,7 +263,7 @@ class Check {
       for (std::size_t i = k; i < order_.size(); ++i) {
         rounds.push_back(seconds(rows_.stamps[order_[i]] - rows_.stamps[order_[i - k]]));
       }
-      const double period = median(rounds);
+      const double period = median_of_known(rounds);
       if (period < 20 * fine || irregular < 0.08 * period / static_cast<double>(k)) continue;
       if (irregularity(std::move(rounds)) <= 0.2 * irregular) return k;
     }
@@ -295,7 +296,7 @@ class Check {
       if (is_near) near.push_back(std::abs(value(0, order_[i]) - value(0, order_[i - 1])));
       far.push_back(std::abs(value(0, order_[i]) - value(0, order_[i - sources])));
     }
-    return {median(std::move(near)), median(std::move(far))};
+    return {median_of_known(std::move(near)), median_of_known(std::move(far))};
   }
 
   // Whether neighbours agree better than rows of successive periods do, as values of one sensor.
@@ -352,15 +353,16 @@ class Check {
       highs.push_back(block.back());
       before = std::move(block);
     }
-    const double spread = median(spreads), change = median(changes);
-    if (spread <= 4 * change || spread <= 0.005 * std::abs(median(highs))) return std::nullopt;
+    const double spread = median_of_known(spreads), change = median_of_known(changes);
+    if (spread <= 4 * change || spread <= 0.005 * std::abs(median_of_known(highs)))
+      return std::nullopt;
     const double least = std::max(spread / (2 * static_cast<double>(k - 1)), 2 * change);
     std::size_t jumps = 0;
     for (std::size_t i = 1; i < values.size(); ++i) {
       jumps += std::abs(values[i] - values[i - 1]) >= least ? 1 : 0;
     }
     if (jumps * 10 < (values.size() - 1) * 7) return std::nullopt;
-    return Levels{k, median(lows), median(highs)};
+    return Levels{k, median_of_known(lows), median_of_known(highs)};
   }
 
   std::optional<Contradiction> of_levels() const {

@@ -87,12 +87,6 @@ Most most_of_windows(Most most, const model::Domain& domain) {
           true};
 }
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 // The mean powers of a counter over parts of its readings: without those in which it falls.
 std::vector<double> watts_of_counter(const std::vector<model::CounterReading>& reads) {
   constexpr std::size_t kParts = 9;
@@ -142,6 +136,12 @@ Result<void> check_counters(const model::Recording& recording, const model::Doma
 }
 
 }  // namespace
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
 
 Result<void> check_powers(model::Recording& recording, const std::string& path) {
   const auto warn = [&](std::string text) {

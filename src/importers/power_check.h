@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "model/recording.h"
@@ -14,5 +15,8 @@ namespace jouleprof::importers {
 // Errors: corrupt where most powers of a device are above it, or its limit is far above all of
 // them: a wrong unit, such as milliwatts under [W].
 Result<void> check_powers(model::Recording& recording, const std::string& path);
+
+// The middle one of at least one value; of an even number, the greater one of the two.
+double median(std::vector<double> values);
 
 }  // namespace jouleprof::importers

@@ -85,7 +85,7 @@ class Bench:
 
     def finish_late(self, process, seconds):
         """A machine with much else to do makes a run long, and one without a fault as well: that one
-        is measured now, beside it."""
+        is measured now, at the same time."""
         try:
             plain = self.plain() if self.plain else 0
         except Failure:

@@ -38,7 +38,7 @@ def seconds_without_fault(bench, scenario):
 
 def one(bench, spare, scenario, fault):
     """Whether the fault happened, whether it is at a known limit, and what failed. `spare`: a folder for a
-    run beside it."""
+    run at the same time."""
     bench.plain = lambda: seconds_without_fault(spare, scenario)
     bench.prepare()
     try:

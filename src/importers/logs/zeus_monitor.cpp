@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "importers/power_check.h"
 #include "importers/row_log.h"
 #include "importers/source_text.h"
 #include "model/device/gauge_names.h"
@@ -58,9 +59,7 @@ std::optional<double> typical_power(std::span<const SourceText> sources) {
     }
   }
   if (values.empty()) return std::nullopt;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  return median(std::move(values));
 }
 
 bool recognises_zeus_monitor(std::string_view text) {

@@ -15,6 +15,7 @@
 #include <optional>
 #include <set>
 
+#include "importers/power_check.h"
 #include "importers/source_text.h"
 #include "importers/window_table.h"
 
@@ -35,12 +36,6 @@ constexpr std::array<TableField, 4> kFields{
      {.name = "tokens_per_sec", .role = Role::kNumber, .is_needed = true},
      {.name = "total_power_draw", .role = Role::kNumber, .is_needed = true},
      {.name = "timestamp", .role = Role::kStart}}};
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 // Places of values that are far from the others.
 std::vector<std::size_t> far_from_others(const std::vector<double>& values) {

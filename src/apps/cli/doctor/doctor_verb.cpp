@@ -308,7 +308,7 @@ class DoctorVerb : public Verb {
     const auto memory = remembered();
     const auto written = write_output(
         Output{}, json_ ? doctor_json(*found, calibration, memory)
-                  : isatty(STDOUT_FILENO) == 0 && std::getenv("COLUMNS") == nullptr
+                  : isatty(STDOUT_FILENO) == 0 && !environment_columns()
                       ? doctor_text(*found, memory)
                       : wrapped(doctor_text(*found, memory),
                                 static_cast<std::size_t>(text_options(STDOUT_FILENO).width)));

@@ -19,15 +19,14 @@ namespace {
 constexpr int kLeastHeight = 24;
 constexpr int kLeastWidth = 40;
 
-// COLUMNS, which comes before the terminal's own width, and is of files and pipes too.
+}  // namespace
+
 std::optional<int> environment_columns() {
   const char* text = std::getenv("COLUMNS");
   const auto columns = parse_integer(text != nullptr ? text : "");
   if (!columns || *columns < kLeastWidth || *columns > 10'000) return std::nullopt;
   return static_cast<int>(*columns);
 }
-
-}  // namespace
 
 report::TextOptions text_options(int fd) {
   report::TextOptions options;

@@ -3,12 +3,16 @@
 
 #include <unistd.h>
 
+#include <optional>
 #include <string>
 
 #include "base/result.h"
 #include "report/render.h"
 
 namespace jouleprof::cli {
+
+// COLUMNS, where it is a width: it comes before the terminal's own, and is of files and pipes too.
+std::optional<int> environment_columns();
 
 // Width, height and colour for text that goes to `fd`: height and colour on a terminal only, no
 // colour with NO_COLOR. COLUMNS sets the width.
