@@ -29,6 +29,24 @@ TEST(Analyse, ACpuThatWasBusyBeforeHasNoIdlePower) {
   }
 }
 
+TEST(Analyse, AReadingLateAfterTheIdleSpanShowsWorkThatRanInIt) {
+  for (const double use : {0.1, 0.9}) {
+    Recorded run;
+    run.read_gpu();
+    run.read_cpu();
+    run.recording.idle_spans = {{at(0), at(3)}};
+    // The next reading comes half a second into the work, which takes all CPUs.
+    const std::pair<double, double> busy_at[] = {{0, 0}, {3.5, 3 * use + 0.5}, {13, 3 * use + 10}};
+    for (const auto& [t, busy] : busy_at) {
+      run.recording.process_readings.machine.push_back(
+          {at(t), duration_of(8 * busy), duration_of(8 * t), 0});
+    }
+    const auto profile = profile_of(run.recording);
+    ASSERT_TRUE(profile);
+    EXPECT_EQ(domain(*profile, kPackage0).levels.rest.has_value(), use < 0.25) << use;
+  }
+}
+
 TEST(Analyse, ALostGpuHasNoEnergyButAReason) {
   Recorded run;
   run.read_gpu(8);

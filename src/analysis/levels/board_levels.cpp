@@ -24,20 +24,35 @@ constexpr double kBusyCpu = 0.25;
 constexpr double kAfterAlone = 0.1;  // more error, of the power
 constexpr double kApart = 0.1;       // before and after, of the power: worth a warning
 
-// The busy share of all CPUs' time over the span; absent without readings of the machine near both
-// ends. Later readings are ignored, because they may include the work.
+// The busy share of all CPUs' time over the span, at least; absent without readings of the machine
+// near both ends. A reading that came late after the span includes the work: all that it may have
+// taken is subtracted.
 std::optional<double> cpu_use(const model::Recording& recording, const model::IdleSpan& span) {
+  const Duration length = span.end - span.begin;
   const model::MachineReading* first = nullptr;
   const model::MachineReading* last = nullptr;
+  const model::MachineReading* late = nullptr;
   for (const auto& r : recording.process_readings.machine) {
-    if (r.at < span.begin - 100ms || r.at > span.end + 20ms) continue;
+    if (r.at < span.begin - 100ms || r.at > span.end + length) continue;
+    if (r.at > span.end + 20ms) {
+      if (late == nullptr || r.at < late->at) late = &r;
+      continue;
+    }
     if (first == nullptr || r.at < first->at) first = &r;
     if (last == nullptr || r.at > last->at) last = &r;
   }
-  if (first == nullptr || 2 * (last->at - first->at) < span.end - span.begin) return std::nullopt;
+  if (first == nullptr) return std::nullopt;
+  Duration work{};
+  if (2 * (last->at - first->at) < length) {
+    if (late == nullptr) return std::nullopt;
+    last = late;
+    work = late->at - span.end;
+  }
   const double total = seconds(last->total_cpu_time - first->total_cpu_time);
   if (total <= 0) return std::nullopt;
-  return seconds(last->busy_cpu_time - first->busy_cpu_time) / total;
+  const double of_work = total * (seconds(work) / seconds(last->at - first->at));
+  const double busy = seconds(last->busy_cpu_time - first->busy_cpu_time);
+  return std::max(busy - of_work, 0.0) / (total - of_work);
 }
 
 model::PowerLevel level(const ObservedLevel& observed, const char* source) {
