@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Checks that `jouleprof serve` stays exact and small while processes come and go.
 
-    bench/serve_soak.py BUILD [--minutes 60] [--processes-per-second 2] [--boards 4] [--prometheus]
+    bench/serve_soak.py BUILD [--minutes 60] [--processes-per-second 2] [--boards 4] [--prometheus] [--kill-seconds 0]
 
 Starts the service with simulated boards, starts short processes, and scrapes every five seconds. At every scrape, for
 every device and family: entities + outside + other + ended + new + unattributed + rest = energy, to the microjoule; no
 counter is lower than before. With --prometheus, one scrapes it too, and each of the samples that it has stored is
-checked in the same way. Prints memory, descriptors, series and CPU time ten times. Exits with 1 where a sum is
-not exact, a counter fell, or memory grew by more than 3 MB after the first tenth.
+checked in the same way. With --kill-seconds, the service is killed (SIGKILL) and started again after each such time.
+Prints memory, descriptors, series, CPU time and what was written to its state ten times. Exits with 1 where a sum is not
+exact, a counter fell, or memory grew by more than 3 MB after the first tenth.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.parse
 import urllib.request
@@ -151,6 +153,7 @@ def main():
     parser.add_argument("--processes-per-second", type=float, default=2)
     parser.add_argument("--boards", type=int, default=4)
     parser.add_argument("--prometheus", action="store_true")
+    parser.add_argument("--kill-seconds", type=float, default=0)
     options = parser.parse_args()
     failures = scrapes = 0
     prometheus = None
@@ -161,14 +164,23 @@ def main():
             {"generation": "hopper", "idle_watts": 80, "power": {"shape": "constant", "watts": 300},
              "processes": [{"pid": os.getpid(), "sm_utilisation_ratio": 0.2, "memory_mib": 100}]}
             for _ in range(options.boards)]}))
-        service = subprocess.Popen(
-            [options.build / "src/apps/cli/jouleprof", "serve", "--listen", "127.0.0.1:0", "--keep-ended", "1min",
-             "--state", f"{folder}/state.json", "--level", ",".join(FAMILIES)],
-            stderr=subprocess.PIPE, text=True,
-            env={**os.environ, "JOULEPROF_NVML_SCENARIO": str(scenario),
-                 "JOULEPROF_NVML_LIBRARY": str(options.build / "tests/nvml_sim/libjouleprof_nvml_sim.so")})
+        def start(port):
+            service = subprocess.Popen(
+                [options.build / "src/apps/cli/jouleprof", "serve", "--listen", f"127.0.0.1:{port}", "--keep-ended", "1min",
+                 "--state", f"{folder}/state.json", "--level", ",".join(FAMILIES)],
+                stderr=subprocess.PIPE, text=True,
+                env={**os.environ, "JOULEPROF_NVML_SCENARIO": str(scenario),
+                     # Its boards go on while the service is away.
+                     "JOULEPROF_NVML_EPOCH": str(epoch),
+                     "JOULEPROF_NVML_LIBRARY": str(options.build / "tests/nvml_sim/libjouleprof_nvml_sim.so")})
+            port = int(re.search(r"http://.*:(\d+)/", service.stderr.readline()).group(1))
+            threading.Thread(target=service.stderr.read, daemon=True).start()
+            return service, port, time.monotonic()
+
+        epoch = time.time()
+        service, port, started = start(0)
+        kills = 0
         try:
-            port = int(re.search(r":(\d+)/", service.stderr.readline()).group(1))
             if options.prometheus:
                 prometheus = Prometheus(pathlib.Path(folder) / "prometheus", port)
                 time.sleep(3 * Prometheus.INTERVAL)
@@ -182,11 +194,18 @@ def main():
                 time.sleep(0.5)  # the first tick divides nothing
             begin = time.monotonic()
             before, first_size, shown = {}, None, -1
-            print("minutes  MB     descriptors  series  processes  CPU time of a core", flush=True)
+            print("minutes  MB     descriptors  series  processes  CPU time of a core  written, MB/day", flush=True)
             while (passed := time.monotonic() - begin) < 60 * options.minutes:
                 for _ in range(50):
                     churn.step()
                     time.sleep(0.1)
+                if options.kill_seconds and time.monotonic() - started > options.kill_seconds:
+                    service.kill()
+                    service.wait()
+                    service, _, started = start(port)
+                    kills += 1
+                    while "jouleprof_process_energy_joules_total{" not in scraped():
+                        time.sleep(0.5)
                 text = scraped()
                 scrapes += 1
                 series = counters(text)
@@ -205,10 +224,12 @@ def main():
                     if tenth == 1:
                         first_size = size
                     descriptors = len(os.listdir(f"/proc/{service.pid}/fd"))
-                    cpu = value(text, "process_cpu_seconds_total") / (passed + 5)
+                    cpu = value(text, "process_cpu_seconds_total") / (time.monotonic() - started)
+                    written = int(re.search(r"write_bytes: (\d+)", pathlib.Path(f"/proc/{service.pid}/io").read_text())[1])
+                    written *= 86400 / (time.monotonic() - started)
                     print(f"{passed / 60:7.1f}  {size / 1e6:5.1f}  {descriptors:11}  "
                           f"{sum(not line.startswith('#') for line in text.splitlines()):6}  {churn.started:9}  "
-                          f"{100 * cpu:.2f} %", flush=True)
+                          f"{100 * cpu:17.2f} %  {written / 1e6:15.1f}", flush=True)
             if prometheus:
                 wrong = prometheus.check()
                 failures += len(wrong)
@@ -221,7 +242,7 @@ def main():
             service.wait()
             churn.end()
     grown = size - first_size if first_size else 0
-    print(f"{scrapes} scrapes, {failures} sums that differ or counters that fell; memory grew by {grown / 1e6:.1f} MB")
+    print(f"{scrapes} scrapes, {kills} kills, {failures} sums that differ or counters that fell; memory grew by {grown / 1e6:.1f} MB")
     return 1 if failures or grown > MOST_GROWTH_BYTES else 0
 
 

@@ -194,6 +194,21 @@ def month_of_jobs(jobs, nodes):
                                       else pyarrow.nulls(job.size, field.type) for field in schema], schema=schema)
 
 
+def spark():
+    """Two executors, each a process with one core and 1 GiB, of a cluster on this machine."""
+    import pyspark
+    from pyspark.sql import SparkSession
+
+    os.environ["SPARK_HOME"] = os.path.dirname(pyspark.__file__)  # whose programs the cluster starts
+    session = (SparkSession.builder.master("local-cluster[2,1,1024]").config("spark.driver.host", "127.0.0.1")
+               .config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false").getOrCreate())
+    session.range(1000).count()
+    executors = session.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1  # one more is the driver
+    if executors != 2:
+        sys.exit(f"Spark has {executors} executors, not 2")
+    return session
+
+
 def ledger(args, folder):
     import duckdb
     from jouleprof._recorded import ledger as store
@@ -215,11 +230,9 @@ def ledger(args, folder):
     database.execute(f"CREATE VIEW t AS FROM read_parquet('{folder}/ledger/**/*.parquet', hive_partitioning = true)")
     engines = {f"DuckDB {duckdb.__version__}": lambda query: database.execute(query).fetchall()}
     if importlib.util.find_spec("pyspark"):
-        from pyspark.sql import SparkSession
-
-        session = SparkSession.builder.master("local[2]").config("spark.ui.showConsoleProgress", "false").getOrCreate()
+        session = spark()
         session.read.parquet(f"{folder}/ledger").createOrReplaceTempView("t")
-        engines[f"Spark {session.version}, two threads"] = lambda query: session.sql(query.replace('"', "`")).collect()
+        engines[f"Spark {session.version}, two executors"] = lambda query: session.sql(query.replace('"', "`")).collect()
     for name, run in engines.items():
         for what, query in GPU_MONTH.items():
             rounds = []

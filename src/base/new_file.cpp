@@ -189,4 +189,18 @@ Result<void> replace_file(const fs::path& path, std::string_view content) {
   return tl::unexpected(system_error(fmt::format("cannot write {}", path.string()), err));
 }
 
+Result<void> append_to_file(const fs::path& path, std::size_t size, std::string_view more) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+  struct stat now {};
+  int err = fd < 0 || ::fstat(fd, &now) != 0 ? errno : 0;
+  const bool is_other = err == 0 && static_cast<std::size_t>(now.st_size) != size;
+  if (err == 0 && !is_other) err = write_whole(fd, more);
+  if (fd >= 0 && ::close(fd) != 0 && err == 0) err = errno;
+  if (is_other) {
+    return fail(Errc::kCorrupt, fmt::format("{} was changed by another program", path.string()));
+  }
+  if (err == 0) return {};
+  return tl::unexpected(system_error(fmt::format("cannot write {}", path.string()), err));
+}
+
 }  // namespace jouleprof

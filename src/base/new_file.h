@@ -84,4 +84,10 @@ class FileLock {
 // then the old content stays.
 Result<void> replace_file(const std::filesystem::path& path, std::string_view content);
 
+// Puts `more` at the end of a file that has `size` bytes, and on the disk. Errors: corrupt where it
+// has another size: another program has changed it; of the file system, and then a part of `more`
+// may be there.
+Result<void> append_to_file(const std::filesystem::path& path, std::size_t size,
+                            std::string_view more);
+
 }  // namespace jouleprof

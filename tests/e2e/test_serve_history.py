@@ -1,9 +1,12 @@
 """What jouleprof serve keeps on disk."""
 
 import re
+import resource
+import subprocess
+import time
 
 from conftest import domain
-from test_serve import Service, serving, sums, wait_for
+from test_serve import FAMILIES, Service, serving, sums, wait_for
 
 TOTAL = "jouleprof_energy_joules_total"
 
@@ -38,6 +41,48 @@ def test_counters_continue_after_a_crash(tmp_path, gpu):
                 assert after[(name, labels)] >= energy, (name, labels)
         second = gpu("serve", "--listen", "127.0.0.1:0", "--state", state, status=None)
         assert second.returncode != 0 and "another jouleprof serve" in second.err
+
+
+def test_no_counter_falls_whenever_it_is_killed(tmp_path, gpu):
+    """At moments spread over a tick, so also while the state is written."""
+    gpu.environment["JOULEPROF_NVML_EPOCH"] = str(time.time() - 100)
+    state = tmp_path / "state"
+    before, patches = {}, 0
+    for turn in range(8):
+        service = Service(gpu, "--state", state, "--level", ",".join(FAMILIES)).ready()
+        try:
+            begin = time.monotonic()
+            while time.monotonic() < begin + 1.5 + 0.07 * turn:
+                now = service.samples()
+                parts, wholes = sums(now)
+                assert parts == wholes
+                for key, energy in now.items():
+                    assert not key[0].endswith("_joules_total") or energy >= before.get(key, 0), key
+                before = now
+        finally:
+            service.process.kill()
+            service.process.communicate()
+        kept = subprocess.run(["zcat", state], capture_output=True, text=True)
+        patches += kept.stdout.count("\n[")
+    assert patches >= 8
+    assert gpu_energy(before) > 8 * 300
+
+
+def test_a_full_disk_is_said_and_stops_nothing(tmp_path, gpu):
+    """And its counters continue once there is room."""
+    state = tmp_path / "state"
+    with serving(gpu, "--state", state, "--level", "node") as service:
+        wait_for("energy", lambda: gpu_energy(service.samples()) > 300)
+        resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
+        assert any("the counters are not kept: cannot write" in line for line in service.process.stderr)
+        before = service.samples()
+        wait_for("more energy", lambda: gpu_energy(service.samples()) > gpu_energy(before) + 300)
+        resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        ticks = service.ticks()
+        wait_for("a save", lambda: service.ticks() > ticks + 1)
+        before = service.samples()
+    with serving(gpu, "--state", state, "--level", "node") as service:
+        assert gpu_energy(service.samples()) >= gpu_energy(before)
 
 
 def test_a_damaged_state_is_named(tmp_path, gpu):

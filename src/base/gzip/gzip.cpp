@@ -160,4 +160,28 @@ std::string gzip_text(std::string_view text) {
   return out;
 }
 
+std::optional<std::string> gunzip_member(std::string_view& bytes, std::size_t limit) {
+  z_stream stream{};
+  if (inflateInit2(&stream, MAX_WBITS + kGzip) != Z_OK) return std::nullopt;
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(std::min(bytes.size(), kMostAtOnce));
+  std::string out;
+  int state = Z_OK;
+  while (state == Z_OK && out.size() <= limit) {
+    constexpr std::size_t kStep = std::size_t{1} << 14;
+    const std::size_t had = out.size();
+    out.resize(had + kStep);
+    stream.next_out = reinterpret_cast<Bytef*>(out.data() + had);
+    stream.avail_out = kStep;
+    state = inflate(&stream, Z_NO_FLUSH);
+    out.resize(out.size() - stream.avail_out);
+  }
+  const auto rest =
+      static_cast<std::size_t>(stream.next_in - reinterpret_cast<const Bytef*>(bytes.data()));
+  inflateEnd(&stream);
+  if (state != Z_STREAM_END || out.size() > limit) return std::nullopt;
+  bytes.remove_prefix(rest);
+  return out;
+}
+
 }  // namespace jouleprof

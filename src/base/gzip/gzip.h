@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <streambuf>
 #include <string>
@@ -58,5 +59,9 @@ inline bool names_gzip(std::string_view path) { return path.ends_with(".gz"); }
 
 // With gzip's fastest level. Empty: there is no memory for it.
 std::string gzip_text(std::string_view text);
+
+// The text of the first member of `bytes`, which may have several, and is left with those after it.
+// Absent, and `bytes` as it was: the member is damaged, cut off or longer than `limit`.
+std::optional<std::string> gunzip_member(std::string_view& bytes, std::size_t limit);
 
 }  // namespace jouleprof

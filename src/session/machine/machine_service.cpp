@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
@@ -135,6 +136,7 @@ MachineService::MachineService(ServiceOptions options, Sampler sampler,
     has_ended_window_ = true;
     woken_.notify_all();
   });
+  if (!options_.state.empty()) file_.emplace(options_.state);
   state_.domains.resize(domains.size());
   for (std::size_t d = 0; d < domains.size(); ++d) {
     state_.domains[d].divided = is_divided(domains[d]);
@@ -188,8 +190,8 @@ void MachineService::run(std::stop_token stop) {
 }
 
 Continued MachineService::hand_over() const {
-  return {service_state_text(state_, accounts_, boot_), state_.ticks, state_.started,
-          cpu_at_begin_};
+  return {std::make_shared<const nlohmann::json>(service_state(state_, accounts_, boot_)),
+          state_.ticks, state_.started, cpu_at_begin_};
 }
 
 Duration MachineService::time_to_next_tick() const {
@@ -330,11 +332,16 @@ void MachineService::restore() {
   const RealTime now = ClockPoint::now().real;
   Result<void> restored;
   if (options_.continued) {
-    restored = restore_service_state_text(options_.continued->counters, "the state before", boot_,
-                                          now, state_, accounts_);
+    restored = restore_service_state(*options_.continued->counters, "the state before", boot_, now,
+                                     state_, accounts_);
   } else if (!options_.state.empty()) {
-    const auto found = restore_service_state(options_.state, boot_, now, state_, accounts_);
-    if (!found) restored = forward_error(found);
+    const auto saved = StateFile::read(options_.state);
+    if (!saved) {
+      restored = forward_error(saved);
+    } else if (!saved->is_null()) {
+      restored =
+          restore_service_state(*saved, options_.state.string(), boot_, now, state_, accounts_);
+    }
   }
   if (!restored) {
     sampling_.warn(restored.error().message + "; the counters begin at zero");
@@ -416,8 +423,8 @@ void MachineService::watch_boards() {
 
 // Before the tick is shown: a counter that was read never falls, even if the service is killed.
 void MachineService::save() {
-  if (options_.state.empty()) return;
-  const auto saved = save_service_state(options_.state, state_, accounts_, boot_);
+  if (!file_) return;
+  const auto saved = file_->save(service_state(state_, accounts_, boot_));
   if (!saved) sampling_.warn("the counters are not kept: " + saved.error().message);
 }
 

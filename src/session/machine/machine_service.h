@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -21,6 +22,7 @@
 #include "session/machine/gpu_uses.h"
 #include "session/machine/machine_windows.h"
 #include "session/machine/share_server.h"
+#include "session/machine/state_file.h"
 #include "session/sampling/recorded_sampling.h"
 #include "spans/procs/machine_processes.h"
 #include "spans/procs/scheduler_names.h"
@@ -29,7 +31,7 @@ namespace jouleprof::session {
 
 // What a service hands over to the next one of this process, which measures with other meters.
 struct Continued {
-  std::string counters;  // as service_state_text() writes them
+  std::shared_ptr<const nlohmann::json> counters;  // as service_state() has them
   std::uint64_t ticks = 0;
   ClockPoint started{};
   Duration cpu_at_begin{};
@@ -178,6 +180,7 @@ class MachineService {
   Duration cpu_at_begin_{};
   const bool in_pid_namespace_;
   const std::string boot_;
+  std::optional<StateFile> file_;
   std::shared_ptr<MachineWindows> windows_;
   bool has_ended_window_ = false;  // guarded by mutex_
   bool is_asked_ = false;          // by a program; guarded by mutex_

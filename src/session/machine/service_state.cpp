@@ -6,12 +6,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "base/file.h"
-#include "base/gzip/gzip.h"
-#include "base/new_file.h"
+#include "base/utf8.h"
 
 namespace jouleprof::session {
 namespace {
@@ -24,12 +23,18 @@ using analysis::FamilyAccount;
 using analysis::MachineState;
 using nlohmann::json;
 
-constexpr const char* kSchema = "jouleprof.serve-state/1";
-constexpr std::size_t kLargestFile = std::size_t{256} << 20;
+constexpr const char* kSchema = "jouleprof.serve-state/2";
+constexpr const char* kListSchema = "jouleprof.serve-state/1";  // its entities are a list
+
+// Names may be any bytes; JSON is UTF-8.
+std::string utf8(std::string text) {
+  mend_utf8(text);
+  return text;
+}
 
 std::string key_of(const model::Domain& domain) {
-  return fmt::format("{} {}", model::to_string(domain.kind),
-                     domain.uuid.empty() ? domain.device : domain.uuid);
+  return utf8(fmt::format("{} {}", model::to_string(domain.kind),
+                          domain.uuid.empty() ? domain.device : domain.uuid));
 }
 
 std::int64_t count(RealTime t) { return t.time_since_epoch().count(); }
@@ -41,7 +46,7 @@ json energies(const std::vector<Energy>& all) {
   return out;
 }
 
-json entity_json(const MachineState& state, const std::string& key, const Entity& entity) {
+json entity_json(const MachineState& state, const Entity& entity) {
   const auto& worker = entity.worker;
   const auto& owner = worker.owner;
   json series = json::array();
@@ -49,20 +54,20 @@ json entity_json(const MachineState& state, const std::string& key, const Entity
     const auto& e = entity.energies[d];
     if (e) series.push_back({d, e->energy.microjoules(), count(state.real(e->since))});
   }
-  return {key,
-          worker.process,
+  return {worker.process,
           worker.pid,
-          worker.name,
-          {owner.container, owner.runtime, owner.pod, owner.job, owner.step, owner.unit},
+          utf8(worker.name),
+          {utf8(owner.container), utf8(owner.runtime), utf8(owner.pod), utf8(owner.job),
+           utf8(owner.step), utf8(owner.unit)},
           owner.user ? json(*owner.user) : json(nullptr),
           std::move(series),
           entity.holds_gpu};
 }
 
 json family_json(const MachineState& state, const FamilyAccount& account) {
-  json entities = json::array();
+  json entities = json::object();
   for (const auto& [key, entity] : account.entities) {
-    entities.push_back(entity_json(state, key, entity));
+    entities[utf8(key)] = entity_json(state, entity);
   }
   return {{"outside", energies(account.outside)},
           {"undivided", energies(account.undivided)},
@@ -128,7 +133,15 @@ class Saved {
       if (found->contains("undivided")) add(found->at("undivided"), out.undivided);
       add(found->at("other"), out.other);
       add(found->at("ended"), out.ended);
-      for (const auto& saved : found->at("entities")) entity(saved, family, out);
+      const auto& entities = found->at("entities");
+      const bool is_list = entities.is_array();
+      for (const auto& [key, saved] : entities.items()) {
+        if (is_list) {
+          entity(saved.at(0).get<std::string>(), saved, 1, family, out);
+        } else {
+          entity(key, saved, 0, family, out);
+        }
+      }
     }
     balance(out);
     return out;
@@ -178,11 +191,13 @@ class Saved {
     }
   }
 
-  void entity(const json& saved, Family family, FamilyAccount& out) {
+  // `first`: the place of its first field.
+  void entity(const std::string& key, const json& saved, std::size_t first, Family family,
+              FamilyAccount& out) {
     Entity entity;
     entity.energies.resize(domains.size());
     const bool has_ended = family == Family::kProcess && !same_boot_;
-    for (const auto& series : saved.at(6)) {
+    for (const auto& series : saved.at(first + 5)) {
       const auto index = whole<std::size_t>(series.at(0));
       if (index >= places_.size()) {
         is_damaged_ = true;
@@ -201,16 +216,17 @@ class Saved {
     }
     if (has_ended) return;
     auto& worker = entity.worker;
-    worker.process = whole<std::uint64_t>(saved.at(1));
-    worker.pid = whole<pid_t>(saved.at(2));
-    worker.name = saved.at(3).get<std::string>();
-    const auto& owner = saved.at(4);
+    worker.process = whole<std::uint64_t>(saved.at(first));
+    worker.pid = whole<pid_t>(saved.at(first + 1));
+    worker.name = saved.at(first + 2).get<std::string>();
+    const auto& owner = saved.at(first + 3);
     worker.owner = {owner.at(0), owner.at(1), owner.at(2), owner.at(3),
                     owner.at(4), owner.at(5), std::nullopt};
-    if (!saved.at(5).is_null()) worker.owner.user = whole<std::uint32_t>(saved.at(5));
+    if (!saved.at(first + 4).is_null())
+      worker.owner.user = whole<std::uint32_t>(saved.at(first + 4));
     entity.present = state_.started.host;
-    entity.holds_gpu = saved.size() > 7 && saved.at(7).get<bool>();
-    out.entities.emplace(saved.at(0).get<std::string>(), std::move(entity));
+    entity.holds_gpu = saved.size() > first + 6 && saved.at(first + 6).get<bool>();
+    out.entities.emplace(key, std::move(entity));
   }
 
   // What the file does not divide in this family (it was not counted then) belongs to what ended,
@@ -239,29 +255,10 @@ class Saved {
   std::vector<std::optional<std::size_t>> places_;  // by saved domain; absent: it is gone
 };
 
-// Also of a service before this version, which did not compress it.
-Result<std::string> read_state(const std::filesystem::path& path) {
-  auto reader = GzipReader::open(path);
-  if (!reader) return forward_error(reader);
-  std::string out;
-  for (;;) {
-    constexpr std::size_t kStep = std::size_t{1} << 16;
-    const auto had = out.size();
-    out.resize(had + kStep);
-    const auto n = reader->read(out.data() + had, kStep);
-    if (!n) return forward_error(n);
-    out.resize(had + *n);
-    if (*n == 0) return out;
-    if (out.size() > kLargestFile) {
-      return fail(Errc::kCorrupt, fmt::format("{} is too large", path.string()));
-    }
-  }
-}
-
 }  // namespace
 
-std::string service_state_text(const MachineState& state, const EnergyAccounts& accounts,
-                               std::string_view boot) {
+json service_state(const MachineState& state, const EnergyAccounts& accounts,
+                   std::string_view boot) {
   json domains = json::array();
   for (std::size_t d = 0; d < state.domains.size(); ++d) {
     const auto& account = accounts.domains()[d];
@@ -282,30 +279,19 @@ std::string service_state_text(const MachineState& state, const EnergyAccounts& 
     const auto* const account = accounts.family(family);
     if (account != nullptr) families[std::string(to_string(family))] = family_json(state, *account);
   }
-  const json file = {{"schema", kSchema},
-                     {"saved", count(state.snapshot.time)},
-                     {"boot", boot},
-                     {"missing", state.missing_time.count()},
-                     {"day", state.day.begin ? json(count(*state.day.begin)) : json(nullptr)},
-                     {"domains", std::move(domains)},
-                     {"families", std::move(families)}};
-  // Names may be any bytes; JSON is UTF-8.
-  return file.dump(-1, ' ', false, json::error_handler_t::replace);
+  return {{"schema", kSchema},
+          {"saved", count(state.snapshot.time)},
+          {"boot", boot},
+          {"missing", state.missing_time.count()},
+          {"day", state.day.begin ? json(count(*state.day.begin)) : json(nullptr)},
+          {"domains", std::move(domains)},
+          {"families", std::move(families)}};
 }
 
-Result<void> save_service_state(const std::filesystem::path& path, const MachineState& state,
-                                const EnergyAccounts& accounts, std::string_view boot) {
-  const auto text = service_state_text(state, accounts, boot);
-  const auto small = gzip_text(text);
-  return replace_file(path, small.empty() ? text : small);
-}
-
-Result<void> restore_service_state_text(std::string_view text, std::string_view name,
-                                        std::string_view boot, RealTime now, MachineState& state,
-                                        EnergyAccounts& accounts) {
+Result<void> restore_service_state(const json& file, std::string_view name, std::string_view boot,
+                                   RealTime now, MachineState& state, EnergyAccounts& accounts) {
   try {
-    const auto file = json::parse(text);
-    if (file.at("schema") != kSchema) {
+    if (file.at("schema") != kSchema && file.at("schema") != kListSchema) {
       return fail(Errc::kCorrupt,
                   fmt::format("{} is no state of this version of jouleprof serve", name));
     }
@@ -334,16 +320,6 @@ Result<void> restore_service_state_text(std::string_view text, std::string_view 
     return fail(Errc::kCorrupt, fmt::format("{} is damaged: {}", name, e.what()));
   }
   return {};
-}
-
-Result<bool> restore_service_state(const std::filesystem::path& path, std::string_view boot,
-                                   RealTime now, MachineState& state, EnergyAccounts& accounts) {
-  const auto text = read_state(path);
-  if (!text && text.error().code == Errc::kNotFound) return false;
-  if (!text) return forward_error(text);
-  auto restored = restore_service_state_text(*text, path.string(), boot, now, state, accounts);
-  if (!restored) return forward_error(restored);
-  return true;
 }
 
 }  // namespace jouleprof::session

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "base/file.h"
 #include "session/machine/machine_state_fixture.h"
 #include "session/machine/service_state.h"
+#include "session/machine/state_file.h"
 #include "tests/support/fuzz_files.h"
 
 using namespace jouleprof;
@@ -32,8 +34,13 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
   accounts.begin_tick(state.started.host + 5s, {worker});
   const std::vector<double> weights{1};
   accounts.charge({0, Energy::joules(10), 5s, Energy::joules(1), weights, 1});
-  if (!session::save_service_state(file(), state, accounts, "boot")) std::abort();
+  session::StateFile kept(file());
+  if (!kept.save(session::service_state(state, accounts, "boot"))) std::abort();
   write_seed("state", *read_file(file()));
+  accounts.begin_tick(state.started.host + 10s, {worker});
+  accounts.charge({0, Energy::joules(10), 5s, Energy::joules(1), weights, 1});
+  if (!kept.save(session::service_state(state, accounts, "boot"))) std::abort();
+  write_seed("patched", *read_file(file()));
   return 0;
 }
 
@@ -41,8 +48,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   write_bytes(file(), {reinterpret_cast<const char*>(data), size});
   auto state = session::machine_state({"GPU-0", "GPU-1"});
   analysis::EnergyAccounts accounts(2, {});
-  const auto restored =
-      session::restore_service_state(file(), "boot", state.snapshot.time, state, accounts);
+  const auto saved = session::StateFile::read(file());
+  if (!saved) return 0;
+  const auto restored = session::restore_service_state(*saved, "the file", "boot",
+                                                       state.snapshot.time, state, accounts);
   if (!restored) return 0;
   // The parts of every family sum to the whole.
   for (const auto family : analysis::kAllFamilies) {

@@ -8,9 +8,7 @@
 #include <utility>
 
 #include "analysis/live/family_sum_test.h"
-#include "base/file.h"
 #include "session/machine/machine_state_fixture.h"
-#include "tests/support/temp_tree.h"
 
 namespace jouleprof::session {
 namespace {
@@ -20,6 +18,7 @@ using analysis::EnergyAccounts;
 using analysis::Family;
 using analysis::MachineState;
 using analysis::Worker;
+using nlohmann::json;
 
 constexpr HostTime kStart = kServiceStart;
 constexpr RealTime kReal = kServiceStartReal;
@@ -44,16 +43,17 @@ class ServiceState : public testing::Test {
   ServiceState() {
     before.domains[0].gaps = 3;
     charge(accounts, kStart + 5s);
-    EXPECT_TRUE(save_service_state(path, before, accounts, "boot"));
   }
   // Another service, a minute later.
-  Result<bool> restore(MachineState& state, EnergyAccounts& into, std::string_view boot = "boot") {
+  Result<void> restore(MachineState& state, EnergyAccounts& into, std::string_view boot = "boot") {
+    return restore(service_state(before, accounts, "boot"), state, into, boot);
+  }
+  static Result<void> restore(const json& saved, MachineState& state, EnergyAccounts& into,
+                              std::string_view boot = "boot") {
     state.started = {HostTime{2h}, kReal + 70s, {}};
-    return restore_service_state(path, boot, state.started.real, state, into);
+    return restore_service_state(saved, "it", boot, state.started.real, state, into);
   }
 
-  TempTree tree;
-  std::filesystem::path path = tree / "below/state.json";
   MachineState before = machine_state({"GPU-0", "GPU-1"});
   EnergyAccounts accounts{2, {}};
 };
@@ -61,8 +61,7 @@ class ServiceState : public testing::Test {
 TEST_F(ServiceState, CountersContinue) {
   auto state = machine_state({"GPU-0", "GPU-1"});
   EnergyAccounts after(2, {});
-  const auto restored = restore(state, after);
-  ASSERT_TRUE(restored && *restored);
+  ASSERT_TRUE(restore(state, after));
   EXPECT_EQ(state.missing_time, 60s);
   EXPECT_EQ(state.continued_from, kReal + 10s);
   EXPECT_EQ(state.domains[0].gaps, 3u);
@@ -91,7 +90,6 @@ TEST_F(ServiceState, CountersContinue) {
 
 TEST_F(ServiceState, TheEnergyOfTheDayContinuesByUuid) {
   before.day = {kReal, {Energy::joules(2), Energy::joules(3)}};
-  ASSERT_TRUE(save_service_state(path, before, accounts, "boot"));
   auto state = machine_state({"GPU-9", "GPU-0"});
   EnergyAccounts after(2, {});
   ASSERT_TRUE(restore(state, after));
@@ -124,10 +122,9 @@ TEST_F(ServiceState, DevicesAreFoundByUuid) {
 TEST_F(ServiceState, AFamilyThatWasNotCountedBeginsWithWhatEnded) {
   EnergyAccounts few(2, {.families = {Family::kJob}});
   charge(few, kStart + 5s);
-  ASSERT_TRUE(save_service_state(path, before, few, "boot"));
   auto state = machine_state({"GPU-0", "GPU-1"});
   EnergyAccounts after(2, {});
-  ASSERT_TRUE(restore(state, after));
+  ASSERT_TRUE(restore(service_state(before, few, "boot"), state, after));
   EXPECT_EQ(after.family(Family::kUser)->ended[0], Energy::microjoules(9'000'001));
   EXPECT_EQ(sum_of(after, Family::kUser, 0), after.domains()[0].total);
 }
@@ -137,7 +134,6 @@ TEST_F(ServiceState, WhereTheCountersOfDevicesStoodIsKeptWithinABoot) {
   before.domains[0].between_services = Energy::joules(1);
   accounts.begin_tick(kStart + 10s, {});
   accounts.add_unattributed(0, Energy::joules(1));
-  ASSERT_TRUE(save_service_state(path, before, accounts, "boot"));
   auto state = machine_state({"GPU-0", "GPU-1"});
   EnergyAccounts after(2, {});
   ASSERT_TRUE(restore(state, after));
@@ -152,45 +148,38 @@ TEST_F(ServiceState, WhereTheCountersOfDevicesStoodIsKeptWithinABoot) {
   EXPECT_FALSE(later.domains[0].before);
 }
 
-TEST_F(ServiceState, IsCompressedAndReadAlsoWhereItIsNot) {
-  const auto text = service_state_text(before, accounts, "boot");
-  const auto small = read_file(path);
-  ASSERT_TRUE(small);
-  EXPECT_LT(small->size(), text.size() / 2);
-  tree.write("below/state.json", text);
+// As versions before had it.
+TEST_F(ServiceState, AListOfEntitiesIsReadToo) {
+  auto saved = service_state(before, accounts, "boot");
+  saved["schema"] = "jouleprof.serve-state/1";
+  for (auto& family : saved["families"]) {
+    json list = json::array();
+    for (const auto& [key, entity] : family["entities"].items()) {
+      json fields = {key};
+      fields.insert(fields.end(), entity.begin(), entity.end());
+      list.push_back(fields);
+    }
+    family["entities"] = list;
+  }
   auto state = machine_state({"GPU-0", "GPU-1"});
   EnergyAccounts after(2, {});
-  ASSERT_TRUE(restore(state, after));
-  EXPECT_EQ(after.domains()[0].total, accounts.domains()[0].total);
+  ASSERT_TRUE(restore(saved, state, after));
+  auto again = service_state(state, after, "boot");
+  const auto now = service_state(before, accounts, "boot");
+  EXPECT_EQ(again["families"]["job"], now["families"]["job"]);
+  EXPECT_EQ(again["families"]["process"], now["families"]["process"]);
+  ASSERT_FALSE(now["families"]["process"]["entities"].empty());
 }
 
-TEST_F(ServiceState, WithoutAFileCountersBeginAtZero) {
-  auto state = machine_state({"GPU-0"});
-  EnergyAccounts after(1, {});
-  const auto restored = restore_service_state(tree / "none", "boot", kReal, state, after);
-  ASSERT_TRUE(restored);
-  EXPECT_FALSE(*restored);
-  EXPECT_FALSE(state.continued_from);
-}
-
-TEST_F(ServiceState, ADamagedFileChangesNothing) {
-  const auto good = service_state_text(before, accounts, "boot");
-  const auto small = read_file(path);
-  ASSERT_TRUE(small);
-  std::vector<std::string> bad = {"", "{}", "[1]", "null", R"({"schema": "another/1"})"};
-  for (std::size_t size = 0; size < good.size(); size += 97) bad.push_back(good.substr(0, size));
-  for (std::size_t size = 1; size < small->size(); size += 41) {
-    bad.push_back(small->substr(0, size));
-  }
-  auto wrong_type = good;
-  wrong_type.replace(wrong_type.find("\"total\":"), 8, "\"total\":\"x\",\"y\":");
-  bad.push_back(wrong_type);
-  for (const auto& text : bad) {
-    tree.write("below/state.json", text);
+TEST_F(ServiceState, WhatIsNoStateChangesNothing) {
+  auto wrong_type = service_state(before, accounts, "boot");
+  wrong_type["domains"][0]["total"] = "x";
+  for (const auto& saved :
+       {json::object(), json({1}), json("text"), json({{"schema", "another/1"}}), wrong_type}) {
     auto state = machine_state({"GPU-0", "GPU-1"});
     EnergyAccounts after(2, {});
-    const auto restored = restore(state, after);
-    ASSERT_FALSE(restored) << text;
+    const auto restored = restore(saved, state, after);
+    ASSERT_FALSE(restored) << saved;
     EXPECT_EQ(restored.error().code, Errc::kCorrupt);
     EXPECT_EQ(after.domains()[0].total, Energy{});
     EXPECT_EQ(state.missing_time, Duration{});
@@ -198,8 +187,8 @@ TEST_F(ServiceState, ADamagedFileChangesNothing) {
 }
 
 TEST_F(ServiceState, FiguresThatNoServiceWritesAreDamage) {
-  const auto good = service_state_text(before, accounts, "boot");
-  const std::vector<std::pair<std::string, nlohmann::json>> bad = {
+  const auto good = service_state(before, accounts, "boot");
+  const std::vector<std::pair<std::string, json>> bad = {
       {"/domains/0/total", -1},
       {"/domains/0/total", 9'000'000},  // less than its parts
       {"/domains/0/total", std::numeric_limits<std::int64_t>::max()},
@@ -209,23 +198,22 @@ TEST_F(ServiceState, FiguresThatNoServiceWritesAreDamage) {
       {"/missing", -5},
       {"/families/job/other/0", std::numeric_limits<std::int64_t>::min()},
       {"/families/job/ended/0", std::int64_t{1} << 62},
-      {"/families/process/entities/0/6/0/0", 99},  // a device that is not in the file
-      {"/families/process/entities/0/6/0/1", -3},
-      {"/families/process/entities/0/6/0/0", 1e300},
-      {"/families/process/entities/0/1", 1e300},
-      {"/families/process/entities/0/2", 1e300},
+      {"/families/process/entities/41/5/0/0", 99},  // a device that is not in the file
+      {"/families/process/entities/41/5/0/1", -3},
+      {"/families/process/entities/41/5/0/0", 1e300},
+      {"/families/process/entities/41/0", 1e300},
+      {"/families/process/entities/41/1", 1e300},
       {"/domains/0/gaps", -1e300},
       {"/domains/0/counter", 1e300},
       {"/domains/0/between_services", 1'000},  // more than is unattributed
-      {"/families/process/entities/0/7", 1},
+      {"/families/process/entities/41/6", 1},
   };
   for (const auto& [place, value] : bad) {
-    auto text = nlohmann::json::parse(good);
-    text.at(nlohmann::json::json_pointer(place)) = value;
-    tree.write("below/state.json", text.dump());
+    auto saved = good;
+    saved.at(json::json_pointer(place)) = value;
     auto state = machine_state({"GPU-0", "GPU-1"});
     EnergyAccounts after(2, {});
-    const auto restored = restore(state, after);
+    const auto restored = restore(saved, state, after);
     ASSERT_FALSE(restored) << place;
     EXPECT_EQ(restored.error().code, Errc::kCorrupt);
     EXPECT_EQ(after.domains()[0].total, Energy{});

@@ -49,7 +49,7 @@ Result<Duration> parse_age(const std::string& text) {
   return Duration{std::llround(*days * 86'400e9)};
 }
 
-// The file is replaced at each tick: it may not be one of another kind.
+// The file is replaced: it may not be one of another kind.
 Result<void> check_state(const std::filesystem::path& path) {
   if (std::error_code ignored; std::filesystem::is_directory(path, ignored)) {
     return fail(Errc::kInvalidArgument,
