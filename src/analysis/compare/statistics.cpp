@@ -104,6 +104,23 @@ void add_sensors(Estimate& estimate, double noise, double calibration) {
   estimate.half = half_at(estimate, kTail);
 }
 
+std::optional<std::size_t> units_to_decide(const Estimate& estimate, std::size_t units, bool paired,
+                                           double same_within) {
+  constexpr std::size_t kMost = 1000;
+  if (!estimate.half || units == 0) return std::nullopt;
+  const double distance = std::abs(estimate.mean);
+  for (std::size_t n = std::max<std::size_t>(units + 1, 2); n <= kMost; ++n) {
+    Estimate of_n = estimate;
+    const double shrinks = std::sqrt(static_cast<double>(units) / static_cast<double>(n));
+    of_n.spread *= shrinks;
+    of_n.noise *= shrinks;
+    if (std::isfinite(of_n.degrees)) of_n.degrees = static_cast<double>((paired ? 1 : 2) * (n - 1));
+    const double half = half_at(of_n, kTail);
+    if (half < distance || distance + half <= same_within) return n;
+  }
+  return std::nullopt;
+}
+
 double p_value(const Estimate& estimate) {
   if (!estimate.half) return 1;
   const double distance = std::abs(estimate.mean);

@@ -1,6 +1,7 @@
 // The statistics of comparisons: differences of logarithms, Student's t, Holm's correction.
 #pragma once
 
+#include <cstddef>
 #include <limits>
 #include <optional>
 #include <span>
@@ -38,6 +39,11 @@ Estimate estimate_with_spread(std::span<const double> before, std::span<const do
 
 // Adds the sensors' part to the interval: halves of 95 % intervals.
 void add_sensors(Estimate& estimate, double noise, double calibration);
+
+// How many units each side needs until the interval of this same mean excludes zero, or lies within
+// log ratios of `same_within`; at least one more than `units`. Absent: not even a thousand.
+std::optional<std::size_t> units_to_decide(const Estimate& estimate, std::size_t units, bool paired,
+                                           double same_within);
 
 // The p value of "no difference", two-sided: of the widest interval that excludes it. 1 where there
 // is no interval.

@@ -141,7 +141,8 @@ std::string sides(const std::string& title, const std::vector<std::string>& runs
 
 std::string comparison_to_markdown(const ComparisonReport& report) {
   const auto& c = report.comparison;
-  std::string text = fmt::format("### Energy: {}\n\n", to_string(c.energy.verdict));
+  std::string text = fmt::format("### Energy: {}\n\n{}.\n\n", to_string(c.energy.verdict),
+                                 cell(verdict_sentence(report)));
   for (const auto& judged : report.gates) {
     text += fmt::format("- gate {}\n", cell(gate_text(report, judged)));
   }
@@ -166,9 +167,6 @@ std::string comparison_to_markdown(const ComparisonReport& report) {
   for (const auto& condition : c.conditions) {
     text += fmt::format("- {}**{}**: {}\n", condition.blocks ? "refused, " : "",
                         cell(condition.code), cell(condition.text));
-  }
-  if (c.energy.verdict == analysis::Verdict::kInconclusive) {
-    text += fmt::format("\nThe energy is inconclusive: {}.\n", cell(reason_text(c.energy.reason)));
   }
   text += fmt::format(
       "\n<sub>before: {}; after: {}; {} {} before, {} after; total of {}; "

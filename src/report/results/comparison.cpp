@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
@@ -38,7 +39,120 @@ std::string number(double percent) {
   return fmt::format("{:+.{}f}", value, std::abs(value) < 9.95 ? 2 : 1);
 }
 
+using analysis::Difference;
+using analysis::Verdict;
+
+// A side in a sentence.
+std::string side_name(const std::string& title, const std::vector<std::string>& runs,
+                      const char* otherwise) {
+  constexpr std::size_t kLongest = 60;
+  const std::string& name = title.empty() && runs.size() == 1 ? runs.front() : title;
+  return name.empty() || name.size() > kLongest ? otherwise : fmt::format("'{}'", name);
+}
+
+class Sentence {
+ public:
+  explicit Sentence(const ComparisonReport& report)
+      : report_(report),
+        c_(report.comparison),
+        before_(side_name(report.before, c_.before, "the side before")),
+        after_(side_name(report.after, c_.after, "the side after")) {}
+
+  std::string text() const {
+    if (c_.is_blocked()) {
+      const auto blocks = [](const analysis::Condition& each) { return each.blocks; };
+      return fmt::format("No verdict: the sides cannot be compared ({})",
+                         std::find_if(c_.conditions.begin(), c_.conditions.end(), blocks)->code);
+    }
+    const std::string energy = of_energy();
+    const bool has_verdict = c_.energy.verdict != Verdict::kInconclusive;
+    if (has_verdict || c_.time.verdict == Verdict::kInconclusive) return energy;
+    return energy + ". " + of_time();
+  }
+
+ private:
+  // "1.23 times less energy than ... (95 %: 1.19 to 1.27)": the greater one over the less.
+  static std::string times(const Difference& d, std::string_view words, const std::string& other) {
+    const double sign = d.log_ratio->mean < 0 ? -1 : 1;
+    const double ends[] = {sign * d.log_ratio->low(), sign * d.log_ratio->high()};
+    const double ratio = std::exp(sign * d.log_ratio->mean);
+    const int digits = ratio < 1.2 ? 4 : 3;
+    return fmt::format("{:.{}g} times {} than {} (95 %: {:.{}g} to {:.{}g})", ratio, digits, words,
+                       other, std::exp(std::min(ends[0], ends[1])), digits,
+                       std::exp(std::max(ends[0], ends[1])), digits);
+  }
+
+  std::string of_energy() const {
+    const Difference& d = c_.energy;
+    const std::string unit =
+        report_.per.empty() ? std::string() : fmt::format("a window {} of ", report_.per);
+    switch (d.verdict) {
+      case Verdict::kLower:
+      case Verdict::kHigher:
+        return fmt::format(
+            "{}{} uses {}", unit, after_,
+            times(d, d.verdict == Verdict::kLower ? "less energy" : "more energy", before_));
+      case Verdict::kSame:
+        return fmt::format("{}{} uses the same energy as {}: {} (95 %: {})", unit, after_, before_,
+                           change_text(d.ratio()), interval_text(d));
+      case Verdict::kInconclusive:
+        break;
+    }
+    return undecided(d);
+  }
+
+  std::string undecided(const Difference& d) const {
+    const std::string change = change_text(d.ratio());
+    if (d.reason == "spread_unknown") {
+      const bool single = c_.before.size() == 1 && c_.after.size() == 1;
+      return fmt::format(
+          "{} cannot decide: the energy changed by {}, and how much runs vary is not known. "
+          "compare 'COMMAND BEFORE' 'COMMAND AFTER' runs both in turn and decides; so do two or "
+          "more recordings of each side that were made in turn",
+          single ? "Two single recordings" : "Runs of one sitting for each side", change);
+    }
+    if (d.reason == "estimated") {
+      return fmt::format(
+          "The difference of energy cannot be decided: {} (95 %: {}). The energy is an estimate, "
+          "whose error does not cancel: more runs do not help, a sensor does (jouleprof doctor)",
+          change, interval_text(d));
+    }
+    if (d.reason != "interval_too_wide") {
+      return fmt::format("No verdict on the energy: {}", reason_text(d.reason));
+    }
+    return fmt::format("The difference of energy cannot be seen: {} (95 %: {}); {}", change,
+                       interval_text(d), more(d));
+  }
+
+  // What would decide, if it varies as it did.
+  std::string more(const Difference& d) const {
+    const auto units = std::min(c_.units_before, c_.units_after);
+    const char* what = report_.options.paired ? "pairs" : "runs of each side, made in turn,";
+    const auto needed = analysis::units_to_decide(*d.log_ratio, units, report_.options.paired,
+                                                  std::log1p(report_.options.same_within));
+    return needed ? fmt::format("about {} more {} would decide", *needed - units, what)
+                  : fmt::format("not even 1000 {} would decide", what);
+  }
+
+  std::string of_time() const {
+    const Difference& d = c_.time;
+    if (d.verdict == Verdict::kSame) {
+      return fmt::format("The time is the same: {} (95 %: {})", change_text(d.ratio()),
+                         interval_text(d));
+    }
+    const bool less = d.verdict == Verdict::kLower;
+    return fmt::format("{} takes {}", after_, times(d, less ? "less time" : "more time", before_));
+  }
+
+  const ComparisonReport& report_;
+  const analysis::Comparison& c_;
+  std::string before_;
+  std::string after_;
+};
+
 }  // namespace
+
+std::string verdict_sentence(const ComparisonReport& report) { return Sentence(report).text(); }
 
 SideCost cost_of(const CostFactors& factors, const std::optional<double>& joules) {
   SideCost cost;

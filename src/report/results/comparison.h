@@ -64,6 +64,10 @@ std::string comparison_to_github(const ComparisonReport& report);
 // The figures after, as github-action-benchmark reads them (customSmallerIsBetter).
 std::string comparison_to_benchmark(const ComparisonReport& report);
 
+// The answer: "'python new.py' uses 1.23 times less energy than 'python old.py' (95 %: 1.19 to
+// 1.27)", or that the difference cannot be seen, why, and what would decide.
+std::string verdict_sentence(const ComparisonReport& report);
+
 // In words: "intervals of single runs are not known: ...".
 std::string reason_text(const std::string& code);
 

@@ -85,6 +85,41 @@ TEST(ComparisonText, NamesAnUnknownSpreadAndRefusals) {
                           HasSubstr("REFUSED"), HasSubstr("--accept CODE")));
 }
 
+TEST(VerdictSentence, SaysTheAnswerOrWhatWouldDecide) {
+  using analysis::Verdict;
+  auto report = example();
+  EXPECT_EQ(verdict_sentence(report),
+            "'python new.py' uses 1.052 times less energy than 'python old.py' (95 %: 1.046 to "
+            "1.057)");
+  report.per = "step";
+  report.comparison.energy = difference("energy", 10, 1, 0.1, Verdict::kHigher, "");
+  EXPECT_THAT(verdict_sentence(report),
+              testing::StartsWith("a window step of 'python new.py' uses 2 times more energy"));
+  report.per.clear();
+  auto& energy = report.comparison.energy;
+  energy = difference("energy", 10, 0.02, 0.05, Verdict::kInconclusive, "interval_too_wide");
+  energy.log_ratio->spread = 0.05 / 2.262;  // of ten pairs
+  energy.log_ratio->degrees = 9;
+  EXPECT_EQ(verdict_sentence(report),
+            "The difference of energy cannot be seen: +2.00 % (95 %: -2.97 to +7.23 %); about 41 "
+            "more pairs would decide. The time is the same: +0.10 % (95 %: -0.10 to +0.30 %)");
+  energy.log_ratio->calibration = 0.05;  // on two boards, no number of runs takes it out
+  EXPECT_THAT(verdict_sentence(report), HasSubstr("not even 1000 pairs would decide"));
+  energy.reason = "estimated";
+  EXPECT_THAT(verdict_sentence(report), HasSubstr("more runs do not help, a sensor does"));
+
+  energy.reason = "spread_unknown";
+  energy.log_ratio->half.reset();
+  report.comparison.before = {"a.jprof"};
+  report.comparison.after = {"b.jprof"};
+  EXPECT_THAT(
+      verdict_sentence(report),
+      AllOf(testing::StartsWith("Two single recordings cannot decide"), HasSubstr("+2.00 %"),
+            HasSubstr("compare 'COMMAND BEFORE' 'COMMAND AFTER' runs both in turn")));
+  report.comparison.conditions = {{"work_differs", "steps", true}};
+  EXPECT_EQ(verdict_sentence(report), "No verdict: the sides cannot be compared (work_differs)");
+}
+
 TEST(ComparisonJson, HasEveryFigure) {
   const auto j = Json::parse(comparison_to_json(example()));
   EXPECT_EQ(j["schema"], "jouleprof.comparison/2");

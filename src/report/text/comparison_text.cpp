@@ -33,6 +33,10 @@ class Writer {
         width_(static_cast<std::size_t>(std::max(text.width, 60))) {}
 
   std::string write() {
+    for (auto& line : wrap(printable(verdict_sentence(report_), text_.ascii), width_)) {
+      lines_.push_back(paint(std::move(line), style_of(c_.energy), text_.colour));
+    }
+    lines_.emplace_back();
     heading();
     lines_.emplace_back();
     totals();
