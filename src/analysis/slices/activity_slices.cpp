@@ -92,6 +92,10 @@ void SliceRows::finish(const KernelModel& model, double gain,
 
 using model::ActivityRow;
 
+using namespace std::chrono_literals;
+
+constexpr Duration kShortest = model::kScopeInterval;
+constexpr Duration kShortestOfLongChunks = 1s;  // of older recordings
 constexpr std::size_t kMostKernels = 100;
 constexpr std::size_t kMostParts = 150;  // layers, ranges
 
@@ -143,7 +147,7 @@ class Slicer {
     if (rows == 0) return out;
     const HostTime first = table_.time.host_of(table_.begin);
     const Duration length = table_.time.host_of(table_.end) - first;
-    out.step = step_of(length, request.most_cells / rows);
+    out.step = step_of(length, request.most_cells / rows, shortest());
     out.begin = edge_before(first, request.origin, out.step);
     for (HostTime edge = out.begin; edge < first + length; edge += out.step) {
       take_bins(edge + out.step);
@@ -174,6 +178,18 @@ class Slicer {
     std::uint32_t trace = 0;
     bool overlapped = false;
   };
+
+  // The length of most of the chunks, by time.
+  Duration shortest() const {
+    Duration within{};
+    Duration beyond{};
+    for (const auto& [chunk, trace, overlapped] : chunks_) {
+      const Duration length = chunk->end - chunk->begin;
+      const Duration longest = std::max(kShortest, recording_.traces[trace].bin);
+      (length <= longest ? within : beyond) += length;
+    }
+    return within >= beyond ? kShortest : kShortestOfLongChunks;
+  }
 
   void find_chunks() {
     const HostTime begin = table_.time.host_of(table_.begin);
@@ -367,15 +383,13 @@ model::ActivitySlices activity_slices(const model::Recording& recording, const A
 
 namespace {
 
-using namespace std::chrono_literals;
-
-constexpr Duration kShortest = 1s;
 constexpr std::size_t kFewest = 12;  // slices of a long run, however many rows there are
 constexpr std::size_t kMostSlices = 600;
 
 }  // namespace
 
 Duration round_step(Duration least) {
+  if (least <= 500ms) return 500ms;
   for (const Duration unit : {Duration{1s}, Duration{10s}, Duration{60s}, Duration{600s}}) {
     for (const int factor : {1, 2, 5}) {
       if (factor * unit >= least) return factor * unit;
@@ -384,9 +398,9 @@ Duration round_step(Duration least) {
   return (least / Duration{1h} + 1) * Duration{1h};
 }
 
-Duration step_of(Duration length, std::size_t most) {
+Duration step_of(Duration length, std::size_t most, Duration shortest) {
   const auto slices = static_cast<std::int64_t>(std::clamp(most, kFewest, kMostSlices));
-  return round_step(std::max(length / slices, kShortest));
+  return round_step(std::max(length / slices, shortest));
 }
 
 HostTime edge_before(HostTime t, HostTime origin, Duration step) {

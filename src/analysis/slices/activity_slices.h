@@ -18,8 +18,9 @@ struct SliceRequest {
 };
 
 // `rows` has filled `profile`, of the same table and model. `gain`: the sensor's relative error at
-// 95 %. Slices are 1 s or longer: the interval in which the tracer sums the time of layers. Within
-// it, a layer's part of a kernel's time counts as constant.
+// 95 %. Slices are no shorter than the chunks in which the tracer sums the time of layers: 0.5 s
+// (model::kScopeInterval), of older recordings 1 s. Within a chunk, a layer's part of a kernel's
+// time counts as constant.
 model::ActivitySlices activity_slices(const model::Recording& recording, const ActivityTable& table,
                                       const KernelModel& model, const ActivityRows& rows,
                                       double gain, const model::ActivityProfile& profile,
@@ -27,11 +28,11 @@ model::ActivitySlices activity_slices(const model::Recording& recording, const A
 
 // Slices of time whose edges are round.
 
-// The shortest of 1, 2 and 5 times 1 s, 10 s, 1 min and 10 min that is not below `least`.
+// The shortest of 0.5 s and 1, 2 and 5 times 1 s, 10 s, 1 min and 10 min that is not below `least`.
 Duration round_step(Duration least);
 
-// The step of about `most` slices of `length`, at least 1 s.
-Duration step_of(Duration length, std::size_t most);
+// The step of about `most` slices of `length`, at least `shortest`.
+Duration step_of(Duration length, std::size_t most, Duration shortest);
 
 // The edge at or before `t` of slices whose edges lie at multiples of `step` from `origin` on.
 HostTime edge_before(HostTime t, HostTime origin, Duration step);

@@ -11,6 +11,7 @@
 namespace jouleprof::analysis {
 namespace {
 
+constexpr Duration kShortest = std::chrono::seconds{1};  // CPU times are read once a second
 constexpr std::size_t kMostRows = 100;
 
 }  // namespace
@@ -35,7 +36,7 @@ ProcessSlicer::ProcessSlicer(const model::Recording& recording, HostTime begin, 
       recording.processes.begin(), recording.processes.end(), [](auto& p) { return p.in_tree; }));
   const std::size_t rows = std::min(tree * (recording.domains.size() + 1), 2 * kMostRows);
   if (rows == 0 || end <= begin) return;
-  slices_.step = step_of(end - begin, request.most_cells / rows);
+  slices_.step = step_of(end - begin, request.most_cells / rows, kShortest);
   // Edges at those of the kernels' energies.
   for (const auto& device : traced) slices_.step = std::max(slices_.step, device.step);
   slices_.begin = edge_before(begin, request.origin, slices_.step);

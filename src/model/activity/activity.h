@@ -101,6 +101,10 @@ enum class ChunkKind : std::uint8_t {
 // How much longer wide bins are.
 inline constexpr int kWide = 8;
 
+// No chunk of kBins, and none of kScopes of that time, is longer, unless one bin is: what ran in a
+// layer is known by slices of it. (Earlier recordings: 1 s.)
+inline constexpr Duration kScopeInterval = std::chrono::milliseconds{500};
+
 // Entries of one kind, encoded (activity_codec.h).
 struct ActivityChunk {
   ChunkKind kind{};

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "model/activity/device_timeline.h"
@@ -14,9 +13,8 @@ namespace jouleprof::model {
 class ActivityBins {
  public:
   struct Options {
-    std::uint32_t device = 0;                     // ActivityChunk::device
-    Duration bin = std::chrono::milliseconds{1};  // Trace::bin
-    Duration chunk = std::chrono::seconds{1};     // the longest chunk, unless a bin is longer
+    std::uint32_t device = 0;                            // ActivityChunk::device
+    Duration bin = std::chrono::milliseconds{1};         // Trace::bin
     Duration patience = std::chrono::milliseconds{500};  // how far launches may be out of order
     bool events = false;                                 // kEvents chunks, too
   };
@@ -36,7 +34,6 @@ class ActivityBins {
 
  private:
   void sweep(HostTime until);  // pending launches that begin before `until`
-  void close_chunks(HostTime until);
 
   Options options_;
   Emit emit_;
@@ -45,7 +42,6 @@ class ActivityBins {
   HostTime oldest_{HostTime::max()};  // begins of pending_
   HostTime newest_{HostTime::min()};
   HostTime last_end_{HostTime::min()};  // of the launches in the timeline
-  std::optional<HostTime> chunk_end_;
   std::uint64_t launches_ = 0;
   std::uint64_t late_ = 0;
 };

@@ -139,7 +139,7 @@ TEST(ActivityBins, TheSumIsTheUnionOfAllTimesInAnyOrder) {
   std::map<std::pair<std::int64_t, std::uint32_t>, BinEntry> first;
   for (int round = 0; round < 2; ++round) {
     Collected got;
-    ActivityBins bins({.bin = 5ms, .chunk = 700ms, .patience = 100ms, .events = true}, got.emit());
+    ActivityBins bins({.bin = 5ms, .patience = 100ms, .events = true}, got.emit());
     for (const auto& l : launches) bins.add(l);
     bins.finish();
     EXPECT_EQ(bins.late(), 0u);
@@ -204,20 +204,38 @@ TEST(ActivityBins, IdleTimeTakesNoSpace) {
 
 TEST(ActivityBins, ALaunchOverChunksHasItsTimeInEach) {
   Collected got;
-  ActivityBins bins({.bin = 5ms, .chunk = 100ms}, got.emit());
-  bins.add({at(50ms), at(1050ms), 0, 9, 0});
+  ActivityBins bins({.bin = 5ms}, got.emit());
+  bins.add({at(400ms), at(2400ms), 0, 9, 0});
   bins.finish();
   std::uint64_t sum = 0;
+  HostTime begin = at(400ms);
   for (const auto& chunk : got.chunks) {
     if (chunk.kind != ChunkKind::kScopes) continue;
-    EXPECT_LE(chunk.end - chunk.begin, 105ms);
+    EXPECT_EQ(chunk.begin, begin);  // without a gap, to the next edge
+    EXPECT_EQ(
+        chunk.end,
+        std::min(begin - begin.time_since_epoch() % kScopeInterval + kScopeInterval, at(2400ms)));
+    begin = chunk.end;
     ActivityDecoder decoder(chunk.bytes);
     for (ScopeEntry e; decoder.next(e);) {
       EXPECT_LE(Duration(e.busy_nanoseconds), chunk.end - chunk.begin);
       sum += e.busy_nanoseconds;
     }
   }
-  EXPECT_EQ(sum, 1'000'000'000u);
+  EXPECT_EQ(begin, at(2400ms));
+  EXPECT_EQ(sum, 2'000'000'000u);
+}
+
+// Whole bins only: 500 ms are 71 bins of 7 ms.
+TEST(ActivityBins, NoBinIsInTwoChunks) {
+  Collected got;
+  ActivityBins bins({.bin = 7ms}, got.emit());
+  bins.add({at(100ms), at(3s), 0, 9, 0});
+  bins.finish();
+  EXPECT_GT(got.chunks.size(), 10u);
+  std::uint64_t sum = 0;
+  for (const auto& [key, e] : got.bins(7ms)) sum += e.busy_nanoseconds;
+  EXPECT_EQ(sum, 2'900'000'000u);
 }
 
 }  // namespace

@@ -42,6 +42,7 @@ bool DeviceTimeline::add(const Launch& launch) {
     late_.push_back(launch);
     return false;
   }
+  end_chunks(start);
   advance(start);
   first_ = std::min(first_, start);
   if (!chunk_open_) {
@@ -143,31 +144,53 @@ void DeviceTimeline::close_bin() {
 
 void DeviceTimeline::emit_until(HostTime until, const Emit& emit) {
   const std::int64_t stop = nanoseconds_of(until);
+  end_chunks(stop);
   if (stop > now_ && now_ != INT64_MIN) advance(stop);
-  for (Running& r : running_) sum_scope(r);
-  if (chunk_open_) {
-    // The last bin may be emitted in parts.
-    const bool begun = !touched_.empty() || now_ > current_bin_ * bin_;
-    close_bin();
-    const std::int64_t end = (current_bin_ + (begun ? 1 : 0)) * bin_;
-    const HostTime begin = host(first_bin_ * bin_);
-    const auto emit_bins = [&](ActivityEncoder& bins, ChunkKind kind, ChunkKind wide) {
-      if (bins.empty()) return;
-      emit({wide_ ? wide : kind, index_, begin, host(end), bins.take()});
-    };
-    emit_bins(bins_, ChunkKind::kBins, ChunkKind::kWideBins);
-    emit_bins(overlapped_bins_, ChunkKind::kOverlappedBins, ChunkKind::kWideOverlappedBins);
-    const auto emit_events = [&](ActivityEncoder& events, ChunkKind kind) {
-      if (!events.empty()) emit({kind, index_, begin, host(end), events.take()});
-    };
-    emit_events(event_entries_, ChunkKind::kEvents);
-    emit_events(collective_entries_, ChunkKind::kCollectives);
-    emit_all_scopes(end, emit);
-    chunk_open_ = !running_.empty();
-    first_bin_ = current_bin_;
+  end_chunk();
+  send(emit);
+  if (!wide_ && is_long()) widen();
+}
+
+void DeviceTimeline::emit_ended(HostTime until, const Emit& emit) {
+  if (wide_ || is_long()) return emit_until(until, emit);
+  end_chunks(nanoseconds_of(until));
+  send(emit);
+}
+
+void DeviceTimeline::send(const Emit& emit) {
+  end_late();
+  for (ActivityChunk& chunk : ended_) emit(std::move(chunk));
+  ended_.clear();
+}
+
+// At each edge up to `until`; time in which nothing runs has none.
+void DeviceTimeline::end_chunks(std::int64_t until) {
+  while (chunk_open_ && !wide_) {
+    const std::int64_t edge = (bin_of(first_bin_, chunk_bins_) + 1) * chunk_bins_ * bin_;
+    if (edge > until) return;
+    advance(edge);
+    end_chunk();
   }
-  emit_late(emit);
-  if (!wide_ && first_ != INT64_MAX && now_ - first_ > fine_) widen();
+}
+
+void DeviceTimeline::end_chunk() {
+  for (Running& r : running_) sum_scope(r);
+  if (!chunk_open_) return;
+  // The last bin may be in two chunks.
+  const bool begun = !touched_.empty() || now_ > current_bin_ * bin_;
+  close_bin();
+  const std::int64_t end = (current_bin_ + (begun ? 1 : 0)) * bin_;
+  const auto put = [&](ActivityEncoder& entries, ChunkKind kind) {
+    if (entries.empty()) return;
+    ended_.push_back({kind, index_, host(first_bin_ * bin_), host(end), entries.take()});
+  };
+  put(bins_, wide_ ? ChunkKind::kWideBins : ChunkKind::kBins);
+  put(overlapped_bins_, wide_ ? ChunkKind::kWideOverlappedBins : ChunkKind::kOverlappedBins);
+  put(event_entries_, ChunkKind::kEvents);
+  put(collective_entries_, ChunkKind::kCollectives);
+  end_scopes(end);
+  chunk_open_ = !running_.empty();
+  first_bin_ = current_bin_;
 }
 
 // Between two chunks.
@@ -178,18 +201,18 @@ void DeviceTimeline::widen() {
   bin_end_ = (current_bin_ + 1) * bin_;
 }
 
-void DeviceTimeline::emit_all_scopes(std::int64_t end, const Emit& emit) {
-  const auto emit_scopes = [&](FlatSums& sums, ChunkKind kind) {
+void DeviceTimeline::end_scopes(std::int64_t end) {
+  const auto put = [&](FlatSums& sums, ChunkKind kind) {
     std::string entries = scope_entries(sums);
     sums.clear();
     if (entries.empty()) return;
-    emit({kind, index_, host(first_bin_ * bin_), host(end), std::move(entries)});
+    ended_.push_back({kind, index_, host(first_bin_ * bin_), host(end), std::move(entries)});
   };
-  emit_scopes(scopes_, ChunkKind::kScopes);
-  emit_scopes(overlapped_scopes_, ChunkKind::kOverlappedScopes);
+  put(scopes_, ChunkKind::kScopes);
+  put(overlapped_scopes_, ChunkKind::kOverlappedScopes);
 }
 
-void DeviceTimeline::emit_late(const Emit& emit) {
+void DeviceTimeline::end_late() {
   if (late_.empty()) return;
   std::sort(late_.begin(), late_.end(),
             [](const Launch& a, const Launch& b) { return a.begin < b.begin; });
@@ -221,14 +244,13 @@ void DeviceTimeline::emit_late(const Emit& emit) {
   }
   const HostTime begin = host(first * bin_);
   const HostTime end = host(bin_of(last + bin_ - 1, bin_) * bin_);
-  emit({wide_ ? ChunkKind::kWideBins : ChunkKind::kBins, index_, begin, end, bins.take()});
-  if (!events.empty()) emit({ChunkKind::kEvents, index_, begin, end, events.take()});
-  if (!collectives.empty()) {
-    emit({ChunkKind::kCollectives, index_, begin, end, collectives.take()});
-  }
-  if (std::string entries = scope_entries(scopes); !entries.empty()) {
-    emit({ChunkKind::kScopes, index_, begin, end, std::move(entries)});
-  }
+  const auto put = [&](ChunkKind kind, std::string entries) {
+    if (!entries.empty()) ended_.push_back({kind, index_, begin, end, std::move(entries)});
+  };
+  put(wide_ ? ChunkKind::kWideBins : ChunkKind::kBins, bins.take());
+  put(ChunkKind::kEvents, events.take());
+  put(ChunkKind::kCollectives, collectives.take());
+  put(ChunkKind::kScopes, scope_entries(scopes));
   late_.clear();
 }
 

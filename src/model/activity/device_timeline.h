@@ -1,6 +1,7 @@
 // Sums by a 64-bit key, cheap enough for each kernel.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -76,10 +77,15 @@ class DeviceTimeline {
  public:
   using Emit = std::function<void(ActivityChunk chunk)>;
 
-  // `index`: the device's in Trace::devices. `bin`: above zero. After `fine` bins get wide (kWide),
-  // which bounds the size of a day of tracing.
+  // `index`: the device's in Trace::devices. `bin`: above zero. Chunks end at multiples of
+  // kScopeInterval, in whole bins. After `fine` bins get wide (kWide) and chunks end only where
+  // they are emitted, which bounds the size of a day of tracing.
   DeviceTimeline(std::uint32_t index, Duration bin, Duration fine, bool events)
-      : index_(index), bin_(bin.count()), fine_(fine.count()), events_(events) {}
+      : index_(index),
+        bin_(bin.count()),
+        chunk_bins_(std::max<std::int64_t>(kScopeInterval / bin, 1)),
+        fine_(fine.count()),
+        events_(events) {}
 
   // In the order of `begin`; `end` is not before it. A launch that begins in time that was shared
   // already is late: it counts with its full time, as if nothing had overlapped it. Then false.
@@ -89,6 +95,8 @@ class DeviceTimeline {
   // overlapped part of both, kCollectives, and kEvents where wanted. A bin around `until` is
   // emitted in parts.
   void emit_until(HostTime until, const Emit& emit);
+  // Only the chunks that end by `until`, while bins are not wide.
+  void emit_ended(HostTime until, const Emit& emit);
 
  private:
   struct Running {
@@ -112,12 +120,17 @@ class DeviceTimeline {
   void put(std::uint32_t kernel_class, const ClassSum& more);
   void enter_bin(std::int64_t bin);
   void close_bin();
+  void end_chunks(std::int64_t until);
+  void end_chunk();
+  void end_scopes(std::int64_t end);
+  void end_late();
+  bool is_long() const { return first_ != INT64_MAX && now_ - first_ > fine_; }
   void widen();
-  void emit_late(const Emit& emit);
-  void emit_all_scopes(std::int64_t end, const Emit& emit);
+  void send(const Emit& emit);
 
   std::uint32_t index_;
   std::int64_t bin_;
+  std::int64_t chunk_bins_;  // the longest chunk, while bins are not wide
   std::int64_t fine_;
   bool events_;
   bool wide_ = false;
@@ -137,6 +150,7 @@ class DeviceTimeline {
   FlatSums scopes_;  // class << 32 | scope
   FlatSums overlapped_scopes_;
   std::vector<Launch> late_;
+  std::vector<ActivityChunk> ended_;  // not yet emitted
 };
 
 }  // namespace jouleprof::model

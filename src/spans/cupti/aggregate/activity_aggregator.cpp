@@ -154,6 +154,7 @@ void ActivityAggregator::take_nodes(bool dropped) {
 }
 
 void ActivityAggregator::settle(bool all, bool dropped) {
+  is_all_ = all;
   take_nodes(dropped);
   if (waiting_.empty()) return;
   const std::int64_t until = watermark(all);
@@ -189,7 +190,8 @@ void ActivityAggregator::settle(bool all, bool dropped) {
 void ActivityAggregator::send() {
   const HostTime until{Duration{settled_}};
   for (model::DeviceTimeline& timeline : timelines_) {
-    timeline.emit_until(until, [this](const model::ActivityChunk& chunk) { sink_.add(chunk); });
+    const auto emit = [this](const model::ActivityChunk& chunk) { sink_.add(chunk); };
+    is_all_ ? timeline.emit_until(until, emit) : timeline.emit_ended(until, emit);
   }
 }
 

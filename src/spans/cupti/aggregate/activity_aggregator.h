@@ -37,7 +37,8 @@ class ActivityAggregator {
 
   // Orders what has waited long enough; `all`: everything. `dropped`: records may be missing.
   void settle(bool all, bool dropped);
-  // Sends the sink what was settled. The scopes in it must have been defined before.
+  // Sends the sink the chunks that have ended by what was settled; after `all`, everything. The
+  // scopes in them must have been defined before.
   void send();
 
   std::uint64_t activities() const { return activities_; }
@@ -76,6 +77,7 @@ class ActivityAggregator {
   bool new_nodes_ = false;     // ... and whether any is there
   std::int64_t newest_ = INT64_MIN;
   std::int64_t settled_ = INT64_MIN;
+  bool is_all_ = false;  // what was settled last
   std::uint64_t activities_ = 0;
   std::uint64_t late_ = 0;
   std::uint64_t graph_launches_ = 0;

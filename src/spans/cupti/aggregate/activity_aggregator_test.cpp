@@ -128,7 +128,7 @@ TEST(ActivityAggregator, WaitsForWhatMayStillCome) {
   a.settle();
   EXPECT_TRUE(a.sink.trace.chunks.empty());
   a.aggregator.add(kernel(100 * kMs, 200 * kMs));
-  a.aggregator.add(kernel(1700 * kMs, 1750 * kMs));
+  a.aggregator.add(kernel(2000 * kMs, 2050 * kMs));
   a.settle();
   EXPECT_EQ(a.aggregator.late(), 0U);
   EXPECT_EQ(a.sink.total(0), (Sum{200 * kMs, 2}));
@@ -180,11 +180,34 @@ TEST(ActivityAggregator, KeepsEachLaunchIfWanted) {
 
 TEST(ActivityAggregator, MemoryIsBounded) {
   Aggregated a({.most_waiting = 1000});
-  for (int i = 0; i != 1500; ++i) a.aggregator.add(kernel(i * 1000, i * 1000 + 500));
+  for (int i = 0; i != 1500; ++i) a.aggregator.add(kernel(i * kMs, i * kMs + kMs / 2));
   a.settle();
-  EXPECT_EQ(a.sink.total(0).launches, 750U);
+  EXPECT_EQ(a.sink.total(0).launches, 500U);  // of the half that waits no longer, to the last edge
   a.settle(true);
-  EXPECT_EQ(a.sink.total(0), (Sum{1500 * 500, 1500}));
+  EXPECT_EQ(a.sink.total(0), (Sum{1500 * kMs / 2, 1500}));
+}
+
+TEST(ActivityAggregator, ScopesAreSummedByHalfSeconds) {
+  Aggregated a;
+  for (int i = 0; i != 450; ++i) {
+    a.aggregator.add(kernel(i * 10 * kMs, i * 10 * kMs + 7 * kMs, 0, i < 230 ? 1 : 2));
+    if (i % 97 == 96) a.settle();  // rounds that no edge knows
+  }
+  a.settle(true);
+  std::vector<std::int64_t> ends;
+  std::uint64_t busy = 0;
+  a.sink.each<model::ScopeEntry>(model::ChunkKind::kScopes,
+                                 [&](const auto& chunk, const auto& entry) {
+                                   EXPECT_LE(chunk.end - chunk.begin, model::kScopeInterval);
+                                   const auto end = chunk.end.time_since_epoch().count() - kBegin;
+                                   if (ends.empty() || ends.back() != end) ends.push_back(end);
+                                   busy += entry.busy_nanoseconds;
+                                 });
+  ASSERT_EQ(ends.size(), 9U);
+  for (std::size_t i = 0; i + 1 < ends.size(); ++i) {
+    EXPECT_EQ(ends[i], static_cast<std::int64_t>(i + 1) * kSecond / 2);
+  }
+  EXPECT_EQ(busy, std::uint64_t{450 * 7 * kMs});
 }
 
 TEST(ActivityAggregator, BinsGetWideInALongProgram) {
