@@ -6,7 +6,7 @@ TEST_JOBS ?= $(shell echo $$((2 * $(JOBS))))
 VENV    = build/venv
 
 .DEFAULT_GOAL := help
-.PHONY: help setup configure build demo test columns check page page-test screenshots sanitize fuzz faults bench wheels package deb install format clean
+.PHONY: help setup configure build demo test columns check page test-browser screenshots sanitize fuzz faults bench wheels package deb install format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,7 @@ test: setup $(VENV)/ready ## build and run every test
 	cmake --preset ci -DPython3_EXECUTABLE=$(CURDIR)/$(VENV)/bin/python3 -DJOULEPROF_PYTHON=ON
 	cmake --build --preset ci -j $(JOBS)
 	ctest --preset ci -j $(TEST_JOBS)
+	@sed -n 's/^page_test: SKIPPED/the page: skipped/p' build/ci/Testing/Temporary/LastTest.log
 	@awk '/tests from .* ran\./ {n += $$2} END {print n " unit tests in these programs"}' build/ci/Testing/Temporary/LastTest.log
 
 $(VENV)/ready: tests/requirements.txt
@@ -52,13 +53,16 @@ web/node_modules/ready: web/package-lock.json
 page: web/node_modules/ready ## build the page of `report --html` from web/, which needs npm (Node 18 or newer)
 	cd web && npm run build
 
-# Not part of `make test`: npm and Chromium take longer to install than all other packages together.
-PAGE_TOOLS = JOULEPROF_TOOL=$(CURDIR)/build/release/src/apps/cli/jouleprof \
-             JOULEPROF_SIM=$(CURDIR)/build/release/tests/nvml_sim/libjouleprof_nvml_sim.so
-page-test: web/node_modules/ready configure ## test the page: its logic, and in Chromium where that is installed
+# `make test` runs these where all is there. It installs nothing for them: Node, npm and Chromium take
+# longer to install than all other packages together.
+BROWSER_NEEDS = $(shell command -v node >/dev/null || echo nodejs) $(shell command -v npm >/dev/null || echo npm) \
+                $(shell test -x "$${CHROMIUM:-/usr/bin/chromium}" || echo chromium)
+test-browser: ## test the page, in Chromium too; installs Node, npm, its packages and Chromium where they are missing
+	@tools/setup $(BROWSER_NEEDS)
+	@$(MAKE) --no-print-directory web/node_modules/ready configure
 	@cmake --build --preset release -j $(JOBS) --target jouleprof jouleprof_nvml_sim
-	cd web && npm test
-	cd web && $(PAGE_TOOLS) npm run test:browser
+	@JOULEPROF_TOOL=$(CURDIR)/build/release/src/apps/cli/jouleprof \
+	 JOULEPROF_SIM=$(CURDIR)/build/release/tests/nvml_sim/libjouleprof_nvml_sim.so tools/page_test
 
 screenshots: web/node_modules/ready configure ## make the pictures of docs/images again, which needs Chromium
 	@cmake --build --preset release -j $(JOBS) --target jouleprof

@@ -184,6 +184,10 @@ export function sentenceOf(page: Page): string | null {
   const list = [...of("rest", "idle").map((p) => `${p.label} ${joulesText(p.joules)}`),
     ...(held.length > 0 ? [`held ${joulesText(sum(held))}`] : [])].join(", ");
   const work = of("kernels").length > 0 ? of("kernels") : of("work", "dynamic");
+  const over = -sum(parts.filter((p) => p.joules < 0));
+  if (over > whole - (domain.interval_joules?.[0] ?? whole)) {
+    return `The split of ${label}'s energy is unreliable: its parts exceed what was measured by ${joulesText(over)}, more than its error.`;
+  }
   if (anyway.length === 0 && of("kernels").length === 0) return null;
   const words: string[] = [];
   if (anyway.length > 0) {
@@ -310,12 +314,16 @@ const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.s
 const coded = (text: string) => text.split("`").map((words, i) => (i % 2 ? <code key={i}>{words}</code> : words));
 
 const LARGE = 2; // bars with a line of parts each
+const MOST_SMALL = 6;
 
 export function Balance({ page }: { page: Page }) {
   const { domains } = page.profile;
   const top = domains.filter((d) => d.parent === null);
   const known = top.filter((d) => d.energy_joules !== null);
   if (known.length === 0) return null;
+  // Of many devices those with the most energy: what follows stays near.
+  const isMany = known.length > LARGE + MOST_SMALL;
+  if (isMany) known.sort((a, b) => b.energy_joules! - a.energy_joules!);
   const upper = (d: Domain) =>
     Math.max(
       d.interval_joules?.[1] ?? d.energy_joules ?? 0,
@@ -326,12 +334,20 @@ export function Balance({ page }: { page: Page }) {
   const sure = known.filter((d) => d.provenance !== "estimated");
   const large = new Set((sure.length > 0 ? sure : known).slice(0, LARGE));
   const text = sentenceOf(page);
+  const bar = (d: Domain) => (
+    <Bar key={d.id} page={page} domain={d} label={page.labels[domains.indexOf(d)]} most={most} compact={!large.has(d)} />
+  );
+  const shown = isMany ? LARGE + MOST_SMALL / 2 : known.length;
   return (
     <section aria-labelledby="balance">
       <Heading id="balance" isHidden={text !== null} more={text && <p class="sentence">{text}</p>}>Balance</Heading>
-      {known.map((d) => (
-        <Bar key={d.id} page={page} domain={d} label={page.labels[domains.indexOf(d)]} most={most} compact={!large.has(d)} />
-      ))}
+      {known.slice(0, shown).map(bar)}
+      {known.length > shown && (
+        <details>
+          <summary>{known.length - shown} more devices, {joulesText(known.slice(shown).reduce((s, d) => s + d.energy_joules!, 0))}</summary>
+          {known.slice(shown).map(bar)}
+        </details>
+      )}
       {absent.length > 0 && (
         <p class="soft">
           <span class="badge unavailable">UNAVAILABLE</span> {absent.join(", ")}: <a href="#devices">the table of devices</a> has the reasons.

@@ -206,7 +206,13 @@ export interface Timeline {
   power: PowerTrack[];
   gauges: { id: number; quantity: string; times: number[]; values: number[] }[];
   clock_limits: { id: number; begin_seconds: number; end_seconds: number; reasons: string[] }[];
-  windows: { lanes: number; names: string[]; blocks: Block[] };
+  windows: {
+    lanes: number;
+    request_lanes: number; // the first ones
+    in_flight: { begin_seconds: number; step_seconds: number; means: number[] } | null; // requests at once
+    names: string[];
+    blocks: Block[];
+  };
   replays: [number, number, string | null][];
 }
 

@@ -9,7 +9,7 @@ import { errorText, intervalText, joulesText, parseTime, roundText, secondsText,
 import { Heading } from "./share";
 import { colour, interval, oneOf, ThemeVersion, useUrl, type Shared } from "./state";
 import { Choice, copyText } from "./table";
-import { ranAt, SliceTracks, Tracks } from "./tracks_view";
+import { ranAt, SliceTracks, Tracks, windowsAt } from "./tracks_view";
 
 // Each step's values, and one more time for the last step's end.
 function lineOf(track: PowerTrack): Line {
@@ -81,6 +81,7 @@ function litBy(page: Page, rows: RowOf[] | null, id: number): Lit[] {
   return out;
 }
 
+const MOST_CHARTS = 18; // of eight GPUs with their memory, and a CPU
 const QUIET = 400; // milliseconds after the page was scrolled, in which the wheel scrolls on
 
 export function Timeline({ page, time, pointed, selection, onSelect: setSelection }: {
@@ -144,7 +145,9 @@ export function Timeline({ page, time, pointed, selection, onSelect: setSelectio
     }
     return out;
   }, [page, chosen]);
+  const [all, setAll] = useState(false);
   if (tracks.length === 0) return null;
+  const drawn = all ? tracks : tracks.slice(0, MOST_CHARTS);
 
   // Around a time that stays where it is. Returns whether anything changed.
   const zoom = (factor: number, around = (range.begin + range.end) / 2): boolean => {
@@ -182,7 +185,7 @@ export function Timeline({ page, time, pointed, selection, onSelect: setSelectio
     move();
   };
   const shared = { range, work, selection, hover, onSelect: setSelection, onHover: setHover };
-  const last = tracks.length - 1;
+  const last = drawn.length - 1;
   return (
     <section aria-labelledby="timeline" onKeyDown={key}>
       <Heading id="timeline">Timeline</Heading>
@@ -200,7 +203,7 @@ export function Timeline({ page, time, pointed, selection, onSelect: setSelectio
       <Minimap line={lines.get(tracks[0].track.id)!} ink={tracks[0].domain.domain.startsWith("gpu") ? "gpu" : "cpu"} whole={whole} range={range} onRange={setRange} />
       <div class="charts" ref={charts} tabIndex={0} role="group" aria-label="Power over time. Plus, minus and the wheel zoom, left and right move, Escape shows the whole run.">
         <Tip page={page} hover={hover} range={range} tracks={tracks} />
-        {tracks.map(({ track, domain }, i) => {
+        {drawn.map(({ track, domain }, i) => {
           const extra = extras.get(domain.id)!;
           const now = hover === null ? null : powerAt(track, hover);
           const power = now
@@ -230,6 +233,9 @@ export function Timeline({ page, time, pointed, selection, onSelect: setSelectio
             </div>
           );
         })}
+        {tracks.length > MOST_CHARTS && (
+          <button type="button" aria-expanded={all} onClick={() => setAll(!all)}>{all ? "Fewer charts" : `${tracks.length - MOST_CHARTS} more charts`}</button>
+        )}
         <SliceTracks page={page} range={range} hover={hover} onHover={setHover} />
         <Tracks page={page} range={range} selection={selection} onSelect={setSelection} />
       </div>
@@ -309,15 +315,11 @@ function Tip({ page, hover, range, tracks }: {
     return now && energy != null
       ? [`${page.labels[page.profile.domains.indexOf(domain)]} ${wattsText(now.watts)}, ${joulesText(energy / 1e6)} in ${roundText(track.step_seconds)}`] : [];
   });
-  const windows = page.timeline!.windows;
-  const inside = windows.blocks.filter(([, name, begin, length]) => name >= 0 && hover >= begin && hover <= begin + length)
-    .map(([, name]) => windows.names[name]);
   return (
     <div class="tip" aria-hidden="true" style={part > 0.6 ? { right: `calc(${100 * (1 - part)}% + 10px)` } : { left: `calc(${gutter()}px + ${100 * part}% + 6px)` }}>
       <b>{secondsText(hover)}</b>
       {lines.map((l) => <div key={l}>{l}</div>)}
-      {ranAt(page, hover).map((l) => <div key={l} class="soft">{l}</div>)}
-      {inside.length > 0 && <div class="soft">window {[...new Set(inside)].slice(-3).join(", ")}</div>}
+      {[...ranAt(page, hover), ...windowsAt(page, hover)].map((l) => <div key={l} class="soft">{l}</div>)}
     </div>
   );
 }

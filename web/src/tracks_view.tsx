@@ -18,7 +18,10 @@ interface Span {
   text: string;
   words: string; // with figures
   fill: string;
+  part?: number; // of the row's height: a bar of a count
 }
+
+const meanText = (n: number) => countText(Number(n < 1 ? n.toPrecision(1) : n.toFixed(1)));
 
 function spansOf(page: Page): { rows: string[]; spans: Span[] } {
   const timeline = page.timeline!;
@@ -28,7 +31,21 @@ function spansOf(page: Page): { rows: string[]; spans: Span[] } {
     const at = page.profile.domains.findIndex((d) => d.id === id);
     return at < 0 ? `domain ${id}` : page.labels[at];
   };
-  for (let lane = 0; lane < timeline.windows.lanes; ++lane) rows.push(lane === 0 ? "windows" : "");
+  const { lanes, request_lanes: requests, in_flight: flight } = timeline.windows;
+  const first = requests + (flight ? 1 : 0); // row of the first other window
+  for (let lane = 0; lane < requests; ++lane) rows.push(lane === 0 ? "requests" : "");
+  if (flight) {
+    const most = Math.max(...flight.means);
+    flight.means.forEach((mean, i) => {
+      if (mean <= 0) return;
+      spans.push({
+        row: requests, begin: flight.begin_seconds + i * flight.step_seconds, length: flight.step_seconds, text: "", fill: KIND_COLOURS.other, part: mean / most,
+        words: `${meanText(mean)} requests in flight, mean of ${roundText(flight.step_seconds)}; the greatest is ${meanText(most)}`,
+      });
+    });
+    rows.push("in flight");
+  }
+  for (let lane = requests; lane < lanes; ++lane) rows.push(lane === requests ? "windows" : "");
   for (const [lane, name, begin, length, count, energies] of timeline.windows.blocks) {
     const one = name < 0 ? "windows of several names" : timeline.windows.names[name];
     const text = count > 1 ? `${countText(count)} × ${one}` : one;
@@ -37,7 +54,7 @@ function spansOf(page: Page): { rows: string[]; spans: Span[] } {
       .filter(([id]) => total.has(id))
       .map(([id, energy, error]) => `${label(id)} ${joulesText(energy / 1e6)} ${errorText(error, energy)}`);
     spans.push({
-      row: lane, begin, length, text, fill: SERIES_COLOURS[Math.max(name, 0) % SERIES_COLOURS.length],
+      row: lane < requests ? lane : lane - requests + first, begin, length, text, fill: SERIES_COLOURS[Math.max(name, 0) % SERIES_COLOURS.length],
       words: [text, secondsText(length), ...figures].join(" · "),
     });
   }
@@ -154,6 +171,18 @@ export function ranAt(page: Page, time: number): string[] {
   });
 }
 
+// The windows at a time: each name with its number, the requests in flight.
+export function windowsAt(page: Page, time: number): string[] {
+  const { names, blocks, in_flight: flight } = page.timeline!.windows;
+  const found = new Map<string, number>();
+  for (const [, name, begin, length] of blocks) {
+    if (name >= 0 && time >= begin && time <= begin + length) found.set(names[name], (found.get(names[name]) ?? 0) + 1);
+  }
+  const out = [...found].slice(-3).map(([name, n]) => (n > 1 ? `${n} × ${name}` : name));
+  const mean = flight?.means[Math.floor((time - flight.begin_seconds) / flight.step_seconds)];
+  return [...(out.length > 0 ? [`window ${out.join(", ")}`] : []), ...(mean ? [`${meanText(mean)} requests in flight`] : [])];
+}
+
 const TRACK = 22;
 
 // Under the curve, by slice: the parts of the active energy as shares of the height.
@@ -263,7 +292,8 @@ export function Tracks({ page, range, selection, onSelect }: Props) {
       if (x > width || x + w < left) return;
       const y = span.row * rowHeight;
       context.fillStyle = span.fill;
-      context.fillRect(x, y + 1, w > 3 ? w - 1 : w, rowHeight - 2);
+      const tall = (rowHeight - 2) * (span.part ?? 1);
+      context.fillRect(x, y + rowHeight - 1 - tall, span.part !== undefined ? w + 0.5 : w > 3 ? w - 1 : w, tall);
       const from = Math.max(x, left);
       const text = cut(context, span.text, Math.min(x + w, width) - from - 8);
       context.fillStyle = inkOn(span.fill);
@@ -300,10 +330,15 @@ export function Tracks({ page, range, selection, onSelect }: Props) {
   };
   const select = (i: number | null) =>
     onSelect(i === null ? null : { begin: spans[i].begin, end: spans[i].begin + spans[i].length });
+  // Bars are for the eye: keys pass over them.
+  const next = (by: number) => {
+    let i = (focus ?? -1) + by;
+    while (spans[i]?.part !== undefined) i += by;
+    if (spans[i]) setFocus(i);
+  };
   const key = (event: KeyboardEvent) => {
-    const i = focus ?? -1;
-    if (event.key === "ArrowRight") setFocus(Math.min(i + 1, spans.length - 1));
-    else if (event.key === "ArrowLeft") setFocus(Math.max(i - 1, 0));
+    if (event.key === "ArrowRight") next(1);
+    else if (event.key === "ArrowLeft") next(-1);
     else if (event.key === "Enter" && focus !== null) select(focus);
     else return;
     event.preventDefault();

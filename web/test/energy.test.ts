@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { partsOf } from "../src/balance";
+import { partsOf, sentenceOf } from "../src/balance";
 import { readPage, SCHEMA, type Page, type PowerTrack } from "../src/data";
 import { kindOf, shortName } from "../src/kinds";
 import { energyOf, powerAt } from "../src/part";
@@ -97,6 +97,24 @@ describe("partsOf", () => {
   it("are one part where nothing is known, and none without energy", () => {
     expect(partsOf(tracedPage().profile, domain({ energy_joules: 7 }))).toMatchObject([{ label: "energy", joules: 7 }]);
     expect(partsOf(tracedPage().profile, domain({}))).toEqual([]);
+  });
+});
+
+describe("sentenceOf", () => {
+  const about = (unattributed: number) => {
+    const page = tracedPage();
+    page.profile.domains = [domain({
+      energy_joules: 100, interval_joules: [95, 105],
+      balance: { rest_joules: 40, idle_joules: null, processes_joules: 60 - unattributed, others_joules: 0, unattributed_joules: unattributed },
+    })];
+    return sentenceOf(page);
+  };
+  it("names the parts while they exceed the measured energy within its error", () => {
+    expect(about(4)).toBe("40 % of gpu0's energy is what it draws anyway: rest 40.00 J; your processes 56.00 J.");
+    expect(about(-4)).toBe("40 % of gpu0's energy is what it draws anyway: rest 40.00 J; your processes 64.00 J.");
+  });
+  it("names none of them where they exceed it by more", () => {
+    expect(about(-6)).toBe("The split of gpu0's energy is unreliable: its parts exceed what was measured by 6.000 J, more than its error.");
   });
 });
 

@@ -88,7 +88,7 @@ export function slicedPage(): Page {
       energy_microjoules: Array(8).fill(50e6), error_microjoules: Array(8).fill(1e6),
       repeatability_microjoules: Array(8).fill(1e6), calibration_ratio: 0.05,
     }],
-    gauges: [], clock_limits: [], replays: [], windows: { lanes: 1, names: ["a", "b"], blocks: [] },
+    gauges: [], clock_limits: [], replays: [], windows: { lanes: 1, request_lanes: 0, in_flight: null, names: ["a", "b"], blocks: [] },
   };
   return page;
 }

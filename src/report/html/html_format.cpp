@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "model/profile.h"
 #include "report/cells.h"
@@ -64,9 +65,16 @@ std::string peak_html(const Total& total) {
 struct QuotedParts {
   std::optional<Quoted> sensors;  // measured or simulated
   std::optional<Quoted> estimates;
-  std::string sensor_names;
-  std::string estimate_names;
+  std::vector<std::string> sensor_names;
+  std::vector<std::string> estimate_names;
 };
+
+// Of a machine with many GPUs the table has all.
+std::string names_text(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 4;
+  return names.size() <= kMost ? fmt::format("{}", fmt::join(names, " + "))
+                               : fmt::format("{} and {} more", names[0], names.size() - 1);
+}
 
 QuotedParts parts_of(const Profile& profile, const Total& total, const Quoted& whole) {
   const auto labels = labels_of(profile);
@@ -83,8 +91,7 @@ QuotedParts parts_of(const Profile& profile, const Total& total, const Quoted& w
     sum->upper_error += m.error + undivided;
     sum->repeatability += m.repeatability;
     sum->provenance = combine(sum->provenance, m.provenance);
-    names +=
-        (names.empty() ? "" : " + ") + labels[static_cast<std::size_t>(d - profile.domains.data())];
+    names.push_back(labels[static_cast<std::size_t>(d - profile.domains.data())]);
   }
   if (parts.sensors) parts.sensors->is_partial = whole.is_partial;
   return parts;
@@ -102,9 +109,9 @@ std::string quoted_html(const Profile& profile, const Total& total, const Quoted
     html += fmt::format(
         " <small>{}</small></p>\n<p class=\"energy more\">+ <strong>{}</strong> <span "
         "class=\"error\">{}</span> {} <small>{}</small>",
-        markup_text(parts.sensor_names), energy_text(parts.estimates->energy),
+        markup_text(names_text(parts.sensor_names)), energy_text(parts.estimates->energy),
         quoted_error_text(*parts.estimates), badge(parts.estimates->provenance),
-        markup_text(parts.estimate_names));
+        markup_text(names_text(parts.estimate_names)));
   }
   html += fmt::format("</p>\n<p class=\"interval\">{}", quoted_interval_text(q));
   if (is_mixed) {

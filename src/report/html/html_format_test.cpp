@@ -334,6 +334,52 @@ TEST(HtmlFormat, JoinedWindowsOfOneNameHaveTheirSums) {
   EXPECT_NEAR(seconds, 3.8, 1e-3);
 }
 
+TEST(HtmlFormat, RequestsHaveATrackAndTheNumberInFlight) {
+  model::Recording recording = traced();
+  const HostTime begin = *recording.run.work_begin;
+  const auto window = [&](std::string name, double from, double to) {
+    model::Window& w = recording.windows.emplace_back();
+    w.name = std::move(name);
+    w.begin = begin + duration_of(from);
+    w.end = begin + duration_of(to);
+  };
+  window("warm-up", 0, 1);
+  window("request", 1, 2);
+  window("chat_request 7", 1.5, 3);
+  window("Requests/8", 1.75, 2);
+  window("prerequest", 3, 3.5);  // another word
+  const json data = json::parse(block_of(page_of(recording)));
+  const json& track = data["timeline"]["windows"];
+  EXPECT_EQ(track["request_lanes"], 3);
+  EXPECT_EQ(track["lanes"], 4);
+  for (const json& block : track["blocks"]) {
+    const std::string name = track["names"][block[1].get<std::size_t>()];
+    EXPECT_EQ(block[0] >= 3, name == "warm-up" || name == "prerequest") << name;
+  }
+  double sum = 0;
+  double most = 0;
+  const json& in_flight = track["in_flight"];
+  for (const json& mean : in_flight["means"]) {
+    sum += mean.get<double>() * in_flight["step_seconds"].get<double>();
+    most = std::max(most, mean.get<double>());
+  }
+  EXPECT_NEAR(sum, 1 + 1.5 + 0.25, 1e-2);
+  EXPECT_EQ(most, 3);
+}
+
+TEST(HtmlFormat, RequestsOneAfterTheOtherAreNotCounted) {
+  model::Recording recording = traced();
+  for (int i = 0; i < 3; ++i) {
+    model::Window& window = recording.windows.emplace_back();
+    window.name = "request";
+    window.begin = *recording.run.work_begin + i * std::chrono::seconds{1};
+    window.end = window.begin + std::chrono::seconds{1};
+  }
+  const json data = json::parse(block_of(page_of(recording)));
+  EXPECT_EQ(data["timeline"]["windows"]["request_lanes"], 1);
+  EXPECT_TRUE(data["timeline"]["windows"]["in_flight"].is_null());
+}
+
 // The page without data, and what a kernel, a window and a step of the timeline add to it.
 TEST(HtmlFormat, SizesAreBounded) {
   EXPECT_LE(std::string_view(kTemplate).size(), 140'000U);  // an empty page: 150 kB

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <map>
+#include <string>
+#include <vector>
 
+#include "base/text.h"
 #include "model/activity/activity_codec.h"
 #include "model/device/gauge_names.h"
 #include "report/quantity.h"
@@ -272,6 +276,48 @@ Json energies_of(const analysis::Run& run, const Block& block) {
 
 Json time_json(Duration t) { return decimal(fixed_decimal(seconds(t), 6)); }
 
+// The name has the word "request".
+bool is_request(const Window& window) {
+  const std::string name = lower_case(window.name);
+  const auto is_letter = [&](std::size_t i) {
+    return i < name.size() && std::isalpha(static_cast<unsigned char>(name[i]));
+  };
+  for (std::size_t at = 0; (at = name.find("request", at)) != std::string::npos; ++at) {
+    const std::size_t end = at + (name.compare(at, 8, "requests") == 0 ? 8 : 7);
+    if ((at == 0 || !is_letter(at - 1)) && !is_letter(end)) return true;
+  }
+  return false;
+}
+
+// How many windows ran at a time, as means of equal steps. Null where there was never more than
+// one.
+Json in_flight(const std::vector<const Window*>& windows, const analysis::PartSpan& span,
+               HostTime origin) {
+  constexpr std::int64_t kSteps = 600;
+  const Duration step = std::max<Duration>((span.end - span.begin) / kSteps, Duration{1});
+  std::vector<Duration> sums(kSteps);
+  HostTime latest = HostTime::min();
+  bool any_at_once = false;
+  for (const Window* window : windows) {
+    any_at_once = any_at_once || window->begin < latest;
+    latest = std::max(latest, window->end);
+    const HostTime end = std::min(window->end, span.begin + kSteps * step);
+    for (HostTime at = window->begin; at < end;) {
+      const std::int64_t i = (at - span.begin) / step;
+      const HostTime next = std::min(end, span.begin + (i + 1) * step);
+      sums[static_cast<std::size_t>(i)] += next - at;
+      at = next;
+    }
+  }
+  if (!any_at_once) return nullptr;
+  Json means = Json::array();
+  for (const Duration sum : sums)
+    means.push_back(decimal(fixed_decimal(seconds(sum) / seconds(step), 3)));
+  return {{"begin_seconds", time_json(span.begin - origin)},
+          {"step_seconds", time_json(step)},
+          {"means", std::move(means)}};
+}
+
 }  // namespace
 
 Json window_track(const analysis::Run& run, const analysis::PartSpan& span, HostTime origin,
@@ -280,25 +326,34 @@ Json window_track(const analysis::Run& run, const analysis::PartSpan& span, Host
   std::map<std::string_view, int> numbers;
   Json names = Json::array();
   const bool all = windows.size() <= blocks;
-  Lanes lanes(all ? Duration{} : (span.end - span.begin) / static_cast<std::int64_t>(blocks));
+  const Duration shortest =
+      all ? Duration{} : (span.end - span.begin) / static_cast<std::int64_t>(blocks);
+  std::array lanes{Lanes(shortest), Lanes(shortest)};  // of requests, of others
+  std::vector<const Window*> requests;
   for (const Window* window : windows) {
     const auto [at, is_new] = numbers.try_emplace(window->name, static_cast<int>(numbers.size()));
     if (is_new) names.push_back(window->name);
-    lanes.add(*window, at->second);
+    const bool is = is_request(*window);
+    if (is) requests.push_back(window);
+    lanes[is ? 0 : 1].add(*window, at->second);
   }
   Json list = Json::array();
-  for (const Block& block : lanes.blocks()) {
+  const auto put = [&](const Block& block, std::size_t lane) {
     Json& one = list.emplace_back();
-    one = {block.lane, block.name, time_json(block.begin - origin),
-           time_json(block.end - block.begin), block.windows.size()};
+    one = {lane, block.name, time_json(block.begin - origin), time_json(block.end - block.begin),
+           block.windows.size()};
     one.push_back(energies_of(run, block));
-    if (block.windows.size() < 2) continue;
+    if (block.windows.size() < 2) return;
     Duration total{};
     for (const Window* window : block.windows) total += window->end - window->begin;
     one.push_back(time_json(total));
-  }
+  };
+  for (const Block& block : lanes[0].blocks()) put(block, block.lane);
+  for (const Block& block : lanes[1].blocks()) put(block, lanes[0].lanes() + block.lane);
   Json track = Json::object();
-  track["lanes"] = lanes.lanes();
+  track["lanes"] = lanes[0].lanes() + lanes[1].lanes();
+  track["request_lanes"] = lanes[0].lanes();
+  track["in_flight"] = in_flight(requests, span, origin);
   track["names"] = std::move(names);
   track["blocks"] = std::move(list);
   return track;

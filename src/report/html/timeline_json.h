@@ -34,7 +34,9 @@ Json clock_limit_tracks(const analysis::Run& run, const analysis::PartSpan& span
 // block stands for `count` windows: those too short to be drawn are joined. `energies` is
 // [[domain's id, microjoules, error], ...], an error the sum of the windows'; null for windows of
 // several names. The name of windows of different names that are joined is -1. Windows that overlap
-// are in different lanes.
+// are in different lanes. The first "request_lanes" are of requests: windows whose names have that
+// word. "in_flight" has how many of them ran at once: begin_seconds, step_seconds and the "means"
+// of the steps; null where there was never more than one.
 Json window_track(const analysis::Run& run, const analysis::PartSpan& span, HostTime origin,
                   std::size_t blocks);
 

@@ -8,16 +8,16 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
 
 const TOOL = process.env.JOULEPROF_TOOL;
 const BROWSER = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
-const SOURCE = resolve(import.meta.dirname, "../../..");
+const SOURCE = resolve(fileURLToPath(import.meta.url), "../../../..");
 const missing = !existsSync(BROWSER)
   ? `no browser at ${BROWSER}: apt-get install chromium, or set CHROMIUM`
-  : !TOOL ? "JOULEPROF_TOOL does not name the tool: use make page-test" : false;
+  : !TOOL ? "JOULEPROF_TOOL does not name the tool: use make test-browser" : false;
 
 describe("the page in a browser", { skip: missing }, () => {
   let folder;
@@ -119,6 +119,24 @@ describe("the page in a browser", { skip: missing }, () => {
       windows.lanes = 1;
       windows.names = ["step"];
       windows.blocks = Array.from({ length: 10000 }, (_, i) => [0, 0, i * 1e-3, 9e-4, 1, null]);
+    });
+    changedData("devices", "example", ({ labels, profile, timeline }) => {
+      const [gpu] = profile.domains;
+      const [track] = timeline.power;
+      for (let i = 1; i < 32; ++i) {
+        labels.push(`gpu${i}`);
+        profile.domains.push({ ...gpu, id: 100 + i, device: `gpu${i}`, energy_joules: gpu.energy_joules - i });
+        timeline.power.push({ ...track, id: 100 + i });
+      }
+    });
+    // A server's requests, two or three of which are in flight at a time.
+    changedData("requests", "traced", ({ timeline }) => {
+      const lengths = Array.from({ length: 40 }, (_, i) => 1 + (i % 3) / 2);
+      timeline.windows = {
+        lanes: 4, request_lanes: 3, names: ["request", "warm-up"],
+        blocks: [...lengths.map((length, i) => [i % 3, 0, i / 2, length, 1, [[0, 20e6, 1e6]]]), [3, 1, 0, 2, 1, null]],
+        in_flight: { begin_seconds: 0, step_seconds: 0.1, means: Array.from({ length: 220 }, (_, i) => lengths.filter((l, k) => i / 10 >= k / 2 && i / 10 < k / 2 + l).length) },
+      };
     });
     // As of a recording with layers on both sides.
     changedData("layers", "comparison", ({ comparison }) => {
@@ -668,6 +686,54 @@ describe("the page in a browser", { skip: missing }, () => {
     await tab.locator(".charts").focus();
     await tab.keyboard.press("Escape");
     assert.equal((await hash(tab)).zoom, undefined);
+    assert.deepEqual(problems, []);
+    await close();
+  });
+
+  it("has a track of requests, and how many are in flight", async () => {
+    const { tab, problems, close } = await open("requests");
+    const tracks = tab.locator(".tracks canvas");
+    assert.match(await tracks.getAttribute("aria-label"), /^requests, in flight, windows over time/);
+    await tracks.scrollIntoViewIfNeeded();
+    const box = await tracks.boundingBox();
+    const words = tab.locator("#span");
+    const row = box.height / 5;
+    await tab.mouse.move(box.x + 0.6 * box.width, box.y + 1.5 * row);
+    assert.match(await words.innerText(), /^request · 1\.500 s · gpu0 20\.00 J ±5\.0 %$/);
+    await tab.mouse.move(box.x + 0.6 * box.width, box.y + 3.5 * row);
+    assert.match(await words.innerText(), /^3 requests in flight, mean of 100 ms; the greatest is 3$/);
+    // The windows below are those of other names.
+    await tab.mouse.move(box.x + 0.13 * box.width, box.y + 4.5 * row);
+    assert.match(await words.innerText(), /^warm-up · 2\.000 s/);
+    // The keys go from window to window.
+    await tracks.focus();
+    await tab.mouse.move(0, 0);
+    for (let i = 0; i < 41; ++i) await tab.keyboard.press("ArrowRight");
+    assert.match(await words.innerText(), /^warm-up/);
+    const chart = await tab.locator(".lane .chart").first();
+    await chart.scrollIntoViewIfNeeded();
+    const at = await chart.boundingBox();
+    await tab.mouse.move(at.x + 0.6 * at.width, at.y + 30);
+    assert.match(await tab.locator(".tip").innerText(), /window \d × request\n\d requests in flight/);
+    assert.deepEqual(problems, []);
+    await close();
+  });
+
+  it("shows the devices with the most energy of many, and all after a click", async () => {
+    const { tab, problems, close } = await open("devices");
+    const rows = tab.locator("section[aria-labelledby=balance] .balance-row:visible");
+    assert.deepEqual((await rows.locator("h3").allInnerTexts()).map((t) => /^gpu\d+/.exec(t)[0]), ["gpu0", "gpu1", "gpu2", "gpu3", "gpu4"]);
+    const more = tab.getByText(/^28 more devices, [\d.]+ kJ$/);
+    const { profile } = await dataOf(tab);
+    const known = profile.domains.filter((d) => d.parent === null && d.energy_joules !== null).map((d) => d.energy_joules).sort((a, b) => b - a);
+    same((await more.innerText()).split(", ")[1], known.slice(5).reduce((s, e) => s + e, 0));
+    await more.click();
+    assert.equal(await rows.count(), 33);
+    const charts = tab.locator(".lane");
+    assert.equal(await charts.count(), 18);
+    await tab.getByRole("button", { name: /more charts$/ }).click();
+    assert.ok((await charts.count()) > 32);
+    assert.deepEqual(await axe(tab), []);
     assert.deepEqual(problems, []);
     await close();
   });
