@@ -73,8 +73,10 @@ def sums_that_differ(series):
 
 
 def counters_that_fell(before, after):
+    """A process that got the pid of one that ended begins at zero: a reset, as Prometheus takes it."""
     return [f"{key} fell by {before[key] - energy} uJ" for key, energy in after.items()
-            if key[0].endswith("_total") and energy < before.get(key, 0)]
+            if key[0].endswith("_total") and energy < before.get(key, 0)
+            and (energy or key[0] != "jouleprof_process_energy_joules_total")]
 
 
 class Prometheus:

@@ -120,17 +120,24 @@ Pages::Text Pages::render(Kind kind, const analysis::MachineState& state,
   return std::make_shared<const std::string>(std::move(out));
 }
 
+void Pages::note(const analysis::MachineState& state) {
+  const std::lock_guard lock(mutex_);
+  if (noted_ == state.ticks) return;
+  noted_ = state.ticks;
+  at_ = HostClock::now();
+  keep_powers(state);
+  not_ready_ = why_nothing_is_measured(state);
+}
+
 std::shared_ptr<const std::string> Pages::update(const analysis::MachineState& state,
                                                  const analysis::EnergyAccounts& accounts,
                                                  bool streams) {
+  note(state);
   const HostTime now = HostClock::now();
   const Text event = streams ? render(kEvent, state, accounts) : nullptr;
   const std::lock_guard lock(mutex_);
   tick_ = state.ticks;
-  at_ = now;
   measured_ = state.now;
-  keep_powers(state);
-  not_ready_ = why_nothing_is_measured(state);
   follow_readers(now, state.now);
   if (event) pages_[kEvent] = {event, state.ticks};
   return event;
@@ -216,7 +223,7 @@ Pages::Text Pages::page(Kind kind) {
   auto& page = pages_[kind];
   if (!page.text || page.tick < tick_) {
     source_([&](const auto& state, const auto& accounts) {
-      if (state.ticks != tick_) return;  // not saved yet, and not to be shown
+      if (state.ticks != tick_) return;  // not to be shown yet
       page.text = render(kind, state, accounts);
       page.tick = state.ticks;
     });
@@ -267,7 +274,8 @@ HttpResponse Pages::ready() const {
 
 HttpResponse Pages::respond(const HttpRequest& request) {
   const bool is_metrics = request.path == options_.metrics_path;
-  const bool has_figures = is_metrics || request.path == "/api/v1/snapshot";
+  const bool has_figures =
+      is_metrics || request.path == "/api/v1/snapshot" || request.path == "/api/v1/events";
   if (has_figures && waits(request)) {
     HttpResponse out;
     out.is_final = false;

@@ -43,7 +43,7 @@ inline constexpr Duration kFreshFigures = std::chrono::milliseconds{500};
 
 // A page is rendered at its first request in a tick. The metrics remember who reads them: a series
 // is shown as zero until each reader of the last two minutes has seen it (report::MetricsOptions).
-// Thread safety: update() and respond() may be called from two threads at the same time.
+// Thread safety: note() and update() are called from one thread, respond() may be from another.
 class Pages {
  public:
   using Reader =
@@ -55,8 +55,11 @@ class Pages {
   Pages(PageOptions options, Source source)
       : options_(std::move(options)), source_(std::move(source)) {}
 
-  // After each tick, with the same as the source's. `streams`: whether some read events. Returns
-  // the event for them; nullptr if there are none.
+  // After each tick, with the same as the source's: its powers and whether it measures. Its
+  // energies are not shown yet.
+  void note(const analysis::MachineState& state);
+  // After a tick whose energies may be shown; notes it. `streams`: whether some read events.
+  // Returns the event for them; nullptr if there are none.
   std::shared_ptr<const std::string> update(const analysis::MachineState& state,
                                             const analysis::EnergyAccounts& accounts, bool streams);
 
@@ -99,9 +102,10 @@ class Pages {
   const Source source_;
   mutable std::mutex mutex_;  // guards what follows
   std::array<Page, kKinds> pages_;
-  std::uint64_t tick_ = 0;  // the latest; 0: none
-  HostTime at_{};
-  HostTime measured_{};                     // up to here
+  std::uint64_t tick_ = 0;                  // the latest that is shown; 0: none
+  std::uint64_t noted_ = 0;                 // the latest
+  HostTime at_{};                           // its end
+  HostTime measured_{};                     // up to here, what is shown
   std::map<std::string, Reading> readers_;  // of the metrics, by address
   std::optional<HostTime> shown_until_;     // as report::MetricsOptions::shown_until
   std::deque<Powers> history_;

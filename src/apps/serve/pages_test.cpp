@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace jouleprof::serve {
 namespace {
 
@@ -95,6 +97,23 @@ TEST(Pages, TheLivePageLoadsNothingFromElsewhere) {
   for (const char* word : {"src=", "@import", "url(", "innerHTML", "https://"}) {
     EXPECT_THAT(*page.body, Not(HasSubstr(word)));
   }
+}
+
+TEST(Pages, ATickThatIsNotKeptYetIsOnlyNoted) {
+  Machine machine;
+  Pages pages({}, machine.source());
+  pages.update(machine.state, machine.accounts, false);
+  const auto before = pages.respond({"/metrics", "", ""});
+  ++machine.state.ticks;
+  pages.note(machine.state);
+  EXPECT_EQ(pages.respond({"/metrics", "", ""}).body, before.body);
+  EXPECT_EQ(pages.respond({"/api/v1/snapshot", "", ""}).status, 503u);
+  pages.update(machine.state, machine.accounts, false);
+  EXPECT_NE(pages.respond({"/metrics", "", ""}).body, before.body);
+  EXPECT_EQ(pages.respond({"/api/v1/snapshot", "", ""}).status, 200u);
+  const auto history = *pages.respond({"/api/v1/history", "", ""}).body;
+  const auto times = history.substr(history.find('['), history.find(']') - history.find('['));
+  EXPECT_EQ(std::count(times.begin(), times.end(), ','), 1) << times;  // of two ticks, each once
 }
 
 TEST(Pages, EventsAreTheSnapshotOnOneLine) {
@@ -233,6 +252,7 @@ TEST(Pages, ReadyWhileSomethingIsMeasured) {
   Pages pages({}, machine.source());
   auto& domain = machine.state.domains[0];
   const auto body = [&] {
+    ++machine.state.ticks;
     pages.update(machine.state, machine.accounts, false);
     const auto out = pages.respond({"/readyz", "", ""});
     EXPECT_EQ(out.status, *out.body == "ok\n" ? 200u : 503u);

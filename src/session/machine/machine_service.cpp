@@ -55,6 +55,7 @@ constexpr Duration kLongestWait = 3s;  // for sensors to report a tick
 constexpr Duration kPoll = 20ms;
 constexpr Duration kAskAgain = 100ms;
 constexpr Duration kFolderPatience = 500ms;  // with the folders of jobs and pods
+constexpr Duration kLongestUnkept = 1min;    // of counters that are not shown
 constexpr std::size_t kMostWarnings = 100;
 constexpr int kSilentTicks = 2;  // one may be late
 // What a device draws at most, of its limit; and that of one whose limit is unknown.
@@ -173,17 +174,27 @@ void MachineService::run(std::stop_token stop) {
   });
   while (!stop.stop_requested()) {
     const HostTime begin = HostClock::now();
-    const bool is_requested = [this] {
+    bool is_requested = false;
+    bool has_ended = false;  // what is requested
+    {
       const std::lock_guard lock(mutex_);
-      return is_tick_wanted();
-    }();
-    tick(stop);
+      is_requested = is_tick_wanted();
+      has_ended = is_requested && last_tick_ >= wanted_tick_;
+    }
+    if (has_ended) {
+      keep();
+    } else {
+      tick(stop);
+    }
     // One who asks once a tick would else find one that is a little too young to be followed by
     // another, and a little older each time.
     const Duration pause = time_to_next_tick();
     wait_for_tick(begin + (is_requested ? pause * 5 / 4 : pause), stop);
   }
-  if (options_.has_last_tick && state_.ticks > 0) tick({});
+  if (options_.has_last_tick && state_.ticks > 0) {
+    tick({});
+    if (kept_tick_ < last_tick_) keep();
+  }
   sampling_.stop(options_.patience);
   share_.reset();
   (void)sampling_.finish();
@@ -303,11 +314,11 @@ void MachineService::tick(const std::stop_token& stop) {
   uses_.forget_before(at - kRemembered);
   sampling_.watch_clock();
   sampling_.flush();
-  save();
   if (options_.on_tick) options_.on_tick(state_, accounts_);
   for (const auto& event : std::exchange(events_, {})) {
     if (options_.on_event) options_.on_event(event);
   }
+  if (keeps(at)) keep();
 }
 
 // Not under a lock: requests are answered also while a file system hangs.
@@ -421,11 +432,24 @@ void MachineService::watch_boards() {
   }
 }
 
+bool MachineService::keeps(HostTime tick) {
+  if (!file_ || !options_.keeps_all || options_.keeps_all()) return true;
+  const std::lock_guard lock(mutex_);
+  const bool is_wanted = is_tick_wanted() && tick >= wanted_tick_;
+  return is_wanted || kept_tick_ == HostTime{} || tick - kept_tick_ >= kLongestUnkept;
+}
+
 // Before the tick is shown: a counter that was read never falls, even if the service is killed.
-void MachineService::save() {
-  if (!file_) return;
-  const auto saved = file_->save(service_state(state_, accounts_, boot_));
-  if (!saved) sampling_.warn("the counters are not kept: " + saved.error().message);
+void MachineService::keep() {
+  if (file_) {
+    const auto saved = file_->save(service_state(state_, accounts_, boot_));
+    if (!saved) sampling_.warn("the counters are not kept: " + saved.error().message);
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    kept_tick_ = last_tick_;
+  }
+  if (options_.on_kept) options_.on_kept(state_, accounts_);
 }
 
 void MachineService::describe(HostTime at) {

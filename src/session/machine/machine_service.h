@@ -63,8 +63,14 @@ struct ServiceOptions {
   std::optional<ShareOptions> share;            // with local programs; absent: not at all
   meters::Demand demand;                        // that the meters were opened with
 
-  // Called after each tick, from the thread of run(). Both arguments are valid during the call.
+  // Called after each tick, from the thread of run(). Both arguments are valid during the call. No
+  // counter may leave the process yet.
   std::function<void(const analysis::MachineState&, const analysis::EnergyAccounts&)> on_tick;
+  // Whether the counters of each tick are to be kept in the state file; else those of a tick that
+  // was requested are, and of one a minute. Called from the thread of run(); empty: they are.
+  std::function<bool()> keeps_all;
+  // After on_tick where they are kept, or there is no such file: the counters may be shown.
+  std::function<void(const analysis::MachineState&, const analysis::EnergyAccounts&)> on_kept;
 };
 
 // How the energy of a tick is divided:
@@ -103,8 +109,9 @@ class MachineService {
       std::function<void(const analysis::MachineState&, const analysis::EnergyAccounts&)>;
   void read(const Reader& reader) const;
 
-  // Ends a tick soon, unless one has ended since `t` or just before. The next one follows as long
-  // after it as after any. Thread safety: may be called from any thread.
+  // Ends a tick soon, and keeps it, unless one has ended since `t` or just before: that is kept.
+  // The next one follows as long after it as after any. Thread safety: may be called from any
+  // thread.
   void request_tick(HostTime t);
 
   // Windows of other programs, whose energy is computed some tenths of a second after their end.
@@ -141,7 +148,7 @@ class MachineService {
   HostTime serve_programs();
   void set_pace(const std::optional<ShareServer::Pace>& pace);
   void wait_for_tick(HostTime t, const std::stop_token& stop);
-  bool is_tick_wanted() const { return wanted_tick_ > last_tick_; }  // mutex_ is held
+  bool is_tick_wanted() const { return wanted_tick_ > kept_tick_; }  // mutex_ is held
   void settle_windows(const std::stop_token& stop);
   void wait_for_sensors(HostTime t, const std::stop_token& stop);
   void tick(const std::stop_token& stop);
@@ -157,7 +164,8 @@ class MachineService {
                                              const Division& division);
   void describe(HostTime at);
   void restore();
-  void save();
+  bool keeps(HostTime tick);
+  void keep();
   void mark_counters(HostTime at);
   void count_between_services(std::size_t domain, HostTime at);
   void note_failures(const std::vector<model::ReadFailure>& failures);
@@ -176,6 +184,7 @@ class MachineService {
   analysis::EnergyAccounts accounts_;
   std::vector<Edge> edges_;
   HostTime last_tick_{};
+  HostTime kept_tick_{};  // the latest that was kept
   analysis::MachineState state_;
   Duration cpu_at_begin_{};
   const bool in_pid_namespace_;

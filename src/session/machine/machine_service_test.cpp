@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 
@@ -89,6 +90,42 @@ std::uint64_t ticks_in(Duration time, bool is_watched) {
 TEST(MachineService, TicksAreRareOnceItIsNeitherNewNorWatched) {
   EXPECT_LE(ticks_in(1s, false), 12u);
   EXPECT_EQ(ticks_in(1min, true), 30u);
+}
+
+TEST(MachineService, CountersThatAreNotShownAreKeptWhenATickIsRequested) {
+  const TempTree tree;
+  std::stop_source stop;
+  ServiceOptions options;
+  options.state = tree / "state";
+  options.tick = options.lively_tick = 2ms;
+  options.keeps_all = [] { return false; };
+  MachineService* running = nullptr;
+  std::uint64_t ticks = 0;
+  HostTime measured{};
+  std::set<std::uint64_t> kept;
+  options.on_tick = [&](const MachineState& state, const EnergyAccounts&) {
+    ticks = state.ticks;
+    measured = state.now;
+    if (ticks == 20) running->request_tick(HostClock::now());
+    if (ticks == 30) stop.request_stop();
+  };
+  // After the tick, and before the next.
+  options.is_watched = [&] {
+    if (ticks == 15 && kept.count(15) == 0) running->request_tick(measured);
+    return true;
+  };
+  options.on_kept = [&](const MachineState& state, const EnergyAccounts&) {
+    EXPECT_EQ(state.ticks, ticks);
+    kept.insert(ticks);
+    const auto saved = StateFile::read(tree / "state");
+    ASSERT_TRUE(saved && saved->is_object());
+    EXPECT_EQ(saved->at("saved"), state.snapshot.time.time_since_epoch().count());
+  };
+  auto service = MachineService::open(std::move(options), meters_of(held_by({})));
+  ASSERT_TRUE(service) << service.error().message;
+  running = service->get();
+  running->run(stop.get_token());
+  EXPECT_EQ(kept, (std::set<std::uint64_t>{1, 15, 21}));
 }
 
 TEST(MachineService, ATickFollowsARequestAndNoneThatIsFreshEnough) {

@@ -212,9 +212,17 @@ class ServeVerb : public Verb {
     options.is_watched = [&server] { return server->has_streams(); };
     options.has_last_tick = true;
     options.on_event = [](const std::string& text) { say("jouleprof: {}\n", text); };
-    options.on_tick = [&](const auto& state, const auto& accounts) {
+    options.on_tick = [&](const auto& state, const auto&) {
       if (!std::exchange(named_, true)) name_gap(state);
       learn_rest(state);
+      pages.note(state);
+      for (; warned_ < state.warnings.size(); ++warned_) {
+        say("jouleprof: {}\n", state.warnings[warned_]);
+      }
+    };
+    // A scrape asks for its tick.
+    options.keeps_all = [&] { return *push || !guest_files_.empty() || server->has_streams(); };
+    options.on_kept = [&](const auto& state, const auto& accounts) {
       hand_in(state, accounts);
       if (*push) {
         (*push)->offer(
@@ -222,9 +230,6 @@ class ServeVerb : public Verb {
       }
       const auto event = pages.update(state, accounts, server->has_streams());
       if (event) server->publish(event);
-      for (; warned_ < state.warnings.size(); ++warned_) {
-        say("jouleprof: {}\n", state.warnings[warned_]);
-      }
     };
     const auto socket = options.share ? options.share->access.path : std::filesystem::path();
     auto opened = session::MachineService::open(options, std::move(meters));
