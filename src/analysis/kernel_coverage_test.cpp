@@ -100,7 +100,26 @@ TEST(KernelCoverage, LaunchesThatWereDropped) {
   expect_covered(bursts({.seconds = 15, .missing = 0.1}, 4));
 }
 
+TEST(KernelCoverage, LaunchesThatWereLostWithoutACount) {
+  for (const double missing : {0.1, 0.3}) {
+    KernelLoad load = bursts({.seconds = 15, .missing = missing}, 4);
+    load.counts_lost = false;
+    const auto p = expect_covered(load);
+    EXPECT_TRUE(std::any_of(p.warnings.begin(), p.warnings.end(), [](const std::string& text) {
+      return text.find("launches without a record") != std::string::npos;
+    }));
+  }
+  for (const auto& text : expect_covered(bursts({.seconds = 15}, 4)).warnings) {
+    EXPECT_EQ(text.find("launches without a record"), std::string::npos) << text;
+  }
+}
+
 TEST(KernelCoverage, ShortKernelsInAlternation) { expect_covered(alternating(2, 0.3e-3, 10, 1)); }
+
+// Bins hold three or four of them each, in an order that they don't say.
+TEST(KernelCoverage, ShortKernelsInTurn) {
+  for (const unsigned seed : {3U, 6U}) expect_covered(alternating(6, 0.3e-3, 30, seed));
+}
 
 TEST(KernelCoverage, MoreSignaturesThanEarlierVersionsCouldCarry) {
   const auto p = expect_covered(many_signatures(200, 60, 1));

@@ -36,6 +36,7 @@ struct KernelLoad {
   double supposed_lag = -1;  // what is believed of the sensor; -1: its lag
   bool pauses = true;        // before and after the work, in which the context exists
   bool states_idle = false;  // the recording states an idle span before the work
+  bool counts_lost = true;   // the recording says how many launches it lacks
   GpuSensors sensors{.window = 0.0038, .lag = 0.0025, .rise = 0.0132, .sums_every = 0.02};
   unsigned seed = 1;
 
@@ -203,7 +204,9 @@ inline Synthesised synthesise(const KernelLoad& load) {
     std::erase_if(r.readings.counters, [&](const auto& c) { return c.after < at(1.05); });
   }
   if (load.states_idle) r.idle_spans.push_back({at(0.2), at(0.9)});
-  for (const auto& launch : load.launches) trace.status.dropped += launch.recorded ? 0 : 1;
+  for (const auto& launch : load.launches) {
+    trace.status.dropped += launch.recorded || !load.counts_lost ? 0 : 1;
+  }
   r.traces.push_back(std::move(trace));
   return out;
 }

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <cstddef>
+#include <numbers>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -22,21 +24,36 @@ inline double gain_joules(const Measurement& m) {
   return std::sqrt(std::max(error * error - repeatability * repeatability, 0.0));
 }
 
+// Where the ends of a stretch lie in the cycle of its sensor, in turns of 0 to 1.
+struct EndTurns {
+  double begin = 0;
+  double end = 0;
+};
+
 // Adds up stretches that one timeline measured. What is uncertain of a stretch lies at its ends and
 // in its own samples, and is another draw for each that lies apart: repeatability adds in
-// quadrature. Stretches that overlap err alike: they belong into different layers, and layers add
-// linearly. The sensor's gain error is the same factor in all: that part of `error` adds linearly.
-//   repeatability = common + sum over layers of sqrt(sum of repeatability^2)
+// quadrature. Ends that come at the same turns of the sensor's cycle err alike: what their vector
+// sum exceeds that of random turns by adds linearly (Rayleigh 1880). Stretches that overlap err
+// alike: they belong into different layers, and layers add linearly. The sensor's gain error is the
+// same factor in all: that part of `error` adds linearly.
+//   repeatability = common + sum over layers of sqrt(S + max(V - 3 S, 0))
+//   S = sum of repeatability^2, V = |sum of repeatability x exp(2 pi i turn)|^2, mean of both ends
 //   error = sqrt(repeatability^2 + (sum of gain)^2)
 // Windows that touch err against each other at the edge that they share, and are to be added as one
 // stretch: analysis/windows/window_chains.h. Stretches so short that a sensor sees only their
 // surroundings err alike as well (add_alike()).
 class WindowSum {
  public:
-  void add(const Measurement& m, std::size_t layer = 0) {
-    if (layer >= squares_.size()) squares_.resize(layer + 1);
+  void add(const Measurement& m, std::size_t layer = 0,
+           const std::optional<EndTurns>& turns = std::nullopt) {
+    if (layer >= layers_.size()) layers_.resize(layer + 1);
+    Layer& of = layers_[layer];
     const double repeatability = m.repeatability.joules();
-    squares_[layer] += repeatability * repeatability;
+    of.squares += repeatability * repeatability;
+    if (turns) {
+      of.begins += std::polar(repeatability, 2 * std::numbers::pi * turns->begin);
+      of.ends += std::polar(repeatability, 2 * std::numbers::pi * turns->end);
+    }
     add_energy(m);
   }
   void add_alike(const Measurement& m) {
@@ -51,7 +68,10 @@ class WindowSum {
   std::optional<Measurement> sum() const {
     if (!sum_) return std::nullopt;
     double repeatability = common_;
-    for (const double square : squares_) repeatability += std::sqrt(square);
+    for (const Layer& layer : layers_) {
+      const double alike = (std::norm(layer.begins) + std::norm(layer.ends)) / 2;
+      repeatability += std::sqrt(layer.squares + std::max(alike - kByChance * layer.squares, 0.0));
+    }
     Measurement m = *sum_;
     m.repeatability = Energy::joules(repeatability);
     m.error = Energy::joules(std::hypot(repeatability, gain_));
@@ -70,11 +90,18 @@ class WindowSum {
     ++count_;
   }
 
+  // Random turns exceed it once in 20 times: the square is exponentially distributed.
+  static constexpr double kByChance = 3;
+  struct Layer {
+    double squares = 0;  // of the repeatabilities, J^2
+    std::complex<double> begins, ends;
+  };
+
   std::optional<Measurement> sum_;
   std::size_t count_ = 0;
-  std::vector<double> squares_;  // of the repeatabilities of each layer, J^2
-  double common_ = 0;            // J
-  double gain_ = 0;              // J
+  std::vector<Layer> layers_;
+  double common_ = 0;  // J
+  double gain_ = 0;    // J
 };
 
 // What one of several windows took on average.

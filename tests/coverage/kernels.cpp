@@ -88,7 +88,8 @@ std::vector<Case> cases() {
                    }});
   }
   for (const double watts : {10.0, 20.0, 45.0}) {
-    out.push_back({fmt::format("a context holds {:.0f} W more, no pause", watts), [=](unsigned s) {
+    out.push_back({fmt::format("a context holds {:.0f} W more, no pause", watts),
+                   [=](unsigned s) {
                      KernelLoad load = bursts({.pause_share = 0}, s);
                      const double end = load.end;
                      load.idle = [=](double t) {
@@ -96,7 +97,8 @@ std::vector<Case> cases() {
                      };
                      load.states_idle = true;
                      return load;
-                   }});
+                   },
+                   50});
   }
   for (const double ms : {-10.0, 10.0, 20.0, 30.0, 50.0}) {
     out.push_back({fmt::format("kernel times late by {:.0f} ms", ms), [=](unsigned s) {
@@ -122,6 +124,14 @@ std::vector<Case> cases() {
   out.push_back({"bursts of another program", beside_others});
   out.push_back(
       {"a tenth of the launches missing", [](unsigned s) { return bursts({.missing = 0.1}, s); }});
+  for (const double share : {0.05, 0.1, 0.3}) {
+    out.push_back({fmt::format("{:.0f} % of the launches missing, not counted", 100 * share),
+                   [=](unsigned s) {
+                     KernelLoad load = bursts({.missing = share}, s);
+                     load.counts_lost = false;
+                     return load;
+                   }});
+  }
   out.push_back({"two kernels of 0.3 ms in alternation",
                  [](unsigned s) { return alternating(2, 0.3e-3, 30, s); }, 50});
   out.push_back(

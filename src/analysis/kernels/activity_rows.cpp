@@ -9,6 +9,7 @@
 
 #include "analysis/activity/layer_tree.h"
 #include "analysis/processes/apportion.h"
+#include "analysis/timeline/sensors/error_model.h"
 #include "base/text.h"
 #include "model/activity/activity_codec.h"
 #include "model/activity/activity_fields.h"
@@ -92,7 +93,7 @@ model::Measurement ActivityRows::measurement(const Used& used) const {
   model::Measurement out = like_;
   out.method = "regression";
   out.energy = used.energy;
-  const double wide = 1.96 * model_.energy_of(uses_of(used)).sigma;
+  const double wide = kErrors.normal95 * model_.energy_of(uses_of(used)).sigma;
   out.repeatability = Energy::joules(wide);
   out.error = Energy::joules(std::hypot(wide, gain_ * used.energy.joules()));
   return out;

@@ -12,7 +12,6 @@
 #include "analysis/kernels/activity_rows.h"
 #include "analysis/kernels/kernel_evidence.h"
 #include "analysis/kernels/kernel_model.h"
-#include "analysis/kernels/regression/attribution_belief.h"
 #include "analysis/kernels/regression/power_timing.h"
 #include "analysis/kernels/remembered_kernels.h"
 #include "analysis/kernels/replay_check.h"
@@ -21,6 +20,7 @@
 #include "analysis/processes/recorded_use.h"
 #include "analysis/processes/traced_split.h"
 #include "analysis/timeline/locked_load.h"
+#include "analysis/timeline/sensors/error_model.h"
 #include "base/text.h"
 #include "model/device/gauge_names.h"
 #include "model/recording.h"
@@ -86,7 +86,7 @@ class Attribution {
     find_sampling_error(*model);
     const auto& solution = model->solution();
     out_.idle_power = Power::watts(model->idle_watts());
-    out_.idle_error = Power::watts(1.96 * model->idle_sigma());
+    out_.idle_error = Power::watts(kErrors.normal95 * model->idle_sigma());
     out_.explained = solution.explained;
     out_.rows = solution.rows;
     out_.method = method();
@@ -124,8 +124,8 @@ class Attribution {
       }
       if (use.kernels > 0) out_.method += ", and kernels of earlier runs";
     }
-    const bool alone =
-        lost_.empty() && out_.others == Energy{} && out_.idle_observed && table_.dropped == 0;
+    const bool alone = lost_.empty() && out_.others == Energy{} && out_.idle_observed &&
+                       table_.dropped == 0 && !model.runs_between();
     if (held_ > kMostHeld || !alone || !out_.domain.uuid.starts_with("GPU-")) return;
     out_.resolved = resolved_kernels(out_.domain.uuid, table_, model, clocks.program_hertz());
     const RealTime begin =
@@ -229,7 +229,7 @@ class Attribution {
   // The upper bound of a row that is not separated from the others: what all kernels use, at most
   // what the board can draw while it runs.
   void bound_by_all(model::Measurement& row, Duration busy, Energy all) const {
-    const double limit = kBelief.headroom * limit_watts();
+    const double limit = kErrors.headroom * limit_watts();
     const Energy most = limit > 0 ? std::min(all, Power::watts(limit) * busy) : all;
     row.repeatability = std::max(row.repeatability, most - row.energy);
     row.error = std::max(row.error, row.repeatability);
@@ -259,8 +259,9 @@ class Attribution {
     for (std::uint32_t k = 0; k < table_.classes.size(); ++k) {
       for (const auto& use : model.all_of(k)) all.push_back(use);
     }
-    return std::hypot(out_.measured.repeatability.joules(), 1.96 * model.energy_of(all).sigma,
-                      1.96 * model.idle_sigma() * seconds(out_.length()));
+    return std::hypot(out_.measured.repeatability.joules(),
+                      kErrors.normal95 * model.energy_of(all).sigma,
+                      kErrors.normal95 * model.idle_sigma() * seconds(out_.length()));
   }
 
   // In proportion to the busy time of each process.
@@ -284,7 +285,7 @@ class Attribution {
       w.push_back(
           fmt::format("idle power was not observed, because no pause of the GPU was long enough; "
                       "{:.0f} +- {:.0f} W are assumed{}, and the intervals of kernels include this",
-                      model.idle_watts(), 1.96 * model.idle_sigma(),
+                      model.idle_watts(), kErrors.normal95 * model.idle_sigma(),
                       levels_.held ? ", as observed by an earlier run" : ""));
     }
     if (table_.dropped > 0) {
@@ -292,6 +293,12 @@ class Attribution {
           fmt::format("{} records of launches were dropped; their energy is attributed to other "
                       "kernels, or unattributed",
                       table_.dropped));
+    }
+    if (model.runs_between()) {
+      w.push_back(
+          fmt::format("the time between launches draws {:.0f} W more than idle: launches without a "
+                      "record seem to have run there, and the intervals of kernels include this",
+                      model.idle_between_watts()));
     }
     if (table_.graph_expanded > 0) {
       w.push_back(fmt::format(
@@ -333,7 +340,7 @@ class Attribution {
       const auto here = model.own_energy_of({&one, 1});
       names.push_back(fmt::format("{} ({:.0f} W then, {:.0f} +- {:.0f} W now)",
                                   demangle(table_.classes[wrong[i].kernel_class].key.name),
-                                  wrong[i].watts, here.joules, 1.96 * here.sigma));
+                                  wrong[i].watts, here.joules, kErrors.normal95 * here.sigma));
     }
     const std::size_t more = wrong.size() - names.size();
     out_.warnings.push_back(fmt::format(

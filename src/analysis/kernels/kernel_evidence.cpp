@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "analysis/kernels/regression/attribution_belief.h"
+#include "analysis/timeline/sensors/error_model.h"
 #include "model/device/gauge_names.h"
 #include "model/recording.h"
 
@@ -72,7 +72,7 @@ std::optional<IdleHint> QuietPower::hint() const {
   if (count_ < kFewest || weight_ <= 0) return std::nullopt;
   const double mean = watts_ / weight_;
   const double spread = std::sqrt(std::max(squares_ / weight_ - mean * mean, 0.0));
-  return IdleHint{mean, 0.5 + 0.3 * spread, between_ < kFewest ? kBelief.held : 0.0};
+  return IdleHint{mean, 0.5 + 0.3 * spread, between_ < kFewest ? kErrors.held : 0.0};
 }
 
 using namespace std::chrono_literals;
@@ -81,7 +81,6 @@ constexpr double kNoContext = 25;    // watts: a context and its clocks may add 
 constexpr double kMostWatts = 20e3;  // no board draws more
 constexpr double kAsLow = 1.1;       // times the lowest power within the work: counts as idle
 constexpr Duration kAround = 3s;     // of the work
-constexpr double kLeastSigma = 2;    // watts: of a level of another run
 
 double lowest_of(const std::vector<ObservedPower>& observed) {
   double lowest = 1e300;
@@ -149,7 +148,8 @@ KernelEvidence kernel_evidence(const model::Recording& recording, EnergyTimeline
   }
   out.idle_unseen = true;
   if (levels.held && levels.held->power.watts() < lowest) {
-    out.idle = {levels.held->power.watts(), std::max(levels.held->error.watts(), kLeastSigma)};
+    out.idle = {levels.held->power.watts(),
+                std::max(levels.held->error.watts(), kErrors.other_run)};
     return out;
   }
   for (const auto& span : recording.idle_spans) {

@@ -5,10 +5,10 @@
 #include <map>
 #include <numeric>
 
-#include "analysis/kernels/regression/attribution_belief.h"
 #include "analysis/kernels/regression/power_regression.h"
 #include "analysis/kernels/regression/power_timing.h"
 #include "analysis/kernels/remembered_kernels.h"
+#include "analysis/timeline/sensors/error_model.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -22,14 +22,16 @@ constexpr double kLeastOverlapped = 0.01;  // of its busy time, for a column of 
 constexpr std::size_t kMostOverlapped = 200;
 constexpr int kReplayRounds = 2;
 constexpr int kBoundRounds = 4;
-constexpr double kNegligible = 1e-6;      // watts
-constexpr double kUnresolved = 0.5;       // of the energy, as a 95 % half-width
-constexpr double kAnticorrelated = -0.3;  // correlation of errors within a group
-constexpr double kNormal95 = 1.96;
-constexpr Index kMostDrifting = 600;  // columns
-constexpr double kLittle = 0.5;       // explained of the variance ...
-constexpr double kFarOff = 0.2;  // ... and left over, of the mean active power: explains little
-constexpr double kWider = 1.25;  // the interval without earlier runs: rests on them
+constexpr double kNegligible = 1e-6;             // watts
+constexpr double kUnresolved = 0.5;              // of the energy, as a 95 % half-width
+constexpr double kAnticorrelated = -0.3;         // correlation of errors within a group
+constexpr std::size_t kMostDoubted = 600;        // columns
+constexpr std::size_t kManyEntries = 5'000'000;  // entries of bins: fewer orders, in seconds
+constexpr std::size_t kFewOrders = 4;
+constexpr double kClearlyBusy = 3;  // standard deviations
+constexpr double kLittle = 0.5;     // explained of the variance ...
+constexpr double kFarOff = 0.2;     // ... and left over, of the mean active power: explains little
+constexpr double kWider = 1.25;     // the interval without earlier runs: rests on them
 
 void mark_reruns(const ActivityTable& table, PowerRows& rows) {
   for (PowerRow& row : rows.rows) {
@@ -118,42 +120,53 @@ std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
   const double above = std::max(joules - idle.watts * seconds, 0.0);
   const double mean_busy = busy > 1e-6 ? above / busy : 0.0;
   // Sensors average over short bursts, so a kernel may draw more than the highest observed power.
-  const double most = std::max({kBelief.headroom * highest - idle.watts,
-                                kBelief.headroom * limit_watts - idle.watts,
-                                limit_watts > 0 ? 0.0 : kBelief.above_mean * mean_busy, 1.0});
+  const double most = std::max({kErrors.headroom * highest - idle.watts,
+                                kErrors.headroom * limit_watts - idle.watts,
+                                limit_watts > 0 ? 0.0 : kErrors.above_mean * mean_busy, 1.0});
   model.highest_ = most;
   const auto dropped = static_cast<double>(table.dropped);
   const auto recorded = static_cast<double>(table.launches);
   model.dropped_share_ = dropped > 0 ? dropped / (dropped + recorded) : 0.0;
   model.held_sigma_ = idle.held_sigma;
-  model.own_sigma_ = std::max(kBelief.prior_width * mean_busy, 10.0);
-  model.overlapped_sigma_ = std::max(kBelief.overlapped_width * mean_busy, 10.0);
+  model.own_sigma_ = std::max(kErrors.prior_width * mean_busy, 10.0);
+  model.overlapped_sigma_ = std::max(kErrors.overlapped_width * mean_busy, 10.0);
   std::vector<PowerPrior> priors;
   priors.push_back({idle.watts, idle.sigma, 0, highest});
   for (std::size_t k = 0; k <= model.own_columns_; ++k) {
     priors.push_back({std::min(mean_busy, most), model.own_sigma_, 0, most});
   }
   for (std::size_t v = 0; v < table.variants.size(); ++v) {
-    priors.push_back({0, std::max(kBelief.variant_width * mean_busy, 4.0), -most, most});
+    priors.push_back({0, std::max(kErrors.variant_width * mean_busy, 4.0), -most, most});
   }
   for (std::size_t k = 0; k < model.overlapped_columns_; ++k) {
     priors.push_back({0, model.overlapped_sigma_, -most, most});
   }
   priors.push_back(kReplayScale);
-  priors.push_back({0, kBelief.idle_between, 0, most});
-  const auto rows_with = [&](const SensorTiming& other) {
-    PowerRows made = power_rows(table, model.column_of_, model.columns_, observed, other);
+  priors.push_back({0, kErrors.idle_between, 0, most});
+  const auto rows_with = [&](const SensorTiming& other,
+                             std::optional<std::size_t> order = std::nullopt) {
+    PowerRows made = power_rows(table, model.column_of_, model.columns_, observed, other, order);
     mark_reruns(table, made);
     return made;
   };
   std::vector<PowerRows> others;
-  for (const SensorTiming& other : plausible.others) others.push_back(rows_with(other));
+  if (model.columns_ <= kMostDoubted) {
+    // Bins don't say in which order launches lie in them, which differs from kernel to kernel where
+    // these are shorter than a bin.
+    const bool sure = plausible.others.empty();
+    const std::size_t count = sure && table.entries.size() > kManyEntries ? kFewOrders : kTimings;
+    for (std::size_t i = 0; i < count; ++i) {
+      others.push_back(rows_with(sure ? timing : plausible.others[i], i));
+    }
+  } else {
+    for (const SensorTiming& other : plausible.others) others.push_back(rows_with(other));
+  }
   // Where only the time constant is in doubt, one step says how much.
   SensorTiming later = timing;
   later.time_constant += later.time_constant_sigma;
   PowerRows with_later;
   const PowerRows* also = nullptr;
-  if (others.empty() && later.time_constant_sigma > 0) {
+  if (plausible.others.empty() && later.time_constant_sigma > 0) {
     with_later = rows_with(later);
     also = &with_later;
   }
@@ -168,6 +181,13 @@ std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
   }
   model.clock_variation_ = clock_variation;
   model.solve_with_known(rows, priors, also, others, std::move(known));
+  // Power between launches that idle time cannot draw is that of launches without a record, in all
+  // of that time at most.
+  model.runs_between_ = model.idle_between_watts() > kClearlyBusy * kErrors.idle_between;
+  if (model.runs_between_) {
+    const double between = table.idle_between / (table.busy + table.idle_between);
+    model.dropped_share_ = std::max(model.dropped_share_, between);
+  }
   const double left = std::min(model.solution_.counter_sigma, model.solution_.sample_sigma);
   const double mean_active = seconds > 0 ? above / seconds : 0.0;
   model.explains_ = model.solution_.explained >= kLittle || left <= kFarOff * mean_active;
@@ -216,8 +236,8 @@ void KernelModel::add_doubts(PowerSolution& solution, const PowerRows& rows,
                              std::span<const PowerRows> others,
                              std::span<const KnownPower> known) const {
   const Eigen::MatrixXd timing =
-      kBelief.few_timings * other_solutions(solution, priors, others, known);
-  if (solution.watts.size() > kMostDrifting) {
+      kErrors.few_timings * other_solutions(solution, priors, others, known);
+  if (columns_ > kMostDoubted) {
     solution.spread = timing;
     return;
   }
@@ -240,7 +260,7 @@ void KernelModel::solve_with_known(const PowerRows& rows, std::vector<PowerPrior
   std::vector<KnownPower> powers;
   for (const KnownKernel& k : known) powers.push_back(power_of(k));
   const auto wrong =
-      analysis::contradicted(solution_, powers, std::hypot(kBelief.model, clock_variation_));
+      analysis::contradicted(solution_, powers, std::hypot(kErrors.kernel_power, clock_variation_));
   powers.clear();
   for (std::size_t i = 0; i < known.size(); ++i) {
     if (std::binary_search(wrong.begin(), wrong.end(), i)) {
@@ -353,8 +373,8 @@ KernelModel::Estimate KernelModel::energy_by(const PowerSolution& solution,
   for (const Use& use : uses) {
     double joules = 0;
     each_factor(use, [&](Index i, double seconds) { joules += solution.watts[i] * seconds; });
-    own += std::pow(kBelief.model * joules, 2);
-    own += std::pow(deviation_of(use) * joules / kNormal95, 2);
+    own += std::pow(kErrors.kernel_power * joules, 2);
+    own += std::pow(deviation_of(use) * joules / kErrors.normal95, 2);
     // A bound that is active says only that the model is wrong by more than the readings' errors.
     if (is_pooled(use.kernel_class) || bound_of(use.kernel_class))
       own += std::pow(own_sigma_ * use.busy, 2);
@@ -362,17 +382,17 @@ KernelModel::Estimate KernelModel::energy_by(const PowerSolution& solution,
       own += std::pow(overlapped_sigma_ * use.overlapped, 2);
     }
     if (use.busy <= 0) continue;
-    own += std::pow(kBelief.overlapped * joules * use.overlapped / use.busy, 2);
+    own += std::pow(kErrors.overlapped * joules * use.overlapped / use.busy, 2);
     // Where the kernel also ran in isolation, the program's idle power between launches matters
     // less.
-    own += std::pow(kBelief.idle_between * use.idle_between / use.busy *
+    own += std::pow(kErrors.idle_between * use.idle_between / use.busy *
                         solution.shift_by_program(factor_of({&use, 1}), own_column(use)),
                     2);
   }
   own += std::pow(solution.maximum_shift(factor, clock_variation_), 2);
   // What was dropped ran next to what was recorded, which takes its energy.
-  own += std::pow(dropped_share_ * factor.dot(solution.watts) / kNormal95, 2);
-  own += std::pow(sampling_error_ * factor.dot(solution.watts) / kNormal95, 2);
+  own += std::pow(dropped_share_ * factor.dot(solution.watts) / kErrors.normal95, 2);
+  own += std::pow(sampling_error_ * factor.dot(solution.watts) / kErrors.normal95, 2);
   own += std::pow(factor.dot(solution.alternative_shift), 2);
   const double variance = solution.variance(factor) + own;
   return {factor.dot(solution.watts), std::sqrt(std::max(variance, 0.0))};
@@ -410,7 +430,7 @@ std::vector<std::vector<std::uint32_t>> KernelModel::groups() const {
     if (is_pooled(k)) continue;
     const auto uses = all_of(k);
     const Estimate e = energy_of(uses);
-    if (1.96 * e.sigma <= kUnresolved * e.joules) continue;
+    if (kErrors.normal95 * e.sigma <= kUnresolved * e.joules) continue;
     open.push_back(k);
     Sum& sum = sums.emplace_back();
     const VectorXd factor = factor_of(uses);

@@ -80,6 +80,8 @@ class KernelModel {
   double idle_watts() const { return solution_.watts[0]; }
   double idle_sigma() const;
   double idle_between_watts() const { return solution_.watts[solution_.watts.size() - 1]; }
+  // Launches without a record seem to have run between the others.
+  bool runs_between() const { return runs_between_; }
   const PowerSolution& solution() const { return solution_; }
 
   // Collinear kernel signatures: lists of two or more, longest busy time first. Each one's 95 %
@@ -127,6 +129,7 @@ class KernelModel {
   double clock_variation_ = 0;
   double sampling_error_ = 0;
   double dropped_share_ = 0;  // of the launches
+  bool runs_between_ = false;
   double held_sigma_ = 0;
   double own_sigma_ = 0;  // watts, of a signature's power before the readings
   double overlapped_sigma_ = 0;

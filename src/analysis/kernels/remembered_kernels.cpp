@@ -6,15 +6,16 @@
 #include <map>
 #include <string_view>
 
+#include "analysis/timeline/sensors/error_model.h"
+
 namespace jouleprof::analysis {
 namespace {
 
 using model::RememberedKernel;
 
-constexpr double kLaunchApart = 0.07;  // of the time of a launch: as between variants
-constexpr double kClockApart = 0.03;   // of the SM clock: 6 to 8 % of the power
-constexpr double kPriorRuns = 2;       // that kBetweenRuns is worth
-constexpr double kLeastBetween = 0.02;
+constexpr double kLaunchApart = 0.07;    // of the time of a launch: as between variants
+constexpr double kClockApart = 0.03;     // of the SM clock: 6 to 8 % of the power
+constexpr double kPriorRuns = 2;         // that ErrorModel::between_runs is worth
 constexpr double kResolved = 0.2;        // of the power, as a 95 % half-width ...
 constexpr double kResolvedWatts = 10;    // ... or in watts: kernels that hardly draw any
 constexpr double kMostOverlapped = 0.2;  // of the busy time
@@ -35,17 +36,17 @@ KnownKernel combined(const Found& found) {
   double plain = 0;
   for (const auto* r : found) plain += r->power.watts();
   plain /= static_cast<double>(found.size());
-  double squares = kPriorRuns * std::pow(kBetweenRuns * plain, 2);
+  double squares = kPriorRuns * std::pow(kErrors.between_runs * plain, 2);
   for (const auto* r : found) squares += std::pow(r->power.watts() - plain, 2);
   const double runs = static_cast<double>(found.size());
   const double between =
-      std::max(squares / (kPriorRuns + runs - 1), std::pow(kLeastBetween * plain, 2));
+      std::max(squares / (kPriorRuns + runs - 1), std::pow(kErrors.least_between_runs * plain, 2));
   KnownKernel known;
   known.runs = found.size();
   known.first = known.last = found.front()->observed;
   double weights = 0;
   for (const auto* r : found) {
-    const double weight = 1 / (std::pow(r->error.watts() / 1.96, 2) + between);
+    const double weight = 1 / (std::pow(r->error.watts() / kErrors.normal95, 2) + between);
     weights += weight;
     known.watts += weight * r->power.watts();
     known.first = std::min(known.first, r->observed);
@@ -106,13 +107,13 @@ std::vector<RememberedKernel> resolved_kernels(const std::string& board, const A
       use.overlapped = 0;
       const auto own = model.own_energy_of({&use, 1});
       if (use.busy <= 0 || launch <= 0 || own.joules <= 0) continue;
-      const double half_width = 1.96 * own.sigma;
+      const double half_width = kErrors.normal95 * own.sigma;
       if (half_width > std::max(kResolved * own.joules, kResolvedWatts * use.busy)) continue;
       out.push_back({board,
                      c.key,
                      duration_of(launch),
                      Power::watts(own.joules / use.busy),
-                     Power::watts(1.96 * own.sigma / use.busy),
+                     Power::watts(kErrors.normal95 * own.sigma / use.busy),
                      sm_clock_hertz,
                      {}});
     }

@@ -9,6 +9,7 @@
 #include "analysis/levels/board_state.h"
 #include "analysis/levels/domains.h"
 #include "analysis/levels/rest_level.h"
+#include "analysis/timeline/sensors/error_model.h"
 #include "model/device/gauge_names.h"
 #include "model/recording.h"
 #include "model/window_sum.h"
@@ -21,8 +22,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr double kBusyCpu = 0.25;
-constexpr double kAfterAlone = 0.1;  // more error, of the power
-constexpr double kApart = 0.1;       // before and after, of the power: worth a warning
+constexpr double kApart = 0.1;  // before and after, of the power: worth a warning
 
 // The busy share of all CPUs' time over the span, at least; absent without readings of the machine
 // near both ends. A reading that came late after the span includes the work: all that it may have
@@ -107,7 +107,7 @@ LevelResult machine_idle(EnergyTimeline& timeline, const model::Domain& domain,
     out.level = level(*first, "observed before the work");
   } else if (last) {
     out.level = level(*last, "observed after the work");
-    out.level->error += kAfterAlone * last->power;
+    out.level->error += kErrors.after_alone * last->power;
   } else if (any_busy) {
     out.reason = "other work ran while it was to be measured";
     out.warnings.push_back(

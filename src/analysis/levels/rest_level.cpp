@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "analysis/timeline/sensors/error_model.h"
 #include "model/device/gauge_names.h"
 #include "model/recording.h"
 
@@ -16,15 +17,8 @@ constexpr double kBusyGpu = 0.05;
 constexpr Duration kEdge = 100ms;      // at both ends: sensors lag
 constexpr Duration kShortest = 500ms;  // of an interval
 constexpr Duration kStep = 100ms;      // of the curve whose slope is found
-constexpr double kCooling = 4;         // seconds: time constant of power after a context ended
-// What power may still have to fall.
-constexpr double kFallWatts = 0.5;
-constexpr double kFallRatio = 0.005;
 constexpr double kSustainedSeconds = 1;
 constexpr std::size_t kMostSteps = 20'000;
-// Above the lowest sustained power, as a ratio and in watts.
-constexpr double kAboveRatio = 0.02;
-constexpr double kAboveWatts = 1;
 
 enum class Why { kUnknown, kHeld, kListed, kFalling, kAboveLowest };
 
@@ -63,7 +57,8 @@ class RestSearch {
     std::vector<ObservedLevel> levels;
     for (const auto& f : found_) levels.push_back(f.level);
     auto joined = join(levels);
-    if (joined && joined->power.watts() > lowest_sustained() * (1 + kAboveRatio) + kAboveWatts) {
+    if (joined && joined->power.watts() >
+                      lowest_sustained() * (1 + kErrors.above_ratio) + kErrors.above_watts) {
       joined.reset();
       why_ = Why::kAboveLowest;
     }
@@ -106,11 +101,12 @@ class RestSearch {
       const auto slope = slope_of(span);
       if (!m || !slope) return;
       const double watts = (m->energy / length).watts();
-      const double to_fall = kCooling * std::max(-slope->watts_per_second - 2 * slope->sigma, 0.0);
-      if (to_fall <= std::max(kFallWatts, kFallRatio * watts)) {
+      const double to_fall =
+          kErrors.cooling * std::max(-slope->watts_per_second - 2 * slope->sigma, 0.0);
+      if (to_fall <= std::max(kErrors.fall_watts, kErrors.fall_ratio * watts)) {
         const double error =
             std::hypot((m->repeatability / length).watts(),
-                       kCooling * (std::abs(slope->watts_per_second) + slope->sigma));
+                       kErrors.cooling * (std::abs(slope->watts_per_second) + slope->sigma));
         found_.push_back({span, {Power::watts(watts), Power::watts(error)}});
         return;
       }
@@ -136,7 +132,7 @@ class RestSearch {
   void keep_lowest() {
     double lowest = 1e300;
     for (const auto& f : found_) lowest = std::min(lowest, f.level.power.watts());
-    const double most = lowest * (1 + kAboveRatio) + kAboveWatts;
+    const double most = lowest * (1 + kErrors.above_ratio) + kErrors.above_watts;
     std::erase_if(found_, [&](const auto& f) { return f.level.power.watts() > most; });
   }
 
@@ -248,13 +244,7 @@ constexpr double kNoUse = 0.005;
 constexpr Duration kLook = 300ms;  // before a reading of utilisation, which is a mean of the past
 constexpr Duration kLag = 20ms;
 constexpr Duration kHeldStep = 50ms;
-// Steady power within that time: its steps differ by no more.
-constexpr double kSteadyWatts = 3;
-constexpr double kSteadyRatio = 0.03;
 constexpr std::size_t kMany = 3;
-// Half of a 95 % interval, in watts: of one or two readings, and at least.
-constexpr double kFewError = 3;
-constexpr double kLeastError = 1;
 
 bool is_steady(EnergyTimeline& timeline, HostTime begin, HostTime end) {
   double low = 1e300;
@@ -263,7 +253,7 @@ bool is_steady(EnergyTimeline& timeline, HostTime begin, HostTime end) {
     low = std::min(low, step.power.watts());
     high = std::max(high, step.power.watts());
   }
-  return high >= low && high - low <= std::max(kSteadyWatts, kSteadyRatio * high);
+  return high >= low && high - low <= std::max(kErrors.steady_watts, kErrors.steady_ratio * high);
 }
 
 std::vector<double> quiet_powers(EnergyTimeline& timeline, const model::Domain& domain,
@@ -293,7 +283,8 @@ LevelResult held_level(EnergyTimeline& timeline, const model::Domain& domain,
     const double median = powers[powers.size() / 2];
     const double spread = (powers[powers.size() - 1 - tenth] - powers[tenth]) / 2;
     out.level = {Power::watts(median),
-                 Power::watts(std::max(spread, powers.size() < kMany ? kFewError : kLeastError)),
+                 Power::watts(std::max(
+                     spread, powers.size() < kMany ? kErrors.few_error : kErrors.least_error)),
                  "observed in this recording", true, std::nullopt};
     return out;
   }

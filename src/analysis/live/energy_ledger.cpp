@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "analysis/timeline/sensors/error_model.h"
 #include "model/window_sum.h"
 
 namespace jouleprof::analysis {
@@ -13,7 +14,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr double kNormal95 = 1.96;
 constexpr Duration kCoarseStep = 1s;
 constexpr Duration kBendStep = 20ms;
 constexpr std::size_t kMostReported = 100'000;
@@ -125,8 +125,8 @@ Result<model::Measurement> EnergyLedger::measure(HostTime begin, HostTime end, R
   const Energy moved = *to - *from - m->energy;
   m->energy = *to - *from;
   m->repeatability =
-      Energy::joules(std::hypot(m->repeatability.joules(), kNormal95 * moved.joules()));
-  m->error = Energy::joules(std::hypot(m->error.joules(), kNormal95 * moved.joules()));
+      Energy::joules(std::hypot(m->repeatability.joules(), kErrors.normal95 * moved.joules()));
+  m->error = Energy::joules(std::hypot(m->error.joules(), kErrors.normal95 * moved.joules()));
   return m;
 }
 

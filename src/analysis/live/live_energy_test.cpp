@@ -134,9 +134,9 @@ TEST(WindowTotalsTest, SumsLongWindows) {
   EXPECT_EQ(total->length, 96 * 300ms);
   ASSERT_TRUE(total->energies[0]);
   EXPECT_NEAR(total->energies[0]->energy.joules() / truth, 1, 0.006);
-  // The interval is too narrow here: edges in step with the samples all err alike.
-  EXPECT_LE(std::abs(total->energies[0]->energy.joules() - truth),
-            1.5 * total->energies[0]->repeatability.joules());
+  // Edges in step with the samples all err alike.
+  EXPECT_NEAR(total->energies[0]->energy.joules(), truth,
+              total->energies[0]->repeatability.joules());
   EXPECT_FALSE(live.energy.total(8));
 }
 

@@ -91,7 +91,8 @@ void WindowTotals::resolve_chain(Name& name, const WindowChain& chain, State sta
       sum.missing = m.error().message;
       continue;
     }
-    sum.windows.add(part_of(*m, chain.share()), chain.layer);
+    sum.windows.add(part_of(*m, chain.share()), chain.layer,
+                    ledgers[i]->timeline().turns(chain.begin, chain.end));
     sum.windows.add_common(chain.gap_error(m->energy.joules()));
   }
   name.resolved += chain.count;

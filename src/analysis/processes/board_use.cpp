@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include "analysis/timeline/sensors/error_model.h"
+
 namespace jouleprof::analysis {
 namespace {
 
@@ -18,9 +20,6 @@ constexpr Duration kNew = 5s;
 constexpr Duration kLeastReach = 1s;   // of a list, where the next one is missing
 constexpr Duration kNoticed = 1200ms;  // after its end, that a process has ended
 constexpr double kNoUse = 0.005;       // of a utilisation
-// Of the board's own above the sum of its processes': on a H100 one at full load had 95 % and its
-// process 83 %.
-constexpr double kBoardUse = 0.15;
 // The board's own utilisation is a mean over the second before it is read.
 constexpr Duration kGaugeLag = 1200ms;
 constexpr Duration kGaugeLead = 300ms;
@@ -205,7 +204,7 @@ class Claims {
     const auto board = board_utilisation();
     if (board && !refused) {
       const double left = *board - sum;
-      if (left >= kBoardUse) some.push_back({narrowed(unknown), left, false});
+      if (left >= kErrors.utilisation) some.push_back({narrowed(unknown), left, false});
       return some;
     }
     for (const auto& claim : some) unknown.push_back(claim.candidates.front());
@@ -214,7 +213,8 @@ class Claims {
 
  private:
   std::vector<Claim> of_holders(const std::vector<std::size_t>& processes) const {
-    if (board_utilisation().value_or(0) >= kBoardUse) return {{narrowed(processes), 1.0, false}};
+    if (board_utilisation().value_or(0) >= kErrors.utilisation)
+      return {{narrowed(processes), 1.0, false}};
     std::vector<Claim> out;
     for (const std::size_t p : processes) out.push_back({{p}, 1.0, true});
     return out;

@@ -7,6 +7,7 @@
 
 #include "analysis/processes/apportion.h"
 #include "analysis/processes/recorded_use.h"
+#include "analysis/timeline/sensors/error_model.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -170,12 +171,6 @@ DomainSplit ProcessSplitter::split_slices(const DomainEnergy& domain, std::size_
 
 namespace {
 
-// Utilisation counts time, not watts: of two programs on one board the one may draw three times as
-// much as the other in the same time. Looped operators on a H100 drew 60 to 590 W above the held
-// level, most of them 150 to 450 W; programs mix them.
-constexpr double kWattsRatio = 3;
-constexpr double kUtilisationError = 0.15;  // as kBoardUse of board_use.cpp
-
 // What part of a slice's energy is of an owner with the weights `own` (certainly) and `maybe`.
 class Part {
  public:
@@ -185,12 +180,14 @@ class Part {
     if (at_rest) at_rest_ = true;
   }
   model::DivisionBounds of(Energy energy) const {
-    const double own = std::max(own_ - kUtilisationError, 0.0);
-    const double most = own_ + maybe_ + kUtilisationError;
-    const double low = at_rest_               ? 0
-                       : others_ + maybe_ > 0 ? own / (own + kWattsRatio * (others_ + maybe_))
-                                              : 1;
-    const double high = others_ > 0 ? kWattsRatio * most / (kWattsRatio * most + others_) : 1;
+    const double own = std::max(own_ - kErrors.utilisation, 0.0);
+    const double most = own_ + maybe_ + kErrors.utilisation;
+    const double low = at_rest_ ? 0
+                       : others_ + maybe_ > 0
+                           ? own / (own + kErrors.watts_ratio * (others_ + maybe_))
+                           : 1;
+    const double high =
+        others_ > 0 ? kErrors.watts_ratio * most / (kErrors.watts_ratio * most + others_) : 1;
     return {Energy::joules(own_ > 0 ? low * energy.joules() : 0),
             Energy::joules(own_ + maybe_ > 0 ? high * energy.joules() : 0)};
   }

@@ -10,6 +10,7 @@
 
 #include "analysis/repeated/state_powers.h"
 #include "analysis/repeated/window_states.h"
+#include "analysis/timeline/sensors/error_model.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -18,7 +19,6 @@ using Eigen::Index;
 using Eigen::VectorXd;
 
 constexpr int kDriftRounds = 3;
-constexpr double kNormal95 = 1.96;
 constexpr double kModelError = 0.015;      // of the energy: power differs from window to window
 constexpr double kWidest = 0.3;            // of the energy, as a 95 % half-width
 constexpr std::size_t kMostRows = 90'000;  // observations: half an hour
@@ -104,11 +104,11 @@ std::optional<model::Measurement> RepeatedWindows::sum(
   const double model = std::hypot(kModelError * joules, factor.dot(s.powers.near_shift));
   const double sigma = std::hypot(std::sqrt(solution.variance(factor)),
                                   factor.dot(solution.alternative_shift), model);
-  if (joules <= 0 || kNormal95 * sigma > kWidest * joules) return std::nullopt;
+  if (joules <= 0 || kErrors.normal95 * sigma > kWidest * joules) return std::nullopt;
   model::Measurement m;
   m.energy = Energy::joules(joules);
-  m.repeatability = Energy::joules(kNormal95 * sigma);
-  m.error = Energy::joules(std::hypot(kNormal95 * sigma, s.gain * joules));
+  m.repeatability = Energy::joules(kErrors.normal95 * sigma);
+  m.error = Energy::joules(std::hypot(kErrors.normal95 * sigma, s.gain * joules));
   m.provenance = s.provenance;
   m.sensor = s.sensor;
   m.method = "regression on the windows' edges";

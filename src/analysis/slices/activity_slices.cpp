@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analysis/levels/domains.h"
+#include "analysis/timeline/sensors/error_model.h"
 #include "model/activity/activity_codec.h"
 
 namespace jouleprof::analysis {
@@ -81,7 +82,7 @@ void SliceRows::finish(const KernelModel& model, double gain,
   for (std::size_t i = 0; i < order_.size(); ++i) {
     uses.clear();
     for (const auto& [key, use] : uses_[i]) uses.push_back(use);
-    const double wide = uses.empty() ? 0.0 : 1.96 * model.energy_of(uses).sigma;
+    const double wide = uses.empty() ? 0.0 : kErrors.normal95 * model.energy_of(uses).sigma;
     out[i].row = order_[i];
     out[i].energies.push_back(Energy::joules(joules_[i]));
     out[i].errors.push_back(Energy::joules(std::hypot(wide, gain * joules_[i])));

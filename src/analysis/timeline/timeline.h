@@ -15,6 +15,7 @@
 #include "model/device/power.h"
 #include "model/device/sensor.h"
 #include "model/profile.h"
+#include "model/window_sum.h"
 
 namespace jouleprof::analysis {
 
@@ -133,6 +134,10 @@ class EnergyTimeline {
     Duration window{};
   };
   std::optional<Peak> peak(HostTime begin, HostTime end);
+
+  // Where instants lie in the cycle of the sensor that shows power's course (without samples, of
+  // the counter's updates); absent where that is unknown of one of both.
+  std::optional<model::EndTurns> turns(HostTime begin, HostTime end);
 
   // Time in the window in which samples are missing.
   Duration missing_samples(HostTime begin, HostTime end);

@@ -223,6 +223,22 @@ std::optional<EnergyTimeline::Peak> EnergyTimeline::peak(HostTime begin, HostTim
   return any ? std::optional{best} : std::nullopt;
 }
 
+std::optional<model::EndTurns> EnergyTimeline::turns(HostTime begin, HostTime end) {
+  refresh();
+  const auto turn = [this](HostTime t) -> std::optional<double> {
+    const double at = time_->seconds_of(t);
+    if (has_samples()) return shape_->turn(at);
+    const auto next = next_anchor(at);
+    if (next == anchors_.begin() || next == anchors_.end()) return std::nullopt;
+    const double before = std::prev(next)->anchor.at;
+    return (at - before) / (next->anchor.at - before);
+  };
+  const auto from = turn(begin);
+  const auto to = turn(end);
+  if (!from || !to) return std::nullopt;
+  return model::EndTurns{*from, *to};
+}
+
 Duration EnergyTimeline::missing_samples(HostTime begin, HostTime end) {
   if (!has_samples()) return {};
   return duration_of(shape_->missing_seconds(time_->seconds_of(begin), time_->seconds_of(end)));

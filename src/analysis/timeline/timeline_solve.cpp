@@ -2,22 +2,13 @@
 #include <cmath>
 
 #include "analysis/timeline/power_fit.h"
+#include "analysis/timeline/sensors/error_model.h"
 #include "analysis/timeline/timeline.h"
 
 namespace jouleprof::analysis {
 namespace {
 
 // How an interval of an EnergyTimeline is computed from its samples and anchors.
-
-// Parameters of the fit. `jitter`: error of a sample due to timestamp jitter, of the step between
-// its neighbours. `noise` and `jump`: changes of power that are noise, and those usual at a mark,
-// of the highest power. Sensors with a first-order lag have short windows, which jitter affects
-// more; their values come from bursts on an H200.
-struct FitParameters {
-  double jitter, noise, jump;
-};
-constexpr FitParameters kPlainMean{0.056, 0.005, 0.5};
-constexpr FitParameters kLagged{0.1, 0.04, 2.0};
 
 constexpr double kLongMissing = 1.0;   // seconds without samples
 constexpr double kMostTiming = 0.002;  // seconds: the largest timing error of a lattice in a fit
@@ -82,7 +73,7 @@ std::vector<double> EnergyTimeline::fit_knots(double start, double stop) const {
 std::vector<EnergyTimeline::Knot> EnergyTimeline::fit(double start, double stop) const {
   FitProblem problem;
   problem.time_constant = shape_->time_constant();
-  const FitParameters parameters = problem.time_constant > 0 ? kLagged : kPlainMean;
+  const auto& parameters = problem.time_constant > 0 ? kErrors.lagged : kErrors.plain_mean;
   const double window = shape_->window();
   // Settled knots within the reach of a sample are fixed.
   std::size_t context = settled_;

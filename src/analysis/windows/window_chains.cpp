@@ -5,10 +5,11 @@
 #include <iterator>
 #include <utility>
 
+#include "analysis/timeline/sensors/error_model.h"
+
 namespace jouleprof::analysis {
 namespace {
 
-constexpr double kNormal95 = 1.96;
 constexpr int kGapPart = 1000;
 constexpr std::size_t kMostLayers = 256;
 
@@ -20,7 +21,7 @@ double WindowChain::share() const {
 
 double open_error(double joules, double share) {
   const double open = share - std::floor(share);
-  return kNormal95 * 1.15 * joules * open * (1 - open);
+  return kErrors.normal95 * 1.15 * joules * open * (1 - open);
 }
 
 void WindowChains::add(HostTime begin, HostTime end, const Ended& ended) {

@@ -139,7 +139,7 @@ std::optional<model::Measurement> sum_of(std::span<const SharedTime::Span> spans
     if (chain.end - chain.begin < kShort) {
       sum.add_alike(*whole);
     } else {
-      sum.add(*whole, chain.layer);
+      sum.add(*whole, chain.layer, timeline.turns(chain.begin, chain.end));
     }
     sum.add_common(chain.gap_error(whole->energy.joules()));
   };

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 
 #include "analysis/analysed_test.h"
 #include "analysis/timeline/simulated_sensors_test.h"
+#include "model/window_sum.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -87,7 +89,15 @@ TEST(Windows, AreSummedByNameInOrderOfAppearance) {
 }
 
 TEST(Windows, RepeatabilityAddsInQuadratureAndCalibrationErrorLinearly) {
-  const Bursts bursts(40);
+  Bursts bursts(40);
+  // In no step with the sensor.
+  std::mt19937 random(1);
+  std::uniform_int_distribution<int> microseconds(0, 40'000);
+  for (auto& w : bursts.recording.windows) {
+    if (w.name == "round") continue;
+    w.begin += std::chrono::microseconds(microseconds(random));
+    w.end += std::chrono::microseconds(microseconds(random));
+  }
   const auto profile = bursts.analysed();
   const analysis::Run single(bursts.recording);
   Energy sum;
@@ -288,6 +298,23 @@ TEST(Windows, OverlappingProcessesShareTheDevice) {
     if (w.name == "step") twice.recording.windows.push_back(w);
   }
   EXPECT_NEAR(step_of(twice.analysed()).energies[0].energy->energy.joules() / once, 2, 1e-6);
+}
+
+TEST(WindowSum, EndsInStepWithTheSensorErrAlike) {
+  model::Measurement m;
+  m.energy = Energy::joules(10);
+  m.repeatability = Energy::joules(1);
+  model::WindowSum in_step, elsewhere, begins_alone;
+  std::mt19937 random(1);
+  std::uniform_real_distribution<double> turn;
+  for (int i = 0; i < 400; ++i) {
+    in_step.add(m, 0, model::EndTurns{0.3, 0.95 + 0.1 * turn(random)});
+    elsewhere.add(m, 0, model::EndTurns{turn(random), turn(random)});
+    begins_alone.add(m, 0, model::EndTurns{0.3, turn(random)});
+  }
+  EXPECT_NEAR(in_step.sum()->repeatability.joules(), 400, 12);
+  EXPECT_NEAR(elsewhere.sum()->repeatability.joules(), 20, 0.01);
+  EXPECT_NEAR(begins_alone.sum()->repeatability.joules(), 400 * std::sqrt(0.5), 12);
 }
 
 }  // namespace

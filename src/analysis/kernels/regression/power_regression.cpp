@@ -7,6 +7,8 @@
 #include <random>
 #include <utility>
 
+#include "analysis/timeline/sensors/error_model.h"
+
 namespace jouleprof::analysis {
 namespace {
 
@@ -14,17 +16,14 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr double kCluster = 1.0;    // seconds over which errors may be correlated
 constexpr double kInterval = 0.25;  // seconds over which clocks may stay reduced
 constexpr double kMostIntervals = 2000;
 constexpr int kRounds = 4;
 constexpr Index kMany = 300;  // columns: the trace of their inverse is estimated
 constexpr int kProbes = 8;    // for it (Hutchinson 1990)
 constexpr int kOtherRounds = 2;
-constexpr double kKnot = 8;  // seconds between two values of a drifting idle power ...
+constexpr double kKnot = 8;  // seconds between two values of a drifting idle power
 constexpr Index kMostKnots = 24;
-constexpr double kFirstDrift = 4;  // ... and their first sigma, in watts
-constexpr double kLeastDrift = 0.3;
 constexpr int kDriftRounds = 5;
 constexpr double kFixed = 1e-3;     // watts: sigma of an idle power that is fixed
 constexpr double kWellKnown = 5;    // watts
@@ -107,7 +106,7 @@ class Solver {
       const MatrixXd own = factor.solve(MatrixXd::Identity(n_, n_).rightCols(count));
       double squares = 0;
       for (Index k = before; k < n_; ++k) squares += watts[k] * watts[k] + own(k, k - before);
-      out.watts = std::max(std::sqrt(squares / static_cast<double>(count)), kLeastDrift);
+      out.watts = std::max(std::sqrt(squares / static_cast<double>(count)), kErrors.least_drift);
       for (Index k = before; k < n_; ++k) priors[static_cast<std::size_t>(k)].sigma = out.watts;
     }
     const Eigen::LLT<MatrixXd> factor(information_);
@@ -254,7 +253,7 @@ class Solver {
     double begin = rows_.rows.empty() ? 0 : rows_.rows.front().end;
     errors_.whitened([&](std::size_t i) { return errors_.residuals()[static_cast<Index>(i)]; },
                      [&](std::size_t i, SparseRow row, double value, double weight) {
-                       if (rows_.rows[i].end > begin + kCluster) {
+                       if (rows_.rows[i].end > begin + kErrors.clustered) {
                          out.selfadjointView<Eigen::Lower>().rankUpdate(score, 1.0);
                          score.setZero();
                          begin = rows_.rows[i].end;
@@ -398,8 +397,8 @@ DriftingIdle drifting_idle(const PowerSolution& base, const PowerRows& rows,
     more.terms.push_back({column + 1, static_cast<float>(part)});
   }
   std::vector<PowerPrior> all = priors;
-  all.push_back({0, std::max(held_sigma, kLeastDrift), -1e3, 1e3});
-  for (Index k = 0; k < knots; ++k) all.push_back({0, kFirstDrift, -1e3, 1e3});
+  all.push_back({0, std::max(held_sigma, kErrors.least_drift), -1e3, 1e3});
+  for (Index k = 0; k < knots; ++k) all.push_back({0, kErrors.first_drift, -1e3, 1e3});
   return Solver(more, all, known).drifting(base, all, knots);
 }
 

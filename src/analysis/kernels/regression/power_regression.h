@@ -11,6 +11,7 @@
 #include "analysis/activity/activity_table.h"
 #include "analysis/kernels/regression/power_rows.h"
 #include "analysis/kernels/regression/row_errors.h"
+#include "analysis/timeline/sensors/error_model.h"
 
 namespace jouleprof::analysis {
 
@@ -97,7 +98,7 @@ Eigen::MatrixXd other_solutions(const PowerSolution& base, const std::vector<Pow
 // and the board is cooler. The regression estimates the factor as one more column.
 
 // The prior of the difference, in percent of power above idle.
-inline constexpr PowerPrior kReplayScale{0, 7, -50, 50};
+inline constexpr PowerPrior kReplayScale{0, kErrors.rerun_percent, -50, 50};
 
 // Sets `column` of the rows that lie in re-runs to a hundredth of the row's modelled power above
 // idle. `watts`: the last solution, idle first, then the columns. Replaces an earlier value.

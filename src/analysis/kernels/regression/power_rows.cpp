@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <random>
 #include <utility>
 
 namespace jouleprof::analysis {
@@ -16,14 +17,153 @@ using Eigen::Index;
 constexpr double kLeastShare = 1e-7;     // of a row's time, for a term
 constexpr std::size_t kUsualTerms = 16;  // of a row, at most
 
+constexpr double kMostPieces = 4;  // of a signature in a bin; more are nearly uniform
+
+// The shares of columns in the parts of one bin, in each of which they are constant.
+class BinParts {
+ public:
+  struct Share {
+    Index column;
+    double share;
+  };
+  struct Part {
+    double begin;
+    double end;
+    std::size_t first;  // its shares go up to the next part's
+  };
+
+  BinParts(const ActivityTable& table, std::span<const std::uint32_t> column_of,
+           std::size_t columns, std::optional<std::size_t> order)
+      : table_(table), column_of_(column_of), idle_(static_cast<Index>(columns) - 1) {
+    if (!order) return;
+    std::mt19937_64 random(*order / 2);
+    for (std::size_t k = 0; k < table.classes.size(); ++k) {
+      const double phase = std::ldexp(static_cast<double>(random()), -64);
+      phase_.push_back(*order % 2 == 0 ? phase : 1 - phase);
+    }
+  }
+
+  void take(std::size_t number) {
+    parts_.clear();
+    shares_.clear();
+    const auto& bin = table_.bins[number];
+    const auto entries =
+        std::span(table_.entries).subspan(bin.first, table_.end_of(number) - bin.first);
+    if (phase_.empty()) {
+      parts_.push_back({bin.begin, bin.begin + bin.width, 0});
+      const double per_width = 1 / bin.width;
+      double all = 0;
+      for (const auto& entry : entries) {
+        const double share = entry.busy * per_width;
+        add(entry.kernel_class, share);
+        if (entry.kernel_class < table_.classes.size()) all += share;
+      }
+      shares_.push_back({idle_, std::max(1 - all, 0.0)});
+      return;
+    }
+    take_pieces(bin, entries);
+  }
+
+  std::span<const Part> parts() const { return parts_; }
+  std::span<const Share> shares(std::size_t part) const {
+    const std::size_t end = part + 1 < parts_.size() ? parts_[part + 1].first : shares_.size();
+    return std::span(shares_).subspan(parts_[part].first, end - parts_[part].first);
+  }
+
+ private:
+  struct Piece {
+    double place;  // within the bin: only the order matters
+    std::uint32_t kernel_class;
+    double busy;
+    double part;  // of the signature's time in the bin
+  };
+
+  // One signature at a time; idle time and signatures of many launches are spread evenly.
+  void take_pieces(const ActivityTable::Bin& bin, std::span<const ActivityTable::Entry> entries) {
+    pieces_.clear();
+    double busy = 0;
+    double placed = 0;
+    for (const auto& entry : entries) {
+      if (entry.kernel_class >= table_.classes.size()) continue;
+      busy += entry.busy;
+      const double count = pieces_of(entry.kernel_class, entry.busy);
+      for (double i = 0; i < count; ++i) {
+        pieces_.push_back({(i + phase_[entry.kernel_class]) / count, entry.kernel_class,
+                           entry.busy / count, 1 / count});
+      }
+      if (count > 0) placed += entry.busy;
+    }
+    std::sort(pieces_.begin(), pieces_.end(),
+              [](const Piece& a, const Piece& b) { return a.place < b.place; });
+    const auto add_even = [&] {
+      for (const auto& entry : entries) {
+        if (!is_placed(class_of(entry.kernel_class)))
+          add(entry.kernel_class, entry.busy / bin.width);
+      }
+      shares_.push_back({idle_, std::max(1 - busy / bin.width, 0.0)});
+    };
+    double at = bin.begin;
+    for (const Piece& piece : pieces_) {
+      const double width = piece.busy / placed * bin.width;
+      if (width <= 0) continue;
+      parts_.push_back({at, at + width, shares_.size()});
+      at += width;
+      for (const auto& entry : entries) {
+        if (class_of(entry.kernel_class) != piece.kernel_class) continue;
+        add(entry.kernel_class, entry.busy * piece.part / width);
+      }
+      add_even();
+    }
+    if (parts_.empty()) {
+      parts_.push_back({bin.begin, 0, 0});
+      add_even();
+    }
+    parts_.back().end = bin.begin + bin.width;
+  }
+
+  // 0: spread evenly.
+  double pieces_of(std::uint32_t kernel_class, double busy) const {
+    const double launch = table_.classes[kernel_class].launch();
+    const double count = launch > 0 ? std::max(std::round(busy / launch), 1.0) : 1;
+    return count > kMostPieces || busy <= 0 ? 0 : count;
+  }
+  bool is_placed(std::uint32_t kernel_class) const {
+    return std::any_of(pieces_.begin(), pieces_.end(),
+                       [&](const Piece& p) { return p.kernel_class == kernel_class; });
+  }
+
+  void add(std::uint32_t id, double share) {
+    const bool signature = id < table_.classes.size();
+    if (!signature && (id >= column_of_.size() || column_of_[id] == model::kNone)) return;
+    shares_.push_back({column_of_[id], share});
+  }
+
+  // The signature of what an entry numbers.
+  std::uint32_t class_of(std::uint32_t id) const {
+    const auto classes = static_cast<std::uint32_t>(table_.classes.size());
+    const auto variants = static_cast<std::uint32_t>(table_.variants.size());
+    if (id < classes) return id;
+    return id < classes + variants ? table_.variants[id - classes].kernel_class
+                                   : id - classes - variants;
+  }
+
+  const ActivityTable& table_;
+  std::span<const std::uint32_t> column_of_;
+  Index idle_;                 // column
+  std::vector<double> phase_;  // by signature
+  std::vector<Part> parts_;
+  std::vector<Share> shares_;
+  std::vector<Piece> pieces_;
+};
+
 // Busy seconds of every column up to a time, seen through a first-order lag: E - tau * y, with
 // tau * dy/dt = busy - y and the time constant tau.
 class LaggedActivity {
  public:
   LaggedActivity(const ActivityTable& table, std::span<const std::uint32_t> column_of,
-                 std::size_t columns, double time_constant)
+                 std::size_t columns, double time_constant, std::optional<std::size_t> order)
       : table_(table),
-        column_of_(column_of),
+        parts_(table, column_of, columns, order),
         time_constant_(time_constant),
         busy_(ArrayXd::Zero(static_cast<Index>(columns))),
         lagging_(busy_) {}
@@ -34,9 +174,16 @@ class LaggedActivity {
       const auto& bin = table_.bins[bin_];
       if (bin.begin > now_) decay(std::min(t, bin.begin));
       if (t <= bin.begin) return;
-      const double end = bin.begin + bin.width;
-      run(std::min(t, end));
-      if (t < end) return;
+      if (taken_ != bin_ + 1) {
+        parts_.take(bin_);
+        taken_ = bin_ + 1;
+        part_ = 0;
+      }
+      for (; part_ < parts_.parts().size(); ++part_) {
+        const double end = parts_.parts()[part_].end;
+        run(std::min(t, end));
+        if (t < end) return;
+      }
       ++bin_;
     }
     decay(t);
@@ -51,31 +198,17 @@ class LaggedActivity {
     now_ = t;
   }
 
-  // Within the bin.
+  // Within the part.
   void run(double t) {
     if (t <= now_) return;
-    const auto& bin = table_.bins[bin_];
     const double length = t - now_;
     const double kept = time_constant_ > 0 ? decayed(length) : 0.0;
     if (time_constant_ > 0) shrink(kept);
-    double all = 0;
-    const double per_width = 1 / bin.width;
     const double responded = time_constant_ > 0 ? (1 - kept) / scale_ : 0.0;
-    const auto add = [&](Index column, double share) {
+    for (const auto& [column, share] : parts_.shares(part_)) {
       busy_[column] += share * length;
       lagging_[column] += share * responded;
-    };
-    const auto first = table_.entries.begin() + static_cast<std::ptrdiff_t>(bin.first);
-    const auto last = table_.entries.begin() + static_cast<std::ptrdiff_t>(table_.end_of(bin_));
-    for (auto entry = first; entry != last; ++entry) {
-      const double share = entry->busy * per_width;
-      const std::uint32_t id = entry->kernel_class;
-      const bool variant = id >= table_.classes.size();
-      if (variant && (id >= column_of_.size() || column_of_[id] == model::kNone)) continue;
-      add(column_of_[id], share);
-      if (!variant) all += share;
     }
-    add(busy_.size() - 1, std::max(1 - all, 0.0));
     now_ = t;
   }
 
@@ -99,7 +232,9 @@ class LaggedActivity {
   }
 
   const ActivityTable& table_;
-  std::span<const std::uint32_t> column_of_;
+  BinParts parts_;  // of bin taken_ - 1
+  std::size_t taken_ = 0;
+  std::size_t part_ = 0;
   double time_constant_;
   ArrayXd busy_;
   ArrayXd lagging_;
@@ -209,7 +344,7 @@ std::optional<std::size_t> mixes_of(const PowerRows& rows) {
 
 PowerRows power_rows(const ActivityTable& table, std::span<const std::uint32_t> column_of,
                      std::size_t columns, std::span<const ObservedPower> observed,
-                     const SensorTiming& timing) {
+                     const SensorTiming& timing, std::optional<std::size_t> order) {
   PowerRows out;
   out.columns = columns;
   out.rows.reserve(observed.size());
@@ -218,7 +353,7 @@ PowerRows power_rows(const ActivityTable& table, std::span<const std::uint32_t> 
   std::vector<std::uint32_t> left(observed.size());  // windows of a row that are still to end
   for (const RowWindow& w : windows) ++left[w.row];
   const auto events = events_of(observed, windows);
-  LaggedActivity activity(table, column_of, columns, timing.time_constant);
+  LaggedActivity activity(table, column_of, columns, timing.time_constant, order);
   ArrayXd now;
   // The integrals at the begin of each open window, or the sum of a row's earlier ones; few are
   // open at once.

@@ -59,10 +59,12 @@ std::optional<std::size_t> mixes_of(const PowerRows& rows);
 // One row for each of `observed`. `column_of` gives each kernel signature its column, 0 to
 // columns - 2, and after the signatures it may give variants and overlapped times theirs
 // (model::kNone: none). The last column is idle between launches, in bins in which something ran.
-// Activity counts as uniform within a bin. Rows come in order of the times at which the sensors saw
-// the last of them. Time: linear in bins' entries plus rows x columns.
+// Activity counts as uniform within a bin, or launches lie in one of the orders that are possible:
+// one at a time, each signature's evenly apart (evenly spread, if many), from places that differ
+// from `order` to order (2 n and 2 n + 1 are mirrored). Rows come in order of the times at which
+// the sensors saw the last of them. Time: linear in bins' entries plus rows x columns.
 PowerRows power_rows(const ActivityTable& table, std::span<const std::uint32_t> column_of,
                      std::size_t columns, std::span<const ObservedPower> observed,
-                     const SensorTiming& timing);
+                     const SensorTiming& timing, std::optional<std::size_t> order = std::nullopt);
 
 }  // namespace jouleprof::analysis

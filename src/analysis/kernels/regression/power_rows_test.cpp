@@ -72,6 +72,35 @@ TEST(PowerRows, RowsThatSeeAboutTheSameAreOneMix) {
   EXPECT_EQ(mixes(), 3U);
 }
 
+// Bins of 1 ms hold two kernels each; a window of 3.5 bins ends in the middle of one.
+TEST(PowerRows, LaunchesLieInOneOfTheirPossibleOrders) {
+  ActivityTable table;
+  table.classes.resize(2);
+  for (auto& c : table.classes) c.launches_busy = 4e-4 * static_cast<double>(c.whole_launches = 9);
+  for (int i = 0; i < 10; ++i) {
+    table.bins.push_back({1e-3 * i, 1e-3, table.entries.size()});
+    table.entries.push_back({0, 4e-4F});
+    table.entries.push_back({1, 4e-4F});
+  }
+  table.end = 0.01;
+  const ObservedPower observed[] = {{0, 3.5e-3, 0, false}, {4e-3, 8e-3, 0, false}};
+  const auto even = power_rows(table, kColumns, 3, observed, {});
+  EXPECT_NEAR(share(even, 0, 0), 0.4, 1e-5);
+  bool first_goes_first = false;
+  bool second_goes_first = false;
+  for (std::size_t order = 0; order < 12; order += 2) {
+    const auto one = power_rows(table, kColumns, 3, observed, {}, order);
+    const auto mirrored = power_rows(table, kColumns, 3, observed, {}, order + 1);
+    EXPECT_NEAR(std::abs(share(one, 0, 0) - 0.4), 0.2 / 3.5, 1e-5);
+    EXPECT_NEAR(share(one, 0, 0) + share(mirrored, 0, 0), 0.8, 1e-5);
+    EXPECT_NEAR(share(one, 0, 2), 0.2, 1e-5);
+    EXPECT_NEAR(share(one, 1, 0), 0.4, 1e-5);  // whole bins hold what they hold
+    (share(one, 0, 0) > 0.4 ? first_goes_first : second_goes_first) = true;
+  }
+  EXPECT_TRUE(first_goes_first);
+  EXPECT_TRUE(second_goes_first);
+}
+
 TEST(PowerRows, AFirstOrderLagDelaysActivityAndKeepsItsSum) {
   const double time_constant = 0.02;
   const ObservedPower observed[] = {{-1, 0.1, 0, true}, {0.1, 1.0, 0, true}, {1.0, 3.0, 0, true}};

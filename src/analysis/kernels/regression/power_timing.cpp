@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/kernels/regression/attribution_belief.h"
 #include "analysis/kernels/regression/row_errors.h"
+#include "analysis/timeline/sensors/error_model.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -76,12 +76,11 @@ constexpr double kSampled = 0.02;  // seconds between such samples, where there 
 constexpr double kSampleWindow = 4e-3;  // ... and of one
 constexpr double kDoubt = 0.4e-3;       // seconds: the sigma of an offset that is certain
 constexpr double kCertain = 0.99;       // the probability of how the counter works
-constexpr std::size_t kOthers = 12;
 
 double log_prior(double offset, double sigma) {
   const double near = std::exp(-0.5 * std::pow(offset / sigma, 2)) / (sigma * 2.507);
-  const double far = std::abs(offset) <= kBelief.farthest ? 1 / (2 * kBelief.farthest) : 1e-9;
-  return std::log((1 - kBelief.far_share) * near + kBelief.far_share * far);
+  const double far = std::abs(offset) <= kErrors.farthest ? 1 / (2 * kErrors.farthest) : 1e-9;
+  return std::log((1 - kErrors.far_share) * near + kErrors.far_share * far);
 }
 
 double middle(std::vector<double> values) {
@@ -147,17 +146,17 @@ class Timings {
     sampled_ = {};
     independent_ = {independent(counter_, timing), independent(samples_, timing)};
     timing.samples_late =
-        best_offset(samples_, timing.time_constant, kBelief.samples_late, samples_found_);
+        best_offset(samples_, timing.time_constant, kErrors.samples_late, samples_found_);
     if (!samples_.empty()) sampled_ = moments(samples_, timing);
     timing.counter_late =
-        best_offset(counter_, timing.time_constant, kBelief.counter_late, counter_found_);
+        best_offset(counter_, timing.time_constant, kErrors.counter_late, counter_found_);
   }
 
   // The maximum of the Gaussian profile likelihood (variances profiled out) by a parabola through
   // the best of a grid and its neighbours; its sigma from the curvature. Keeps the fitted offsets.
   void fit_time_constant(SensorTiming& timing, bool steady) const {
     const double known = timing.time_constant;
-    timing.time_constant_sigma = kBelief.time_constant * known;
+    timing.time_constant_sigma = kErrors.time_constant * known;
     if (!steady || (counter_.empty() && samples_.empty())) return;
     const auto deviance = [&](double time_constant) {
       SensorTiming other = timing;
@@ -181,7 +180,7 @@ class Timings {
     timing.time_constant =
         known + step * (static_cast<double>(least) - 4 + (before - after) / (2 * bend));
     timing.time_constant_sigma =
-        std::max(kBelief.least_time_constant, 2 * step * std::sqrt(2 / bend));
+        std::max(kErrors.least_time_constant, 2 * step * std::sqrt(2 / bend));
   }
 
   // Whether the counter adds up samples, and at which phase.
@@ -227,8 +226,8 @@ class Timings {
       sum += std::exp(found[adds.counter_every * i / kPhases] - top) / kPhases;
     }
     const double peak = std::exp(best()->second - top) / (2 * kPhases);
-    sum = kBelief.adds_up * std::max(sum, peak);
-    integrates_ = (1 - kBelief.adds_up) * std::exp(integral - top);
+    sum = kErrors.adds_up * std::max(sum, peak);
+    integrates_ = (1 - kErrors.adds_up) * std::exp(integral - top);
     integrates_ /= integrates_ + sum;
     phases_.emplace(at, log_density);
     adds_ = adds;
@@ -241,19 +240,19 @@ class Timings {
 
   // Of independent quantiles, in orders that have nothing in common.
   std::vector<SensorTiming> others(const SensorTiming& best) const {
-    const auto samples = offsets(samples_found_, kBelief.samples_late);
-    const auto counter = offsets(counter_found_, kBelief.counter_late);
+    const auto samples = offsets(samples_found_, kErrors.samples_late);
+    const auto counter = offsets(counter_found_, kErrors.counter_late);
     const bool sure_counter = std::max(integrates_, 1 - integrates_) > kCertain &&
                               (integrates_ > 0.5 || !phases_ || phases_->spread() < 2 * kDoubt);
-    const double least = is_locked(best.time_constant) ? kBelief.locked_late : 0.0;
+    const double least = is_locked(best.time_constant) ? kErrors.locked_late : 0.0;
     const auto is_sure = [&](const std::optional<Density>& d) {
       return !d || std::max(d->spread(), least) < kDoubt;
     };
     if (is_sure(samples) && is_sure(counter) && sure_counter) return {};
     std::vector<SensorTiming> out;
-    for (std::size_t i = 0; i < kOthers; ++i) {
+    for (std::size_t i = 0; i < kTimings; ++i) {
       const auto u = [i](std::size_t step, double shift) {
-        return (static_cast<double>(i * step % kOthers) + shift) / kOthers;
+        return (static_cast<double>(i * step % kTimings) + shift) / kTimings;
       };
       SensorTiming other = best;
       if (samples) other.samples_late = samples->quantile(u(1, 0.5), best.samples_late, least);
@@ -283,7 +282,7 @@ class Timings {
 
   // How many rows there are that err on their own.
   double independent(std::span<const ObservedPower> observed, const SensorTiming& timing) const {
-    const double most = static_cast<double>(observed.size()) / kBelief.persistence;
+    const double most = static_cast<double>(observed.size()) / kErrors.persistence;
     const auto mixes = mixes_of(power_rows(table_, column_of_, columns_, observed, timing));
     return mixes ? std::min(most, static_cast<double>(*mixes)) : most;
   }
@@ -327,7 +326,7 @@ class Timings {
     for (const auto& s : observed) variance += std::pow(s.watts - mean, 2);
     variance /= static_cast<double>(observed.size());
     if (left(observed, timing_of(best())) > (1 - kPoor) * variance) {
-      for (double late = -kBelief.farthest; late <= kBelief.farthest + 1e-9; late += 0.004)
+      for (double late = -kErrors.farthest; late <= kErrors.farthest + 1e-9; late += 0.004)
         look(late);
       const double far = best();
       for (const double more : {-2e-3, 2e-3}) look(far + more);

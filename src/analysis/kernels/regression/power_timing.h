@@ -13,11 +13,13 @@
 
 namespace jouleprof::analysis {
 
+inline constexpr std::size_t kTimings = 12;
+
 struct PlausibleTiming {
   SensorTiming best;
-  // Each as likely as the others; empty where the recording leaves no doubt. A load that is locked
-  // to the sampler shows it one phase only: then there is doubt, and watts are as different as
-  // these.
+  // kTimings of them, each as likely as the others; empty where the recording leaves no doubt. A
+  // load that is locked to the sampler shows it one phase only: then there is doubt, and watts are
+  // as different as these.
   std::vector<SensorTiming> others;
 };
 

@@ -1,5 +1,7 @@
 #include "analysis/kernels/regression/row_errors.h"
 
+#include "analysis/timeline/sensors/error_model.h"
+
 namespace jouleprof::analysis {
 namespace {
 
@@ -7,7 +9,6 @@ using Eigen::Index;
 using Eigen::VectorXd;
 
 constexpr std::array kAdjacent{0.11, 0.03};  // seconds between the ends of neighbouring rows
-constexpr double kLeastNoise = 0.01;         // of the mean power: no model of power is better
 
 // The coefficient of an invertible MA(1) process whose neighbours have the correlation r.
 double moving_average(double r) {
@@ -71,7 +72,8 @@ void RowErrors::estimate(bool first, double effective_parameters) {
       continue;
     }
     const double freedom = std::max(count - effective_parameters, 0.1 * count);
-    noise_[kind].sigma = std::max(std::sqrt(squares / freedom), kLeastNoise * mean_watts(rows_));
+    noise_[kind].sigma =
+        std::max(std::sqrt(squares / freedom), kErrors.least_row_noise * mean_watts(rows_));
     const double correlation = pairs > 30 && squares > 0 ? products / pairs / (squares / count) : 0;
     // Only a correlation that exceeds its 95 % limit for independent errors (Bartlett 1946).
     noise_[kind].moving =

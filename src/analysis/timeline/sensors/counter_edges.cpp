@@ -186,7 +186,8 @@ class Lattice {
     }
     const double there = phase + static_cast<double>(best->edge) * period_;
     const double one_period = ratio_ * (best->sampled - sampled_up_to(there - period_));
-    const double sigma = 0.02 * std::abs(change) + 0.01 * one_period + 1e-6;
+    const double sigma =
+        kErrors.increment_noise * std::abs(change) + kErrors.increment_least * one_period + 1e-6;
     if (penalty) *penalty += std::min(std::log1p(least * least / (2 * sigma * sigma)), 6.0);
     if (low != high && least > 0.35 * one_period) return std::nullopt;
     return best;
@@ -206,10 +207,10 @@ EdgePhase fit_phase(const Lattice& lattice, double period, double near,
   double half = 0.5 * period;
   double prior_sigma = 0;
   if (before) {
-    const double drift = 3e-5 * std::abs(near - before->edge) + 0.0005;
+    const double drift = kErrors.clock_drift * std::abs(near - before->edge) + kErrors.finest_phase;
     prior_sigma = std::hypot(before->sigma, drift);
     centre = before->edge + std::round((near - before->edge) / period) * period;
-    half = std::min(half, std::max(4 * prior_sigma, 0.004));
+    half = std::min(half, std::max(4 * prior_sigma, kErrors.longest_phase));
   }
   const auto score = [&](double phase) {
     double s = lattice.log_likelihood(phase);

@@ -15,13 +15,11 @@ constexpr double kLongMissing = 1;    // seconds: power may have had any level
 constexpr double kFrozen = 2;         // seconds
 constexpr double kUnknownRefresh = 0.5;
 constexpr std::size_t kFrozenSamples = 20;
-constexpr double kRestFactor = 1.1;     // of the lowest sample
-constexpr double kRestShare = 0.2;      // of the highest
-constexpr double kSampleNoise = 0.005;  // of a sample's value
-constexpr double kStampNoise = 0.2;     // of the time between two timestamps
-constexpr double kNeverZero = 5;        // watts: a board that never shows less does not show 0 W
-constexpr double kSameValue = 0.02;     // of the greater of two values of one timestamp
-constexpr double kTroublesApart = 10;   // seconds
+constexpr double kRestFactor = 1.1;    // of the lowest sample
+constexpr double kRestShare = 0.2;     // of the highest
+constexpr double kNeverZero = 5;       // watts: a board that never shows less does not show 0 W
+constexpr double kSameValue = 0.02;    // of the greater of two values of one timestamp
+constexpr double kTroublesApart = 10;  // seconds
 constexpr std::size_t kMostCompared = 512;  // samples, of a search for recurrence
 constexpr std::size_t kFewestCycles = 3;
 constexpr double kFlat = 0.02;  // of the mean: a standard deviation that is noise
@@ -173,9 +171,10 @@ void PowerShape::add(double begin, double end, double watts) {
     usual_ += 0.05 * (std::min(step, 3 * usual_) - usual_);
 
     const double unseen = std::clamp(1.0 - window() / step, 0.0, 1.0);
-    const double noise = kSampleNoise * watts * step;
+    const double noise = kErrors.sample_noise * watts * step;
     // Between two windows power may have had either level; wrong timestamps shift samples.
-    const double between = (0.5 * unseen + kStampNoise) * step * std::abs(watts - last.watts);
+    const double between =
+        (0.5 * unseen + kErrors.stamp_noise) * step * std::abs(watts - last.watts);
     const double level = step < kLongMissing ? 0.5 * std::max(watts, last.watts) : highest_;
     const double gap = next.after_missing ? 0.5 * step * level : 0.0;
     next.variance = last.variance + noise * noise + between * between + gap * gap;
@@ -227,6 +226,14 @@ double PowerShape::plain_energy(double t) const {
 
 double PowerShape::integral(double from, double to) const {
   return plain_energy(to) - plain_energy(from);
+}
+
+std::optional<double> PowerShape::turn(double t) const {
+  const auto next = next_sample(t);
+  if (next == samples_.begin() || next == samples_.end() || next->after_missing)
+    return std::nullopt;
+  const double before = std::prev(next)->centre();
+  return (t - before) / (next->centre() - before);
 }
 
 PowerShape::Range PowerShape::around(double from, double to) const {

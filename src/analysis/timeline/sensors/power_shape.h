@@ -74,6 +74,9 @@ class PowerShape {
   std::vector<bool> doubtful_stamps() const;
   // The difference between the highest and the lowest power near `t`, within the samples' windows.
   double swing(double t) const;
+  // The part of the time between two samples that has passed at `t`; absent where samples are
+  // missing.
+  std::optional<double> turn(double t) const;
   // The variance (J^2) of the energy missed by the sampling between two times.
   double missed_variance(double from, double to) const;
   // Joules by which the integral over an interval is wrong at most where a load's period is locked
