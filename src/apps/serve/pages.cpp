@@ -28,6 +28,9 @@ constexpr Duration kShortestMemory = std::chrono::seconds{5};
 // Prometheus scrapes every minute or more often.
 constexpr Duration kLongestMemory = std::chrono::minutes{2};
 constexpr std::size_t kMostReaders = 256;
+// Of the service whose counters this one continues, until the first comes: it knows what began
+// before, and nothing of what began since.
+constexpr const char* kReaderBefore = "before";
 constexpr Duration kLongestWait = std::chrono::seconds{4};  // less than the server's
 
 // The page has its styles and its script within, and loads nothing from elsewhere.
@@ -136,6 +139,9 @@ std::shared_ptr<const std::string> Pages::update(const analysis::MachineState& s
   const HostTime now = HostClock::now();
   const Text event = streams ? render(kEvent, state, accounts) : nullptr;
   const std::lock_guard lock(mutex_);
+  if (tick_ == 0 && state.continued_from) {
+    readers_.emplace(kReaderBefore, Reading{now, state.started.host, {}});
+  }
   tick_ = state.ticks;
   measured_ = state.now;
   follow_readers(now, state.now);
@@ -200,6 +206,7 @@ void Pages::follow_readers(HostTime now, HostTime measured) {
 void Pages::remember(const HttpRequest& request) {
   const HostTime now = HostClock::now();
   const std::lock_guard lock(mutex_);
+  readers_.erase(kReaderBefore);
   const auto known = readers_.find(request.peer);
   if (known != readers_.end()) {
     known->second = {now, measured_, now - known->second.at};

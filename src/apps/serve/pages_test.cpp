@@ -234,6 +234,34 @@ TEST(Pages, ASeriesIsZeroUntilEachReaderHasSeenIt) {
   EXPECT_EQ(energy("c"), "9.000000");
 }
 
+TEST(Pages, WhatBeganSinceARestartIsZeroAtTheFirstScrape) {
+  Machine machine;
+  Pages pages({}, machine.source());
+  machine.state.started.host = HostTime{std::chrono::hours{1}};
+  machine.state.continued_from = RealTime{std::chrono::hours{9}};
+  const auto tick = [&](HostTime at, const char* job) {
+    ++machine.state.ticks;
+    machine.state.now = at;
+    analysis::Worker worker{1, 41, "train", {}};
+    worker.owner.job = job;
+    const double weights[] = {1};
+    machine.accounts.begin_tick(at, {worker});
+    machine.accounts.charge({0, Energy::joules(3), std::chrono::seconds{5}, {}, weights, 0});
+  };
+  tick(machine.state.started.host - std::chrono::seconds{60}, "old");  // as restored
+  tick(machine.state.started.host + std::chrono::seconds{5}, "new");
+  pages.update(machine.state, machine.accounts, false);
+  const auto first = *pages.respond({"/metrics", "", ""}).body;
+  EXPECT_THAT(first,
+              testing::ContainsRegex("_job_energy_joules_total.hpc_job=\"old\".*} 3.000000"));
+  EXPECT_THAT(first,
+              testing::ContainsRegex("_job_energy_joules_total.hpc_job=\"new\".*} 0.000000"));
+  tick(machine.state.started.host + std::chrono::seconds{10}, "new");
+  pages.update(machine.state, machine.accounts, false);
+  EXPECT_THAT(*pages.respond({"/metrics", "", ""}).body,
+              testing::ContainsRegex("_job_energy_joules_total.hpc_job=\"new\".*} 6.000000"));
+}
+
 TEST(Pages, WithoutReadersNothingIsHeldBack) {
   Machine machine;
   Pages pages({}, machine.source());
