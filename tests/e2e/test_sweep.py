@@ -151,6 +151,15 @@ def test_a_sweep_ranks_its_settings_and_restores_the_limit_found(machine):
     assert {json.loads(summary)["requested"] for summary, _ in runs} == {700, 400, 200}
 
 
+def test_the_work_reads_its_limit_from_its_environment(machine):
+    machine("sweep", "--limits", "700,300", "--repeats", "2", "--min-repeats", "2", "--", "sh", "-c",
+            "echo $MAX_WATT >>limits; sleep 0.3")
+    runs = sqlite3.connect(machine.folder / "sweep.jprof").execute("SELECT summary FROM run ORDER BY rowid")
+    limits = [json.loads(summary)["requested"] for summary, in runs]
+    assert set(limits) == {700, 300}
+    assert [float(limit) for limit in (machine.folder / "limits").read_text().split()] == limits
+
+
 def test_windows_and_printed_numbers_are_the_work(machine):
     machine.sweep("--limits", "700,200", "--repeats", "2", "--min-repeats", "2",
                   "--throughput", r"([0-9.]+) units/s", work=("0.1", "4"))

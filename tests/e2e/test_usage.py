@@ -179,6 +179,15 @@ def test_a_setting_is_no_request(tool):
     tool("report", SOURCE / "examples" / "h200-layers.jprof", "--by", "kernel")
 
 
+def test_wide_tables_cut_no_name(tool):
+    for by, name in (("layer", "LlamaDecoderLayer [32, 128, 1024] bfloat16, [1, 128, 64] bfloat16"),
+                     ("kernel", "at::native::vectorized_elementwise_kernel<8, at::native::GeluCUDAKernelImpl")):
+        file = SOURCE / "examples" / ("h200-layers.jprof" if by == "layer" else "h200-kernels.jprof")
+        assert "..." in tool("report", file, "--by", by).out
+        text = tool("report", file, "--by", by, "--wide").out
+        assert "..." not in text and name in text
+
+
 def test_twelve_alike_layers_are_one_row(tool):
     file = SOURCE / "examples" / "h200-layers.jprof"
     text = tool("report", file, "--by", "layer", "--depth", "9").out

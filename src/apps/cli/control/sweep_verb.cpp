@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <iostream>
 #include <string>
 #include <thread>
@@ -249,7 +250,10 @@ class SweepVerb : public Verb {
     if (!quiet_ && planner.next()) say("{}", progress_head(planner.plan()));
     SweepWork work(output_);
     session::ExperimentOptions options;
-    options.execute = [&](const session::NextRun&) { return execute(work, planner.plan()); };
+    options.execute = [&](const session::NextRun& next) {
+      state_limit(planner.plan(), next.setting);
+      return execute(work, planner.plan());
+    };
     options.sleep = [](Duration d) { std::this_thread::sleep_for(d); };
     options.on_progress = [&](const session::SweepPlanner& now, const std::string& remark) {
       work.remove_recording();
@@ -270,6 +274,14 @@ class SweepVerb : public Verb {
       if (status != 0) return status;
     }
     return error.code == Errc::kPermissionDenied ? kNotPermitted : kNothingToMeasure;
+  }
+
+  // The workloads of gpu-tune read the limit that they run at from their environment. No thread of
+  // the tool reads it between two runs.
+  static void state_limit(const model::SweepPlan& plan, double setting) {
+    if (plan.knob == "power_limit_watts") {
+      ::setenv("MAX_WATT", fmt::format("{:g}", setting).c_str(), 1);
+    }
   }
 
   // One run, as the experiment and the dry run take it.

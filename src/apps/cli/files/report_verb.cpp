@@ -42,6 +42,7 @@ struct JobOutput {
   bool json = false;
   bool with_slurm = false;  // asks Slurm's accounting for its energies of the jobs
   bool strict = false;      // a warning is a failure
+  report::TextOptions text;
 };
 
 // Returns the exit status.
@@ -68,6 +69,7 @@ struct Allowed {
   unsigned as;
   std::string_view of;
 };
+constexpr int kWide = 100'000;  // columns: more than any name has
 constexpr std::string_view kOneText = "one recording and not of a job of several";
 constexpr std::string_view kSummaryText = "the summary as text and JSON, and of a job";
 constexpr std::string_view kTableText = "--by kernel, layer, range and phase";
@@ -142,6 +144,7 @@ class ReportVerb : public Verb {
     add(app, "--per", per_);
     add(app, "--whole-machine", whole_machine_);
     add(app, "--details", details_);
+    add(app, "--wide", wide_);
   }
 
   int run(const std::vector<std::string>&) override {
@@ -164,7 +167,7 @@ class ReportVerb : public Verb {
                       whole_machine_});
     }
     report::FormatOptions options;
-    options.text = text_options(STDOUT_FILENO);
+    options.text = text_form();
     options.text.whole_machine = whole_machine_;
     options.text.details = details_;
     options.version = JOULEPROF_VERSION;
@@ -197,6 +200,12 @@ class ReportVerb : public Verb {
   }
 
  private:
+  report::TextOptions text_form() const {
+    auto form = text_options(STDOUT_FILENO);
+    if (wide_) form.width = kWide;
+    return form;
+  }
+
   unsigned view(bool is_of_job) const {
     if (choice_.by == "job") return kJobs;
     if (is_of_job) return kHosts;
@@ -221,8 +230,8 @@ class ReportVerb : public Verb {
     }
     std::vector<std::string> files{input_.file};
     files.insert(files.end(), more_.begin(), more_.end());
-    const int status =
-        report_job(files, options, {{html_, force_, files}, redact_, json_, sacct_, strict_});
+    const int status = report_job(
+        files, options, {{html_, force_, files}, redact_, json_, sacct_, strict_, text_form()});
     if (status != kDone || !open_) return status;
     const auto opened = open_in_browser(html_);
     return opened ? kDone : complain(opened.error(), kDone);
@@ -258,6 +267,7 @@ class ReportVerb : public Verb {
   std::string per_;
   bool whole_machine_ = false;  // what is quoted
   bool details_ = false;
+  bool wide_ = false;
   bool json_ = false;
   bool csv_ = false;
   std::string html_;
@@ -436,7 +446,7 @@ int report_job(const std::vector<std::string>& files, report::JobOptions options
     return made ? done : complain(made.error(), kCannotWrite);
   }
   const auto text = wanted.json ? report::job_to_json(*job, options)
-                                : report::job_to_text(*job, options, text_options(STDOUT_FILENO));
+                                : report::job_to_text(*job, options, wanted.text);
   if (!text) return complain(text.error(), status_of_input(text.error()));
   const auto written = write_output(Output{}, *text);
   return written ? done : complain(written.error(), kCannotWrite);

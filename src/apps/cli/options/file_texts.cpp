@@ -50,6 +50,7 @@ VerbText report_text() {
        "such as layers.*.mlp, with their number, mean energy and standard deviation; text does so "
        "by itself where there are twelve"},
       {"--no-fold", "", "with --by layer: a row for each layer"},
+      {"--wide", "", "cut no name and wrap no line, however wide the terminal or COLUMNS is"},
       kReadMemory,
       kRun,
       kWholeMachine,

@@ -261,7 +261,7 @@ ActivityContext::ActivityContext(const model::ActivityProfile& p, const Activity
       options(o),
       text(t),
       // Wider than a profile's: names of kernels are long.
-      width(static_cast<std::size_t>(std::clamp(t.width, 60, 160))),
+      width(static_cast<std::size_t>(std::max(t.width, 60))),
       view(view_of(p, o)) {}
 
 std::string ActivityContext::safe(std::string_view words) const {
@@ -305,7 +305,7 @@ class Writer {
   Writer(const CollectiveProfile& profile, const TextOptions& text)
       : profile_(profile),
         text_(text),
-        width_(static_cast<std::size_t>(std::clamp(text.width, 60, 160))) {}
+        width_(static_cast<std::size_t>(std::max(text.width, 60))) {}
 
   std::string whole() {
     rows(true);
