@@ -47,6 +47,10 @@ struct Uuid {  // CUuuid
 inline constexpr int kAttributeMultiprocessorCount = 16;
 inline constexpr int kAttributeMaxThreadsPerMultiprocessor = 39;
 
+// CUfunction_attribute
+inline constexpr int kFunctionMaxDynamicShared = 8;  // bytes
+inline constexpr int kFunctionAnyClusterSize = 14;
+
 // CUlaunchAttributeID
 inline constexpr int kLaunchCooperative = 2;
 inline constexpr int kLaunchClusterDimension = 4;
@@ -132,6 +136,7 @@ using CtxSynchronize = Result();
 using ModuleLoadData = Result(Module* module, const void* image);
 using ModuleUnload = Result(Module module);
 using ModuleGetFunction = Result(Function* function, Module module, const char* name);
+using FuncSetAttribute = Result(Function function, int attribute, int value);
 using MemAlloc_v2 = Result(DevicePtr* pointer, std::size_t bytes);
 using MemFree_v2 = Result(DevicePtr pointer);
 using LaunchKernel = Result(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,

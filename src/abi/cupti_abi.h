@@ -143,6 +143,7 @@ enum class RuntimeCall : std::uint32_t {
 
 // CUpti_CallbackIdResource
 enum class ResourceCall : std::uint32_t {
+  kModuleUnloadStarting = 7,
   kGraphNodeCreated = 13,
   kGraphNodeDestroyStarting = 14,
   kGraphExecCreateStarting = 17,
@@ -370,7 +371,7 @@ struct UnmapParameters {  // cuMemUnmap_params
   std::size_t bytes;
 };
 
-// CUpti_ResourceData; for graphs the descriptor is a GraphData.
+// CUpti_ResourceData; for graphs the descriptor is a GraphData, for modules a ModuleData.
 struct ResourceData {
   Context context;
   void* handle;
@@ -385,6 +386,12 @@ struct GraphData {  // CUpti_GraphData
   unsigned node_type;
   GraphNode dependency;
   GraphExec graph_exec;
+};
+
+struct ModuleData {  // CUpti_ModuleResourceData
+  std::uint32_t id;
+  std::size_t bytes;
+  const char* code;  // a cubin
 };
 
 using BufferRequested = void(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records);

@@ -75,6 +75,7 @@ struct ActivityTable {
     bool of_kernel = false;
     double begin = 0;
     double end = 0;
+    double clock = 0;  // of the SMs in hertz, of a kernel's; 0: not known
     using ByClass = std::map<std::uint32_t, Ran>;
     static constexpr double kSlot = 0.02;  // seconds
 

@@ -11,11 +11,10 @@
 namespace jouleprof::analysis {
 namespace {
 
-constexpr double kMostApart = 0.03;    // of the clock: 6 to 8 % of the power
-constexpr double kHeldLong = 0.1;      // of the program's time
-constexpr double kPowerOfClock = 2.2;  // exponent
-constexpr int kFewest = 5;             // readings
-constexpr double kGuess = 0.05;  // of power, where clocks were reduced for kHeldMuch or longer
+constexpr double kMostApart = 0.03;  // of the clock: 6 to 8 % of the power
+constexpr double kHeldLong = 0.1;    // of the program's time
+constexpr int kFewest = 5;           // readings
+constexpr double kGuess = 0.05;      // of power, where clocks were reduced for kHeldMuch or longer
 constexpr double kHeldMuch = 0.2;
 
 // Whether the GPU was at work for most of the bin that `t` lies in.
@@ -59,22 +58,20 @@ std::optional<double> SmClocks::program_hertz() const {
   return program_.count > 0 ? std::optional(program_.value()) : std::nullopt;
 }
 
-std::optional<std::string> SmClocks::why_replays_differ() const {
+bool SmClocks::replays_differ() const {
+  if (program_.count == 0 || replay_.count == 0) return held_ > kHeldLong;
+  return std::abs(replay_.value() - program_.value()) > kMostApart * program_.value();
+}
+
+std::string SmClocks::why_replays_differ() const {
   if (program_.count > 0 && replay_.count > 0) {
-    const double program = program_.value();
-    const double replay = replay_.value();
-    if (std::abs(replay - program) <= kMostApart * program) return std::nullopt;
     return fmt::format(
-        "isolated re-runs not used: the SM clock was {:.0f} MHz there and {:.0f} MHz in the "
-        "program, "
-        "and power depends on it",
-        replay / 1e6, program / 1e6);
+        "the SM clock was {:.0f} MHz there and {:.0f} MHz in the program, and power depends on it",
+        replay_.value() / 1e6, program_.value() / 1e6);
   }
-  if (held_ <= kHeldLong) return std::nullopt;
   return fmt::format(
-      "isolated re-runs not used: power or temperature limits reduced the program's clocks for "
-      "{:.0f} % "
-      "of the time, and the clocks are unknown",
+      "power or temperature limits reduced the program's clocks for {:.0f} % of the time, and the "
+      "clocks are unknown",
       100 * held_);
 }
 

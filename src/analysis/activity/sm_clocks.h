@@ -10,10 +10,12 @@
 namespace jouleprof::analysis {
 
 // From readings of the SM clock while kernels ran. A kernel's power grows with the clock to the
-// power of 2.2. `held`: the share of the time in which clocks were reduced, used where clocks are
-// unknown.
+// power of kPowerOfClock. `held`: the share of the time in which clocks were reduced, used where
+// clocks are unknown.
 class SmClocks {
  public:
+  static constexpr double kPowerOfClock = 2.2;
+
   SmClocks(const model::Recording& recording, const model::Domain& domain,
            const ActivityTable& table, double held);
 
@@ -24,9 +26,11 @@ class SmClocks {
   // The mean SM clock while the program ran kernels; absent without readings.
   std::optional<double> program_hertz() const;
 
-  // The warning to give where isolated re-runs ran at other clocks than the program and cannot be
-  // used. Where clocks are unknown, that is assumed if the program's were reduced for long.
-  std::optional<std::string> why_replays_differ() const;
+  // Whether isolated re-runs, all together, ran at other clocks than the program. Where clocks are
+  // unknown, that is assumed if the program's were reduced for long.
+  bool replays_differ() const;
+  // The same as a reason not to use them.
+  std::string why_replays_differ() const;
 
  private:
   struct Mean {

@@ -76,9 +76,9 @@ class Attribution {
     const SmClocks clocks(recording_, out_.domain, table_, held_);
     auto check = drop_deviating_replays(recording_, table_, clocks, evidence_.observed);
     out_.warnings = std::move(check.warnings);
-    auto model = KernelModel::fit(table_, evidence_.observed, evidence_.idle, limit_watts(),
-                                  timeline_.time_constant(), clocks.power_variation(),
-                                  known(clocks), check.deviating);
+    auto model =
+        KernelModel::fit(table_, evidence_.observed, evidence_.idle, limit_watts(),
+                         timeline_.time_constant(), clocks.power_variation(), known(clocks), check);
     if (!model) {
       attribute_nothing();
       return std::move(out_);
@@ -101,9 +101,10 @@ class Attribution {
   }
 
  private:
-  // At reduced clocks a kernel draws another power.
+  // At other clocks a kernel draws another power: where they are known, only runs at about the same
+  // count.
   std::vector<KnownKernel> known(const SmClocks& clocks) const {
-    if (held_ > kMostHeld) return {};
+    if (held_ > kMostHeld && !clocks.program_hertz()) return {};
     return known_kernels(recording_.remembered, out_.domain.uuid, table_, clocks.program_hertz());
   }
 
@@ -126,7 +127,9 @@ class Attribution {
     }
     const bool alone = lost_.empty() && out_.others == Energy{} && out_.idle_observed &&
                        table_.dropped == 0 && !model.runs_between();
-    if (held_ > kMostHeld || !alone || !out_.domain.uuid.starts_with("GPU-")) return;
+    if ((held_ > kMostHeld && !clocks.program_hertz()) || !alone ||
+        !out_.domain.uuid.starts_with("GPU-"))
+      return;
     out_.resolved = resolved_kernels(out_.domain.uuid, table_, model, clocks.program_hertz());
     const RealTime begin =
         ClockMap(recording_.clock_points).to_real(table_.time.host_of(table_.bins.front().begin));

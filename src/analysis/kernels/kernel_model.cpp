@@ -93,16 +93,22 @@ std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
                                             const IdleHint& idle, double limit_watts,
                                             double time_constant, double clock_variation,
                                             std::vector<KnownKernel> known,
-                                            std::span<const DeviatingKernel> deviating) {
+                                            const ReplayCheck& reruns) {
   if (table.empty() || observed.empty()) return std::nullopt;
   KernelModel model(table);
   model.choose_columns();
   const PlausibleTiming plausible = fit_timing(table, observed, time_constant, clock_variation);
   const SensorTiming& timing = plausible.best;
-  PowerRows rows = power_rows(table, model.column_of_, model.columns_, observed, timing);
+  const auto rows_with = [&](const SensorTiming& with,
+                             std::optional<std::size_t> order = std::nullopt) {
+    PowerRows made = power_rows(table, model.column_of_, model.columns_, observed, with, order);
+    mark_reruns(table, made);
+    model.scale_loops(reruns.loops, made);
+    return made;
+  };
+  PowerRows rows = rows_with(timing);
   if (rows.rows.empty()) return std::nullopt;
-  mark_reruns(table, rows);
-  model.deviating_.assign(deviating.begin(), deviating.end());
+  model.deviating_ = reruns.deviating;
 
   double seconds = 0;
   double joules = 0;
@@ -143,12 +149,6 @@ std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
   }
   priors.push_back(kReplayScale);
   priors.push_back({0, kErrors.idle_between, 0, most});
-  const auto rows_with = [&](const SensorTiming& other,
-                             std::optional<std::size_t> order = std::nullopt) {
-    PowerRows made = power_rows(table, model.column_of_, model.columns_, observed, other, order);
-    mark_reruns(table, made);
-    return made;
-  };
   std::vector<PowerRows> others;
   if (model.columns_ <= kMostDoubted) {
     // Bins don't say in which order launches lie in them, which differs from kernel to kernel where
@@ -192,6 +192,32 @@ std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
   const double mean_active = seconds > 0 ? above / seconds : 0.0;
   model.explains_ = model.solution_.explained >= kLittle || left <= kFarOff * mean_active;
   return model;
+}
+
+// From a kernel's watts in its loops to those of the program. In the time of re-runs a kernel runs
+// for its loops only, so that what the sensors show of it later is scaled, too.
+void KernelModel::scale_loops(std::span<const LoopPower> loops, PowerRows& rows) const {
+  std::multimap<std::uint32_t, const LoopPower*> by_column;
+  for (const LoopPower& loop : loops) {
+    by_column.emplace(column_of_[loop.kernel_class], &loop);
+    if (loop.variant == model::kNone) continue;
+    const std::uint32_t column = column_of_[table_->classes.size() + loop.variant];
+    if (column != model::kNone) by_column.emplace(column, &loop);
+  }
+  for (std::size_t i = 0; i < rows.rows.size(); ++i) {
+    if (!rows.rows[i].in_rerun) continue;
+    const double at = (rows.rows[i].begin + rows.rows[i].end) / 2;
+    const auto away = [at](const auto& of_column) {
+      const LoopPower& loop = *of_column.second;
+      return std::max({loop.begin - at, at - loop.end, 0.0});
+    };
+    for (PowerRows::Term& term : rows.of_mutable(i)) {
+      const auto [first, last] = by_column.equal_range(term.column);
+      const auto nearest = std::min_element(
+          first, last, [&](const auto& a, const auto& b) { return away(a) < away(b); });
+      if (nearest != last) term.share *= static_cast<float>(nearest->second->factor);
+    }
+  }
 }
 
 void KernelModel::solve(const PowerRows& rows, std::vector<PowerPrior>& priors,

@@ -51,13 +51,14 @@ class KernelModel {
   // `limit_watts`: the board's power limit, 0 where it is not known. `clock_variation`: relative
   // standard deviation of all kernels' power due to changing clocks; the regression could mistake
   // it for differences among kernels. `known`: by earlier runs; those that this run contradicts are
-  // not used. `deviating`: widens their energies. Absent without rows. `table` outlives the model.
+  // not used. `reruns`: what is known of the loops in `observed`. Absent without rows. `table`
+  // outlives the model.
   static std::optional<KernelModel> fit(const ActivityTable& table,
                                         std::span<const ObservedPower> observed,
                                         const IdleHint& idle, double limit_watts,
                                         double time_constant, double clock_variation,
                                         std::vector<KnownKernel> known = {},
-                                        std::span<const DeviatingKernel> deviating = {});
+                                        const ReplayCheck& reruns = {});
 
   Estimate energy_of(std::span<const Use> uses) const;
   // The same from this run's readings alone.
@@ -101,6 +102,7 @@ class KernelModel {
  private:
   explicit KernelModel(const ActivityTable& table) : table_(&table) {}
   void choose_columns();
+  void scale_loops(std::span<const LoopPower> loops, PowerRows& rows) const;
   // No kernel's power is negative or above the highest, also where it differs from its signature's.
   void solve(const PowerRows& rows, std::vector<PowerPrior>& priors, const PowerRows* others,
              std::span<const KnownPower> known = {});

@@ -17,6 +17,11 @@ namespace {
 constexpr double kMostApart = 0.1;     // of the time in place
 constexpr double kMostOfKernel = 0.3;  // the same, of a kernel's re-run, with a wider interval
 constexpr double kMostHeld = 0.03;     // the same, of a slot: a power limit slows kernels
+constexpr double kFarClock = 0.25;     // logarithm of the ratio of clocks
+// At 95 %, of the exponent by which power grows with the clock: kernels that wait for memory have
+// half of it, and near the highest voltage it grows.
+constexpr double kExponentDoubt = 1;
+constexpr double kNoted = 0.05;  // of a kernel's power: what the model's own error does not hold
 constexpr std::size_t kMostNamed = 10;
 
 using ByClass = ActivityTable::Replay::ByClass;
@@ -100,6 +105,14 @@ ByClass all_sizes(const ActivityTable& table, const ActivityTable::Replay& repla
   return {{kernel, sum}};
 }
 
+// The ratio of times, loop to program, without what the clocks alone explain: between nothing, of a
+// kernel that waits for memory, and all of their ratio.
+double without_clock(double times, double clocks) {
+  const double least = std::min(1.0, 1 / clocks);
+  const double most = std::max(1.0, 1 / clocks);
+  return times < least ? times / least : times > most ? times / most : 1.0;
+}
+
 }  // namespace
 
 ReplayCheck drop_deviating_replays(const model::Recording& recording, const ActivityTable& table,
@@ -108,22 +121,33 @@ ReplayCheck drop_deviating_replays(const model::Recording& recording, const Acti
     std::erase_if(observed, [&](const ObservedPower& s) { return s.end > begin && s.begin < end; });
   };
   if (table.replays.empty()) return {};
-  if (auto why = clocks.why_replays_differ()) {
-    for (const auto& replay : table.replays) drop(replay.begin, replay.end);
-    return {{std::move(*why)}, {}};
-  }
+  const bool differ = clocks.replays_differ();
+  std::size_t elsewhere = 0;  // at other clocks
   ReplayCheck out;
   std::vector<std::string> dropped;
   for (const auto& replay : table.replays) {
+    const bool of_kernel = replay.of_kernel && !replay.ran.empty();
+    const bool known = of_kernel && replay.clock > 0 && clocks.program_hertz();
+    const double clock = known ? replay.clock / *clocks.program_hertz() : 1;
+    if ((differ && !known) || std::abs(std::log(clock)) > kFarClock) {
+      ++elsewhere;
+      drop(replay.begin, replay.end);
+      continue;
+    }
     const auto in_program = passes_like(recording, table, replay);
     const ByClass alone = all_sizes(table, replay);
-    const double more = longer(in_program, alone);
-    const bool of_kernel = replay.of_kernel && !replay.ran.empty();
+    const double more = without_clock(1 + longer(in_program, alone), clock) - 1;
     if (std::abs(more) <= (of_kernel ? kMostOfKernel : kMostApart)) {
-      if (std::abs(more) > kMostApart) {
+      if (of_kernel) {
         const std::uint32_t kernel = kernel_of(replay);
-        out.deviating.push_back({kernel, replay.variant_of(kernel), more});
-        continue;
+        const std::uint32_t variant = replay.variant_of(kernel);
+        const double middle = more < 0 ? 1 + more / 2 : 1;
+        out.loops.push_back({kernel, variant, replay.begin, replay.end,
+                             std::pow(clock, SmClocks::kPowerOfClock) / middle});
+        const double doubt =
+            std::hypot(more < 0 ? more / 2 / middle : more, kExponentDoubt * std::log(clock));
+        if (doubt > kNoted) out.deviating.push_back({kernel, variant, doubt});
+        if (std::abs(more) > kMostApart) continue;
       }
       // Other sizes take other times: a slot is held against the loop that it is of.
       const double loop = 1 + longer(in_program, replay.ran);
@@ -138,6 +162,12 @@ ReplayCheck drop_deviating_replays(const model::Recording& recording, const Acti
     }
     dropped.push_back(fmt::format("{} ({:+.0f} %)", name_of(recording, table, replay), 100 * more));
     drop(replay.begin, replay.end);
+  }
+  if (elsewhere > 0) {
+    const bool all = elsewhere == table.replays.size();
+    out.warnings.push_back(fmt::format("{}isolated re-runs not used: {}",
+                                       all ? "" : fmt::format("{} ", elsewhere),
+                                       clocks.why_replays_differ()));
   }
   if (dropped.empty()) return out;
   const std::size_t more = dropped.size() > kMostNamed ? dropped.size() - kMostNamed : 0;

@@ -20,6 +20,7 @@
 #include "model/activity/activity_codec.h"
 #include "spans/cupti/collector.h"
 #include "spans/reruns/rerun_runner.h"
+#include "spans/reruns/sm_clock.h"
 
 namespace jouleprof::inject::replay {
 namespace {
@@ -27,8 +28,9 @@ namespace {
 using reruns::InPlace;
 using reruns::Signature;
 
-constexpr Duration kSettle = std::chrono::milliseconds{50};  // longer than a bin of the trace
-constexpr Duration kPatience = std::chrono::seconds{10};     // of a process that is stuck
+// Before and after all loops: the warm board, with what the program holds, at idle.
+constexpr Duration kIdle = std::chrono::milliseconds{600};
+constexpr Duration kPatience = std::chrono::seconds{10};  // of a process that is stuck
 constexpr double kMostWaiting = 5;  // seconds, for work that the program left behind
 
 struct State {
@@ -39,6 +41,9 @@ struct State {
   std::mutex mutex;                                         // guards what follows
   std::unordered_map<std::uint32_t, Signature> signatures;  // of kernels
   std::map<Signature, InPlace> in_place;
+  std::map<std::uint32_t, reruns::SmClock> clocks;  // of the traced devices
+  double clock_sum = 0;  // of the only one, while the program ran kernels: hertz x busy seconds
+  double clock_weight = 0;
   std::condition_variable ended_changed;
   bool begun = false;
   bool running = false;
@@ -59,9 +64,11 @@ double asked_seconds() {
   return number && *number > 0 ? *number : 0;
 }
 
-void on_call(abi::cupti::DriverCall call, const abi::cupti::CallbackData& data) {
-  state().recorder->on_call(call, data);
-}
+constexpr cupti::Collector::Listener kListener{
+    [](abi::cupti::DriverCall call, const abi::cupti::CallbackData& data) {
+      state().recorder->on_call(call, data);
+    },
+    [](const abi::cupti::ModuleData& code) { state().recorder->on_unload(code); }};
 
 // Work that the program launched and did not wait for is its own.
 bool is_idle(const std::vector<reruns::RecordedKernel>& kernels, const reruns::DriverApi& driver) {
@@ -91,6 +98,19 @@ void announce(const reruns::Plan& plan, double most) {
              stderr);
 }
 
+reruns::RerunMarks marks(State& s) {
+  reruns::RerunMarks out{[] { layers::replayed(model::kNone, 0); },
+                         [](double clock) { layers::replayed_kernel(clock); },
+                         [&s] { return s.stop.load() || s.recorder->launches_of_others() > 0; },
+                         {},
+                         0};
+  const std::scoped_lock lock(s.mutex);
+  if (s.clocks.size() != 1) return out;  // which one a kernel's context is on is not known
+  out.clock = [clock = &s.clocks.begin()->second] { return clock->hertz(); };
+  if (s.clock_weight > 0) out.program_clock = s.clock_sum / s.clock_weight;
+  return out;
+}
+
 // What was not re-run, and why; empty: all was.
 std::string rerun(State& s, const Limits& limits) {
   const auto kernels = s.recorder->kernels();
@@ -112,17 +132,17 @@ std::string rerun(State& s, const Limits& limits) {
   s.recorder->begin_reruns();
   layers::begin_replay();
   every_node(true);
-  std::this_thread::sleep_for(kSettle);
+  std::this_thread::sleep_for(kIdle);
   reruns::RerunOutcome outcome;
   std::string changes;
   {
-    reruns::RerunRunner runner(
-        s.driver, {[] { layers::replayed(model::kNone, 0); }, [] { layers::replayed_kernel(); },
-                   [&s] { return s.stop.load() || s.recorder->launches_of_others() > 0; }});
+    reruns::RerunRunner runner(s.driver, marks(s));
     const HostTime end = HostClock::now() + duration_of(limits.all);
     changes = runner.save(plan);
     outcome = runner.run(plan, limits.each, end);
   }
+  if (!s.stop.load() && outcome.broken.empty()) std::this_thread::sleep_for(kIdle);
+  layers::replayed(model::kNone, 0);
   every_node(false);
   if (s.recorder->launches_of_others() > 0) {
     layers::add_problem("replay: ended early, because the program launched work meanwhile");
@@ -166,7 +186,7 @@ void start() noexcept {
     s.recorder = std::make_unique<reruns::LaunchRecorder>(s.driver);
     s.process = getpid();
     s.tallies.store(true);
-    cupti::Collector::listen(&on_call);
+    cupti::Collector::listen(&kListener);
   } catch (...) {  // no memory: no re-runs
   }
 }
@@ -181,6 +201,13 @@ void at_exit() noexcept {
   });
 }
 
+void seen(std::uint32_t id, const model::TracedDevice& device) {
+  State& s = state();
+  if (!s.tallies.load()) return;
+  const std::scoped_lock lock(s.mutex);
+  s.clocks.try_emplace(id, device.uuid);
+}
+
 void seen(std::uint32_t id, const model::KernelClass& kernel) {
   State& s = state();
   if (kernel.kind != model::ActivityKind::kKernel || !s.tallies.load()) return;
@@ -192,6 +219,7 @@ void seen(const model::ActivityChunk& chunk) {
   State& s = state();
   if (chunk.kind != model::ChunkKind::kScopes || !s.tallies.load()) return;
   const std::scoped_lock lock(s.mutex);
+  double busy = 0;
   model::ActivityDecoder decoder(chunk.bytes);
   for (model::ScopeEntry e; decoder.next(e);) {
     const auto found = s.signatures.find(e.kernel_class);
@@ -199,6 +227,12 @@ void seen(const model::ActivityChunk& chunk) {
     InPlace& did = s.in_place[found->second];
     did.busy += 1e-9 * static_cast<double>(e.busy_nanoseconds);
     did.launches += e.launches;
+    busy += 1e-9 * static_cast<double>(e.busy_nanoseconds);
+  }
+  if (s.clocks.size() != 1) return;
+  if (const double clock = s.clocks.begin()->second.busy_hertz(); clock > 0) {
+    s.clock_sum += busy * clock;
+    s.clock_weight += busy;
   }
 }
 

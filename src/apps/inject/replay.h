@@ -21,6 +21,7 @@ void start() noexcept;
 void at_exit() noexcept;
 
 // What the trace says of the program's kernels. Called by one thread.
+void seen(std::uint32_t id, const model::TracedDevice& device);
 void seen(std::uint32_t id, const model::KernelClass& kernel);
 void seen(const model::ActivityChunk& chunk);
 

@@ -43,7 +43,10 @@ class SpoolSink final : public model::ActivitySink {
   explicit SpoolSink(std::unique_ptr<spool::SpoolWriter> writer) : writer_(std::move(writer)) {}
   ~SpoolSink() override { writer_->close(); }
 
-  void define(std::uint32_t id, const model::TracedDevice& v) override { writer_->define(id, v); }
+  void define(std::uint32_t id, const model::TracedDevice& v) override {
+    writer_->define(id, v);
+    replay::seen(id, v);
+  }
   void define(std::uint32_t id, const model::KernelClass& v) override {
     writer_->define(id, v);
     replay::seen(id, v);

@@ -71,6 +71,11 @@ struct LayerEntry {
 inline bool is_kernel_rerun(const LayerEntry& entry) {
   return entry.layer == kNone && entry.calls == 0;
 }
+// The mean SM clock of a kernel's loop in hertz; 0: not known. The entry has it, in kHz, where
+// those of layers have CPU time.
+inline double clock_of_rerun(const LayerEntry& entry) {
+  return is_kernel_rerun(entry) ? 1e3 * static_cast<double>(entry.cpu_nanoseconds) : 0;
+}
 
 // Time in backward passes or optimizers' steps on the host, without calls of layers in them. For
 // the forward phase: how often layers were called from outside of all others, and no time.

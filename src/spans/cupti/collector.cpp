@@ -20,7 +20,7 @@ using abi::ResourceCall;
 using abi::RuntimeCall;
 
 std::atomic<Collector*> in_use{nullptr};
-std::atomic<Collector::Listener> listening{nullptr};
+std::atomic<const Collector::Listener*> listening{nullptr};
 
 constexpr ActivityKind kKinds[] = {ActivityKind::kDevice, ActivityKind::kConcurrentKernel,
                                    ActivityKind::kMemcpy, ActivityKind::kMemcpy2,
@@ -238,7 +238,11 @@ void Collector::subscribe() {
   enable(kDriverCalls);
   enable(kInstantiations);
   enable(kGraphUpdates);
-  if (listening.load() != nullptr) enable(kListenedCalls);
+  if (listening.load() != nullptr) {
+    enable(kListenedCalls);
+    api_.enable_callback(1, subscriber_, abi::Domain::kResource,
+                         static_cast<std::uint32_t>(ResourceCall::kModuleUnloadStarting));
+  }
   for (const ResourceCall call : kResourceCalls) {
     api_.enable_callback(1, subscriber_, abi::Domain::kResource, static_cast<std::uint32_t>(call));
   }
@@ -261,7 +265,7 @@ void Collector::stop() {
   in_use.compare_exchange_strong(self, nullptr);
 }
 
-void Collector::listen(Listener listener) noexcept { listening.store(listener); }
+void Collector::listen(const Listener* listener) noexcept { listening.store(listener); }
 
 void Collector::forget() noexcept { in_use.store(nullptr); }
 
@@ -297,7 +301,11 @@ void Collector::callback(void* user, abi::Domain domain, std::uint32_t call, con
   if (data == nullptr || in_use.load(std::memory_order_relaxed) != self) return;
   if (domain == abi::Domain::kResource) {
     const auto& resource = *static_cast<const abi::ResourceData*>(data);
-    if (resource.descriptor != nullptr) {
+    if (static_cast<ResourceCall>(call) == ResourceCall::kModuleUnloadStarting) {
+      const Listener* listener = listening.load(std::memory_order_relaxed);
+      if (listener == nullptr || resource.descriptor == nullptr) return;
+      listener->on_unload(*static_cast<const abi::ModuleData*>(resource.descriptor));
+    } else if (resource.descriptor != nullptr) {
       self->on_graph_node(call, *static_cast<const abi::GraphData*>(resource.descriptor));
     }
   } else {
@@ -313,8 +321,8 @@ void Collector::on_launch(abi::Domain domain, std::uint32_t call,
     return;
   }
   if (domain == abi::Domain::kDriverApi) {
-    const Listener listener = listening.load(std::memory_order_relaxed);
-    if (listener != nullptr) listener(static_cast<DriverCall>(call), data);
+    const Listener* listener = listening.load(std::memory_order_relaxed);
+    if (listener != nullptr) listener->on_call(static_cast<DriverCall>(call), data);
     if (is_one_of(kGraphUpdates, domain, call)) {
       if (data.site == abi::Site::kEnter) graphs_.on_update();
       return;

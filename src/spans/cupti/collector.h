@@ -35,9 +35,12 @@ class Collector {
   static void forget() noexcept;
 
   // Is also given the driver's calls that launch kernels, set or free memory, and change graphs or
-  // code. For the process; to be set before start().
-  using Listener = void (*)(abi::cupti::DriverCall call, const abi::cupti::CallbackData& data);
-  static void listen(Listener listener) noexcept;
+  // code, and the code that is about to be unloaded. For the process; to be set before start().
+  struct Listener {
+    void (*on_call)(abi::cupti::DriverCall call, const abi::cupti::CallbackData& data);
+    void (*on_unload)(const abi::cupti::ModuleData& code);
+  };
+  static void listen(const Listener* listener) noexcept;
 
   // CUDA graphs node by node, or one record a launch where those may be: from the next launch on.
   // `every`: as GraphMode has it.

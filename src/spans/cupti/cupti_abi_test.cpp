@@ -233,6 +233,8 @@ SAME_MEMBER(CallbackData, context, CUpti_CallbackData, context);
 SAME_MEMBER(CallbackData, correlation_id, CUpti_CallbackData, correlationId);
 SAME_MEMBER(ResourceData, context, CUpti_ResourceData, context);
 SAME_MEMBER(ResourceData, descriptor, CUpti_ResourceData, resourceDescriptor);
+SAME_MEMBER(ModuleData, bytes, CUpti_ModuleResourceData, cubinSize);
+SAME_MEMBER(ModuleData, code, CUpti_ModuleResourceData, pCubin);
 SAME_MEMBER(GraphData, graph, CUpti_GraphData, graph);
 SAME_MEMBER(GraphData, node, CUpti_GraphData, node);
 SAME_MEMBER(GraphData, original_node, CUpti_GraphData, originalNode);

@@ -77,6 +77,11 @@ struct FakeCupti {
     data.correlation_id = correlation;
     callback(user, abi::cupti::Domain::kDriverApi, static_cast<std::uint32_t>(call), &data);
   }
+  void unload(abi::cupti::ModuleData code) {
+    const abi::cupti::ResourceData data{nullptr, nullptr, &code};
+    callback(user, abi::cupti::Domain::kResource,
+             static_cast<std::uint32_t>(abi::cupti::ResourceCall::kModuleUnloadStarting), &data);
+  }
   void launch(abi::cupti::DriverCall made, std::uint32_t correlation) {
     call(made, abi::cupti::Site::kEnter, correlation);
     call(made, abi::cupti::Site::kExit, correlation);

@@ -41,11 +41,17 @@ TEST_F(TracerTest, TurnsOnWhatItNeedsAndNothingElse) {
 
 TEST_F(TracerTest, AListenerIsGivenCallsThatAreNoWorkToo) {
   static std::vector<abi::DriverCall> heard;
-  Collector::listen([](abi::DriverCall call, const abi::CallbackData&) { heard.push_back(call); });
+  static std::size_t unloaded = 0;
+  const Collector::Listener listener{
+      [](abi::DriverCall call, const abi::CallbackData&) { heard.push_back(call); },
+      [](const abi::ModuleData& code) { unloaded = code.bytes; }};
+  Collector::listen(&listener);
   start();
   cupti.call(abi::DriverCall::kMemFree2, abi::Site::kEnter, 1);
   cupti.call(abi::DriverCall::kLaunchKernel, abi::Site::kEnter, 2);
+  cupti.unload({1, 4096, nullptr});
   Collector::listen(nullptr);
+  EXPECT_EQ(unloaded, 4096u);
   EXPECT_TRUE(cupti.calls.contains(
       {abi::Domain::kDriverApi, static_cast<std::uint32_t>(abi::DriverCall::kMemFree2)}));
   EXPECT_THAT(heard,

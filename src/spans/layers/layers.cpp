@@ -14,6 +14,7 @@ struct Replay {
   std::uint32_t layer = model::kNone;
   std::uint64_t calls = 0;
   bool any = false;  // false: preparation
+  double hertz = 0;  // of a kernel's loop
   HostTime begin{};
   HostTime end{};
 };
@@ -40,10 +41,10 @@ void begin_replay() {
 
 namespace {
 
-void add(std::uint32_t layer, std::uint64_t calls, bool any) {
+void add(std::uint32_t layer, std::uint64_t calls, bool any, double hertz = 0) {
   const HostTime now = HostClock::now();
   const std::scoped_lock lock(all().mutex);
-  all().not_reported.push_back({layer, calls, any, std::exchange(all().last, now), now});
+  all().not_reported.push_back({layer, calls, any, hertz, std::exchange(all().last, now), now});
 }
 
 }  // namespace
@@ -52,7 +53,7 @@ void replayed(std::uint32_t layer, std::uint64_t calls) {
   add(layer, calls, layer != model::kNone);
 }
 
-void replayed_kernel() { add(model::kNone, 0, true); }
+void replayed_kernel(double sm_clock_hertz) { add(model::kNone, 0, true, sm_clock_hertz); }
 
 void end_replay() { set_active(true); }
 
@@ -69,7 +70,7 @@ void send_replays(model::ActivitySink& sink) {
     if (replay.any) {
       encoder.add(model::LayerEntry{replay.layer, model::Phase::kForward, replay.calls,
                                     static_cast<std::uint64_t>((replay.end - replay.begin).count()),
-                                    0});
+                                    static_cast<std::uint64_t>(replay.hertz / 1e3)});
     }
     model::ActivityChunk chunk;
     chunk.kind = model::ChunkKind::kReplay;

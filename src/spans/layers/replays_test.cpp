@@ -47,7 +47,7 @@ TEST(Replays, AreReportedOnceOneAfterTheOther) {
   EXPECT_FALSE(active());
   replayed(model::kNone, 0);
   replayed(id, 640);
-  replayed_kernel();
+  replayed_kernel(1.755e9);
   send(sink, HostClock::now());
   end_replay();
   EXPECT_TRUE(active());
@@ -61,7 +61,9 @@ TEST(Replays, AreReportedOnceOneAfterTheOther) {
   EXPECT_EQ(entries[0].layer, id);
   EXPECT_EQ(entries[0].calls, 640u);
   send(sink, HostClock::now());
-  EXPECT_TRUE(model::is_kernel_rerun(entries_of(sink.chunks[2]).at(0)));
+  const auto kernel = entries_of(sink.chunks[2]).at(0);
+  EXPECT_TRUE(model::is_kernel_rerun(kernel));
+  EXPECT_EQ(model::clock_of_rerun(kernel), 1.755e9);
   EXPECT_EQ(sink.chunks.size(), 3u);
 }
 

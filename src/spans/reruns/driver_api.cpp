@@ -13,6 +13,10 @@ bool load_driver(DriverApi& api) {
   bind(api.kernel_parameter, "cuKernelGetParamInfo");
   bind(api.module_of, "cuFuncGetModule");
   bind(api.library_of, "cuKernelGetLibrary");
+  bind(api.load_module, "cuModuleLoadData");
+  bind(api.unload_module, "cuModuleUnload");
+  bind(api.function_in, "cuModuleGetFunction");
+  bind(api.set_attribute, "cuFuncSetAttribute");
   return bind(api.set_context, "cuCtxSetCurrent") && bind(api.create_stream, "cuStreamCreate") &&
          bind(api.query_stream, "cuStreamQuery") &&
          bind(api.begin_capture, "cuStreamBeginCapture_v2") &&

@@ -37,6 +37,11 @@ struct DriverApi {
   abi::cuda::fn::FuncGetParamInfo* kernel_parameter = nullptr;
   abi::cuda::fn::FuncGetModule* module_of = nullptr;
   abi::cuda::fn::KernelGetLibrary* library_of = nullptr;
+  // For code that was unloaded
+  abi::cuda::fn::ModuleLoadData* load_module = nullptr;
+  abi::cuda::fn::ModuleUnload* unload_module = nullptr;
+  abi::cuda::fn::ModuleGetFunction* function_in = nullptr;
+  abi::cuda::fn::FuncSetAttribute* set_attribute = nullptr;
 };
 
 // Of the driver that the process has loaded. False: there is none, or it lacks one of the older.

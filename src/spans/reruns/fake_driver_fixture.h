@@ -142,6 +142,19 @@ struct FakeDriver {
       *module = reinterpret_cast<abi::cuda::Module>(f);  // each kernel has a module of its own
       return abi::cuda::kSuccess;
     };
+    api.load_module = [](abi::cuda::Module* module, const void* code) {
+      only()->loaded.emplace_back(static_cast<const char*>(code));
+      *module = reinterpret_cast<abi::cuda::Module>(&only()->loaded);
+      return abi::cuda::kSuccess;
+    };
+    api.unload_module = [](abi::cuda::Module) {
+      ++only()->unloaded;
+      return abi::cuda::kSuccess;
+    };
+    api.function_in = [](abi::cuda::Function* function, abi::cuda::Module, const char* name) {
+      *function = only()->function(std::string(name) + " of a new module");
+      return abi::cuda::kSuccess;
+    };
     return api;
   }
 
@@ -158,6 +171,8 @@ struct FakeDriver {
   std::size_t free_bytes = std::size_t{40} << 30;
   std::set<std::string> refused, faulty, endless;
   abi::cuda::Result state = abi::cuda::kSuccess;
+  std::vector<std::string> loaded;  // code
+  int unloaded = 0;
   bool capturing = false;
   int graphs = 0;
 };
@@ -187,9 +202,12 @@ struct FakeCalls {
   void free(std::uint64_t address) {
     call(abi::cupti::DriverCall::kMemFree2, abi::cupti::FreeParameters{address});
   }
-  void unload(abi::cuda::Function f) {
-    call(abi::cupti::DriverCall::kModuleUnload,
-         abi::cupti::ModuleUnloadParameters{reinterpret_cast<abi::cuda::Module>(f)});
+  // `code`: as CUPTI shows it meanwhile; empty: it does not.
+  void unload(abi::cuda::Function f, const std::string& code = {}) {
+    const abi::cupti::ModuleUnloadParameters parameters{reinterpret_cast<abi::cuda::Module>(f)};
+    call(abi::cupti::DriverCall::kModuleUnload, parameters);
+    if (!code.empty()) recorder.on_unload({1, code.size(), code.data()});
+    call(abi::cupti::DriverCall::kModuleUnload, parameters, abi::cupti::Site::kExit);
   }
 };
 

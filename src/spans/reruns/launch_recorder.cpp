@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
 #include "model/activity/collective.h"
 
@@ -219,17 +220,13 @@ void LaunchRecorder::changed(DriverCall call, const abi::cupti::CallbackData& da
       return;
     }
     case DriverCall::kModuleUnload:
-      if (enters) {
-        forget(driver_.module_of,
-               static_cast<const cupti::ModuleUnloadParameters*>(parameters)->module);
-      }
-      return;
+      if (!enters) return unloaded();
+      return unload(driver_.module_of,
+                    static_cast<const cupti::ModuleUnloadParameters*>(parameters)->module);
     case DriverCall::kLibraryUnload:
-      if (enters) {
-        forget(driver_.library_of,
-               static_cast<const cupti::LibraryUnloadParameters*>(parameters)->library);
-      }
-      return;
+      if (!enters) return unloaded();
+      return unload(driver_.library_of,
+                    static_cast<const cupti::LibraryUnloadParameters*>(parameters)->library);
     case DriverCall::kMemFree2:
     case DriverCall::kMemFreeAsync:
     case DriverCall::kMemFreeAsyncPtsz: {
@@ -458,9 +455,10 @@ void LaunchRecorder::find_cleared(Launch& launch) const {
 }
 
 template <class Code>
-void LaunchRecorder::forget(cuda::Result (*owner_of)(Code*, cuda::Function), Code code) {
+void LaunchRecorder::unload(cuda::Result (*owner_of)(Code*, cuda::Function), Code code) {
   if (owner_of == nullptr) return;
   const std::scoped_lock lock(mutex_);
+  std::vector<RecordedKernel*> unloading;
   bool any = false;
   for (auto at = kernels_.begin(); at != kernels_.end();) {
     Code owner = nullptr;
@@ -470,15 +468,58 @@ void LaunchRecorder::forget(cuda::Result (*owner_of)(Code*, cuda::Function), Cod
     }
     any = true;
     RecordedKernel& kernel = at->second;
-    for (const auto& [hash, variant] : kernel.variants) {
-      for (const Launch& launch : variant.kept) bytes_ -= launch.parameters.size();
+    for (auto& [hash, variant] : kernel.variants) {
+      for (Launch& launch : variant.kept) note_addresses(launch);
     }
-    kernel.variants.clear();
-    kernel.why_not = "its code was unloaded";
-    if (gone_.size() < kMostKernels) gone_.push_back(std::move(kernel));
+    if (gone_.size() < kMostKernels) {
+      unloading.push_back(&gone_.emplace_back(std::move(kernel)));
+    } else {
+      for (const auto& [hash, variant] : kernel.variants) {
+        for (const Launch& launch : variant.kept) bytes_ -= launch.parameters.size();
+      }
+    }
     at = kernels_.erase(at);
   }
   if (any) nodes_.clear();
+  if (!unloading.empty()) unloading_[std::this_thread::get_id()] = std::move(unloading);
+}
+
+void LaunchRecorder::on_unload(const abi::cupti::ModuleData& code) noexcept {
+  if (code.code == nullptr || code.bytes == 0) return;
+  try {
+    const std::scoped_lock lock(mutex_);
+    const auto unloading = unloading_.find(std::this_thread::get_id());
+    if (unloading == unloading_.end()) return;
+    if (code_bytes_ + code.bytes > kMostCode) return;
+    const auto copy = std::make_shared<const std::string>(code.code, code.bytes);
+    code_bytes_ += code.bytes;
+    for (RecordedKernel* kernel : unloading->second) {
+      if (kernel->why_not.empty() && kernel->code == nullptr) kernel->code = copy;
+    }
+  } catch (...) {  // no memory: they are not re-run
+  }
+}
+
+void LaunchRecorder::unloaded() {
+  const std::scoped_lock lock(mutex_);
+  const auto unloading = unloading_.extract(std::this_thread::get_id());
+  if (unloading.empty()) return;
+  for (RecordedKernel* kernel : unloading.mapped()) {
+    if (kernel->code != nullptr) continue;
+    for (const auto& [hash, variant] : kernel->variants) {
+      for (const Launch& launch : variant.kept) bytes_ -= launch.parameters.size();
+    }
+    kernel->variants.clear();
+    if (kernel->why_not.empty()) kernel->why_not = "its code was unloaded";
+  }
+}
+
+void LaunchRecorder::note_addresses(Launch& launch) const {
+  launch.addresses.clear();
+  each_word(launch.parameters, [&](std::uint64_t word) {
+    if (word < kLeastAddress || word >= kMostAddress) return;
+    if (const auto end = end_of(word); end > 0) launch.addresses.emplace_back(word, end);
+  });
 }
 
 void LaunchRecorder::freed(cuda::DevicePtr begin, std::uint64_t bytes) {
@@ -488,28 +529,45 @@ void LaunchRecorder::freed(cuda::DevicePtr begin, std::uint64_t bytes) {
   most = std::max(most, bytes);
 }
 
-// Whether all memory that was freed since, and that its parameters point to, is allocated again.
+// The end of the allocation that an address is in; the address where the driver knows no more; 0:
+// it is none.
+cuda::DevicePtr LaunchRecorder::end_of(cuda::DevicePtr address) const {
+  unsigned type = 0;
+  if (driver_.pointer_attribute(&type, cuda::kPointerMemoryType, address) != cuda::kSuccess) {
+    return 0;
+  }
+  cuda::DevicePtr begin = 0;
+  std::size_t bytes = 0;
+  const bool known = driver_.range_of(&begin, &bytes, address) == cuda::kSuccess;
+  return known ? begin + bytes : address;
+}
+
+bool LaunchRecorder::is_allocated(cuda::DevicePtr address, cuda::DevicePtr end) const {
+  const cuda::DevicePtr now = end_of(address);
+  return now > 0 && now >= end;
+}
+
+// Whether all memory that was freed since, and that its parameters point to, is allocated again, as
+// large as it was.
 bool LaunchRecorder::is_there(const Launch& launch) const {
-  bool there = true;
+  bool there =
+      std::all_of(launch.addresses.begin(), launch.addresses.end(),
+                  [&](const auto& address) { return is_allocated(address.first, address.second); });
   each_word(launch.parameters, [&](std::uint64_t word) {
     const auto after = freed_.upper_bound(word);
     if (after == freed_.begin() || !there) return;
     const auto& [begin, bytes] = *std::prev(after);
-    unsigned type = 0;
-    if (word < begin + bytes &&
-        driver_.pointer_attribute(&type, cuda::kPointerMemoryType, word) != cuda::kSuccess) {
-      there = false;
-    }
+    if (word < begin + bytes) there = is_allocated(word, begin + bytes);
   });
   return there;
 }
 
 std::vector<RecordedKernel> LaunchRecorder::kernels() const {
   const std::scoped_lock lock(mutex_);
-  std::vector<RecordedKernel> all(gone_);
-  for (const auto& [shape, kernel] : kernels_) {
+  std::vector<RecordedKernel> all;
+  const auto add = [&](const RecordedKernel& kernel) {
     RecordedKernel& copy = all.emplace_back(kernel);
-    if (!copy.why_not.empty()) continue;
+    if (!copy.why_not.empty()) return;
     for (auto& [hash, variant] : copy.variants) {
       std::erase_if(variant.kept, [&](const Launch& launch) { return !is_there(launch); });
     }
@@ -519,7 +577,9 @@ std::vector<RecordedKernel> LaunchRecorder::kernels() const {
                                    [](const auto& entry) { return !entry.second.kept.empty(); });
       copy.why_not = any ? "its memory was freed" : "its parameters were not read";
     }
-  }
+  };
+  for (const RecordedKernel& kernel : gone_) add(kernel);
+  for (const auto& [shape, kernel] : kernels_) add(kernel);
   return all;
 }
 

@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -37,6 +39,9 @@ struct Launch {
   std::vector<unsigned char> parameters;  // all, at their offsets
   std::vector<Cleared> cleared;
   std::uint64_t hash = 0;  // of the parameters
+  // What of the parameters was an address as the kernel's code was unloaded, and the end of what it
+  // points to: of constants in the code, too, which went with it.
+  std::vector<std::pair<abi::cuda::DevicePtr, abi::cuda::DevicePtr>> addresses;
 };
 
 // Launches that differ in addresses only.
@@ -66,13 +71,16 @@ struct RecordedKernel {
   std::vector<abi::cuda::LaunchAttribute> attributes;
   std::map<std::uint64_t, Variant> variants;  // by what is no address in their parameters
   std::uint64_t given_way = 0;                // launches of variants that are no longer kept
+  std::shared_ptr<const std::string> code;    // a cubin: of a kernel whose code was unloaded
 };
 
-// Bounded: 64 MiB of parameters, 4096 kernels. What does not fit is counted.
+// Bounded: 64 MiB of parameters and as much unloaded code, 4096 kernels. What does not fit is
+// counted.
 // Thread safety: all functions from any thread.
 class LaunchRecorder {
  public:
   static constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+  static constexpr std::size_t kMostCode = std::size_t{64} << 20;
   static constexpr std::size_t kMostKernels = 4096;
   static constexpr std::size_t kMostVariants = 16;  // of a kernel; then the least recent one goes
   static constexpr std::size_t kMostKept = 8;       // of a variant
@@ -83,6 +91,8 @@ class LaunchRecorder {
 
   // The callbacks of the driver's calls.
   void on_call(abi::cupti::DriverCall call, const abi::cupti::CallbackData& data) noexcept;
+  // The code that this thread's call is about to unload: JAX drops what it compiled before it ends.
+  void on_unload(const abi::cupti::ModuleData& code) noexcept;
 
   // From now on nothing is recorded, and launches of threads but the calling one are counted.
   void begin_reruns() noexcept;
@@ -110,11 +120,15 @@ class LaunchRecorder {
   bool is_address(std::uint64_t word);
   void find_cleared(Launch& launch) const;
   void cleared(const Cleared& memset);
-  // Kernels of a module or library.
+  // Kernels of a module or library; unloaded() is at the end of the call.
   template <class Code>
-  void forget(abi::cuda::Result (*owner_of)(Code*, abi::cuda::Function), Code code);
+  void unload(abi::cuda::Result (*owner_of)(Code*, abi::cuda::Function), Code code);
+  void unloaded();
+  void note_addresses(Launch& launch) const;
   void freed(abi::cuda::DevicePtr begin, std::uint64_t bytes);
   bool is_there(const Launch& launch) const;
+  bool is_allocated(abi::cuda::DevicePtr address, abi::cuda::DevicePtr end) const;
+  abi::cuda::DevicePtr end_of(abi::cuda::DevicePtr address) const;
 
   const DriverApi& driver_;
   std::atomic<bool> rerunning_{false};
@@ -123,13 +137,15 @@ class LaunchRecorder {
 
   mutable std::mutex mutex_;  // guards what follows
   std::unordered_map<Shape, RecordedKernel, ShapeHash> kernels_;
-  std::vector<RecordedKernel> gone_;  // whose code was unloaded
+  std::deque<RecordedKernel> gone_;                                    // whose code was unloaded
+  std::map<std::thread::id, std::vector<RecordedKernel*>> unloading_;  // of them, by a call
   std::unordered_map<abi::cuda::GraphNode, RecordedKernel*> nodes_;
   std::deque<Cleared> recent_;                               // memsets, the newest last
   std::map<abi::cuda::DevicePtr, std::uint64_t> allocated_;  // that parameters pointed to
   std::unordered_set<std::uint64_t> numbers_;                // large, and no addresses
   std::map<abi::cuda::DevicePtr, std::uint64_t> freed_;
   std::size_t bytes_ = 0;
+  std::size_t code_bytes_ = 0;
   std::uint64_t number_ = 0;  // of launches
   std::uint64_t random_ = 0x9E3779B97F4A7C15u;
 };

@@ -131,6 +131,18 @@ TEST_F(Recorded, UnloadedCodeIsNotLaunchedAgain) {
   EXPECT_THAT(only().variants, IsEmpty());
 }
 
+TEST_F(Recorded, CodeIsKeptAsItIsUnloadedUnlessItsConstantsWentWithIt) {
+  const auto gemm = driver.function("gemm");
+  driver.allocated = {{kA, 4096}};
+  calls.launch(gemm, kA);
+  calls.unload(gemm, "cubin");
+  EXPECT_EQ(only().why_not, "");
+  EXPECT_EQ(*only().code, "cubin");
+  EXPECT_THAT(only().variants, SizeIs(1));
+  driver.allocated = {{kA, 1024}};  // not what was there
+  EXPECT_EQ(only().why_not, "its memory was freed");
+}
+
 TEST_F(Recorded, MemoryThatWasFreedIsNotUsedUnlessItIsThereAgain) {
   driver.allocated = {{kA, 4096}};
   calls.launch(driver.function("gemm"), kA);

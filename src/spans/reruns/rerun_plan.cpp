@@ -10,7 +10,9 @@
 namespace jouleprof::reruns {
 namespace {
 
-constexpr double kLeastShare = 0.001;   // of the program's time, for a loop
+constexpr double kLeastShare = 0.001;  // of the program's time, for a loop
+// The same where its code was unloaded: what else it used may be gone, too, and a fault ends all.
+constexpr double kLeastUnloaded = 0.005;
 constexpr double kAllBut = 0.02;        // of it: such kernels take no time from the others
 constexpr double kLeastSeconds = 0.12;  // of a loop, where time is short
 constexpr double kLoopCosts = 0.12;     // seconds that each takes in addition
@@ -33,7 +35,12 @@ Plan plan(std::span<const RecordedKernel> recorded, const std::map<Signature, In
     if (const auto found = by_signature.find(signature); found != by_signature.end()) {
       why = found->second.front()->why_not;
       for (const RecordedKernel* kernel : found->second) {
-        if (kernel->why_not.empty()) planned.kernels.push_back(kernel);
+        if (!kernel->why_not.empty()) continue;
+        if (kernel->code != nullptr && did.busy < kLeastUnloaded * out.busy) {
+          why = "its code was unloaded, and it ran too shortly";
+        } else {
+          planned.kernels.push_back(kernel);
+        }
       }
     }
     if (planned.kernels.empty()) {

@@ -28,9 +28,16 @@ constexpr std::size_t kRestoredOften = std::size_t{256} << 20;  // bytes, betwee
 constexpr std::size_t kLeftFree = std::size_t{512} << 20;       // bytes of the GPU's memory
 constexpr std::size_t kLargeRegion = std::size_t{4} << 30;      // of which a part is saved
 constexpr std::size_t kBeyond = std::size_t{128} << 20;  // of it, behind the last known address
-// Bursts of work and pauses as long: they keep the GPU below its power limit. Lengths vary, so
-// that they do not keep step with the sensors.
+// Bursts of work, and pauses that are about as long: they keep the GPU below its power limit.
+// Lengths vary, so that they do not keep step with the sensors.
 constexpr double kBursts[] = {0.017, 0.023, 0.029, 0.019, 0.026};
+constexpr double kSameClock = 0.012;  // relative
+constexpr double kLeastPause = 0.02;  // of a burst
+constexpr double kMostPause = 2;
+constexpr double kShorter = 0.5;  // steps of it
+constexpr double kLonger = 1.5;
+constexpr double kLeadIn = 0.4;     // seconds, at most, until the clock is the program's
+constexpr double kClockRead = 0.7;  // of a burst: when its clock is read
 
 double since(HostTime begin) { return seconds(HostClock::now() - begin); }
 
@@ -60,6 +67,37 @@ struct RerunRunner::Region {
   cuda::DevicePtr copy = 0;
 };
 
+struct RerunRunner::Burst {
+  Result result = cuda::kSuccess;
+  double took = 0;   // seconds
+  double clock = 0;  // hertz; 0: not known
+};
+
+// How long to pause, so that the SM clock becomes the program's: a limit of power lowers it where
+// pauses are short.
+class RerunRunner::Pace {
+ public:
+  explicit Pace(double program_clock) : wanted_(program_clock) {}
+
+  double pause() const { return pause_; }  // of a burst
+  // Whether no other pause would bring the clock nearer.
+  bool settled() const { return settled_; }
+  void saw(double clock) {
+    settled_ = true;
+    if (clock <= 0 || wanted_ <= 0) return;
+    double next = pause_;
+    if (clock > (1 + kSameClock) * wanted_) next = std::max(kShorter * pause_, kLeastPause);
+    if (clock < (1 - kSameClock) * wanted_) next = std::min(kLonger * pause_, kMostPause);
+    settled_ = next == pause_;
+    pause_ = next;
+  }
+
+ private:
+  double wanted_;
+  double pause_ = 1;
+  bool settled_ = false;
+};
+
 class RerunRunner::Graph {
  public:
   explicit Graph(const DriverApi& driver) : driver_(driver) {}
@@ -83,6 +121,9 @@ RerunRunner::RerunRunner(const DriverApi& driver, RerunMarks marks)
 
 RerunRunner::~RerunRunner() {
   if (!outcome_.broken.empty()) return;
+  for (const auto& [of, module] : modules_) {
+    if (use(of.first) == cuda::kSuccess) driver_.unload_module(module);
+  }
   for (const Region& region : regions_) {
     if (region.copy != 0 && use(region.context) == cuda::kSuccess) driver_.free(region.copy);
   }
@@ -248,7 +289,9 @@ RerunRunner::Result RerunRunner::launch_once(const Turn& turn) {
                    reinterpret_cast<void*>(cuda::kExtraBufferSize), &bytes,
                    reinterpret_cast<void*>(cuda::kExtraEnd)};
   auto attributes = kernel.attributes;
-  const auto& [function, grid, block, shared] = kernel.shape;
+  const auto loaded = loaded_.find(&kernel);
+  const auto function = loaded != loaded_.end() ? loaded->second : kernel.shape.function;
+  const auto& [recorded, grid, block, shared] = kernel.shape;
   const cuda::LaunchConfig config{
       {grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]},          shared, stream_,
       attributes.data(),           static_cast<unsigned>(attributes.size())};
@@ -311,29 +354,82 @@ RerunRunner::Result RerunRunner::loop(const std::vector<Turn>& turns, double onc
   result = driver_.launch_graph(graph.executable, stream_);
   if (result == cuda::kSuccess) result = wait(kMostWaiting);
   if (result == cuda::kSuccess) result = restore(regions);
+  Pace pace(marks_.program_clock);
+  double clocks = 0;
+  std::size_t read = 0;
+  // Bursts until the clock has settled, or over a time.
+  const auto bursts = [&](double most, bool until_settled) {
+    const HostTime begin = HostClock::now();
+    for (std::size_t i = 0; result == cuda::kSuccess && since(begin) < most; ++i) {
+      if (marks_.stop() || (until_settled && pace.settled())) return;
+      const Burst one = burst(graph, length, kBursts[i % std::size(kBursts)]);
+      result = one.result;
+      if (result == cuda::kSuccess && bytes <= kRestoredOften) result = restore(regions);
+      sleep_for(std::min(pace.pause() * one.took, kMostWaiting));
+      pace.saw(one.clock);
+      if (until_settled || one.clock <= 0) continue;
+      clocks += one.clock;
+      ++read;
+    }
+  };
+  if (marks_.program_clock > 0) bursts(kLeadIn, true);
   sleep_for(kPause);
   marks_.prepared();
-  const HostTime begin = HostClock::now();
-  for (std::size_t i = 0; result == cuda::kSuccess && since(begin) < seconds_in_all; ++i) {
-    if (marks_.stop()) break;
-    const double burst = kBursts[i % std::size(kBursts)];
-    const auto launches = std::max<std::size_t>(static_cast<std::size_t>(burst / length), 1);
-    const HostTime burst_begin = HostClock::now();
-    for (std::size_t k = 0; k < launches && result == cuda::kSuccess; ++k) {
-      result = driver_.launch_graph(graph.executable, stream_);
-    }
-    if (result == cuda::kSuccess) result = wait(kMostWaiting);
-    const double took = since(burst_begin);
-    if (result == cuda::kSuccess && bytes <= kRestoredOften) result = restore(regions);
-    sleep_for(std::min(took, kMostWaiting));
-  }
+  bursts(seconds_in_all, false);
   if (result != cuda::kSuccess) {
     graph.leaked = true;
     failure(result, true);
     return result;
   }
-  marks_.looped();
+  marks_.looped(read > 0 ? clocks / static_cast<double>(read) : 0);
   return restore(regions);
+}
+
+// `length`: seconds of the graph.
+RerunRunner::Burst RerunRunner::burst(const Graph& graph, double length, double burst) {
+  Burst out;
+  const auto launches = std::max<std::size_t>(static_cast<std::size_t>(burst / length), 1);
+  const HostTime begin = HostClock::now();
+  for (std::size_t k = 0; k < launches && out.result == cuda::kSuccess; ++k) {
+    out.result = driver_.launch_graph(graph.executable, stream_);
+  }
+  if (out.result == cuda::kSuccess && marks_.clock) {
+    const double most = kClockRead * static_cast<double>(launches) * length - since(begin);
+    if (most > 0) sleep_for(std::min(most, kMostWaiting));
+    out.clock = marks_.clock();
+  }
+  if (out.result == cuda::kSuccess) out.result = wait(kMostWaiting);
+  out.took = since(begin);
+  return out;
+}
+
+// Makes a kernel's code ready to run, where the program has unloaded it.
+RerunRunner::Result RerunRunner::load(const RecordedKernel& kernel) {
+  if (kernel.code == nullptr || loaded_.contains(&kernel)) return cuda::kSuccess;
+  if (driver_.load_module == nullptr || driver_.unload_module == nullptr ||
+      driver_.function_in == nullptr) {
+    return cuda::kNotInitialized;
+  }
+  cuda::Module& module = modules_[{kernel.context, kernel.code.get()}];
+  if (module == nullptr) {
+    const Result made = driver_.load_module(&module, kernel.code->data());
+    if (made != cuda::kSuccess) {
+      modules_.erase({kernel.context, kernel.code.get()});
+      return made;
+    }
+  }
+  cuda::Function function = nullptr;
+  const Result found = driver_.function_in(&function, module, kernel.name.c_str());
+  if (found != cuda::kSuccess) return found;
+  if (driver_.set_attribute != nullptr) {
+    driver_.set_attribute(function, cuda::kFunctionMaxDynamicShared,
+                          static_cast<int>(kernel.shape.shared_bytes));
+    if (!kernel.attributes.empty()) {
+      driver_.set_attribute(function, cuda::kFunctionAnyClusterSize, 1);
+    }
+  }
+  loaded_[&kernel] = function;
+  return cuda::kSuccess;
 }
 
 RerunRunner::Result RerunRunner::first_run(const Turn& turn) {
@@ -390,6 +486,9 @@ std::string RerunRunner::rerun(const Planned& planned, double seconds_in_all) {
   for (const Choice& choice : choices_of(planned)) {
     if (const Result set = use(choice.kernel->context); set != cuda::kSuccess) {
       return failure(set, false);
+    }
+    if (const Result loaded = load(*choice.kernel); loaded != cuda::kSuccess) {
+      return fmt::format("its code was unloaded, and loads no more ({})", words(loaded));
     }
     Loop one;
     one.launches = choice.launches;

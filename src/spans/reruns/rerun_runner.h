@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -14,9 +15,11 @@ namespace jouleprof::reruns {
 
 // How loops are observed.
 struct RerunMarks {
-  std::function<void()> prepared;  // what ran since the last mark was no loop
-  std::function<void()> looped;    // it was the loop of one kernel
-  std::function<bool()> stop;      // asked often: to end early
+  std::function<void()> prepared;      // what ran since the last mark was no loop
+  std::function<void(double)> looped;  // it was the loop of one kernel, at this SM clock on average
+  std::function<bool()> stop;          // asked often: to end early
+  std::function<double()> clock;       // the SM clock in hertz; 0: not known
+  double program_clock = 0;            // its mean while the program ran
 };
 
 struct RerunOutcome {
@@ -46,7 +49,9 @@ class RerunRunner {
   struct Loop;
   struct Turn;
   struct Region;
+  struct Burst;
   class Graph;
+  class Pace;
   using Result = abi::cuda::Result;
 
   std::string rerun(const Planned& planned, double seconds);
@@ -55,6 +60,8 @@ class RerunRunner {
   Result make(const std::vector<Turn>& turns, std::size_t rounds, Graph& graph);
   Result time(const std::vector<Turn>& turns, double about, double& seconds);
   Result loop(const std::vector<Turn>& turns, double once, double seconds);
+  Burst burst(const Graph& graph, double length, double burst);
+  Result load(const RecordedKernel& kernel);
   Result wait(double most);
   Result use(abi::cuda::Context context);
   Result restore(const std::vector<std::size_t>& regions);
@@ -67,6 +74,8 @@ class RerunRunner {
   std::map<abi::cuda::Context, abi::cuda::Stream> streams_;
   abi::cuda::Stream stream_ = nullptr;  // of the current context
   std::vector<Region> regions_;
+  std::map<std::pair<abi::cuda::Context, const std::string*>, abi::cuda::Module> modules_;
+  std::map<const RecordedKernel*, abi::cuda::Function> loaded_;  // whose code was unloaded
   RerunOutcome outcome_;
 };
 

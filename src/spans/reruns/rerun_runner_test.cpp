@@ -32,6 +32,9 @@ struct Reruns : testing::Test {
   std::vector<RecordedKernel> recorded;
   int prepared = 0;
   int looped = 0;
+  double clock = 0;  // of the last loop
+  std::function<double()> now_clock;
+  double program_clock = 0;
   bool stopped = false;
 
   void launched(const char* name, double busy) {
@@ -43,7 +46,8 @@ struct Reruns : testing::Test {
     return plan(recorded, in_place);
   }
   RerunOutcome run(int seconds = 20) {
-    RerunRunner runner(api, {[&] { ++prepared; }, [&] { ++looped; }, [&] { return stopped; }});
+    RerunRunner runner(api, {[&] { ++prepared; }, [&](double hertz) { ++looped, clock = hertz; },
+                             [&] { return stopped; }, now_clock, program_clock});
     const Plan all = planned();
     runner.save(all);
     return runner.run(all, 0.01, HostClock::now() + std::chrono::milliseconds(1000 * seconds));
@@ -106,11 +110,43 @@ TEST_F(Reruns, MemoryIsAsBeforeAfterwards) {
   EXPECT_EQ(driver.copies.back(), Copy(kA, FakeDriver::kCopies));
 }
 
+TEST_F(Reruns, ALoopBeginsWhenTheClockIsThatOfTheProgram) {
+  launched("gemm", 1);
+  program_clock = 1.7e9;
+  int reads = 0;
+  now_clock = [&] { return ++reads <= 3 ? 1.98e9 : 1.7e9; };
+  run();
+  EXPECT_EQ(clock, 1.7e9);
+  EXPECT_GT(reads, 4);
+  // Or when no shorter pause lowers it: the kernel draws too little.
+  now_clock = [&] { return 1.98e9; };
+  run();
+  EXPECT_EQ(clock, 1.98e9);
+  EXPECT_EQ(looped, 2);
+}
+
+TEST_F(Reruns, CodeThatTheProgramUnloadedIsLoadedAgain) {
+  const auto gemm = driver.function("gemm");
+  calls.launch(gemm, kA);
+  in_place[signature("gemm")] = {1, 100};
+  calls.unload(gemm, "cubin of gemm");
+  const auto rare = driver.function("rare");
+  calls.launch(rare, kA);
+  in_place[signature("rare")] = {0.004, 1};
+  calls.unload(rare, "cubin of rare");
+  const auto outcome = run();
+  EXPECT_EQ(outcome.kernels, 1u);
+  EXPECT_THAT(described(outcome.left_out), HasSubstr("rare (0.4 % of the kernels' time: its code"));
+  EXPECT_THAT(driver.loaded, ElementsAre("cubin of gemm"));
+  EXPECT_EQ(driver.unloaded, 1);
+  EXPECT_EQ(driver.ran.front().kernel, "gemm of a new module");
+}
+
 TEST_F(Reruns, WithoutRoomForACopyItSaysSo) {
   driver.allocated = {{kA, 4096}};
   driver.free_bytes = 0;
   launched("writes", 1);
-  RerunRunner runner(api, {[] {}, [] {}, [] { return false; }});
+  RerunRunner runner(api, {[] {}, [](double) {}, [] { return false; }, {}, 0});
   const Plan all = planned();
   EXPECT_THAT(runner.save(all), HasSubstr("no room"));
 }

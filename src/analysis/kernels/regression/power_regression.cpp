@@ -278,6 +278,7 @@ class Solver {
     MatrixXd busy = MatrixXd::Zero(n_, intervals);
     errors_.whitened([&](std::size_t i) { return std::max(rows[i].watts - watts[0], 0.0); },
                      [&](std::size_t i, SparseRow row, double value, double weight) {
+                       if (rows[i].in_rerun) return;  // at the clock that its loop is known to have
                        const Index at =
                            std::min(static_cast<Index>(std::max(rows[i].end - begin, 0.0) / length),
                                     intervals - 1);

@@ -40,8 +40,8 @@ struct PowerSolution {
   // Cluster-robust covariance, clusters of 1 s (Liang and Zeger 1986). It exceeds `covariance`
   // where the model's errors persist for a while.
   Eigen::MatrixXd robust;
-  // By interval of time (rows): the shift of `watts` if the power above idle in that interval were
-  // wrong by 100 %.
+  // By interval of the program's time (rows): the shift of `watts` if the power above idle in that
+  // interval were wrong by 100 %.
   Eigen::MatrixXd influence;
   // The alternative estimate minus `watts`: with the other rows that solve_power() was given.
   Eigen::VectorXd alternative_shift;

@@ -49,6 +49,9 @@ struct PowerRows {
     const std::size_t end = row + 1 < rows.size() ? rows[row + 1].first : terms.size();
     return {terms.data() + rows[row].first, end - rows[row].first};
   }
+  std::span<Term> of_mutable(std::size_t row) {
+    return {terms.data() + rows[row].first, of(row).size()};
+  }
 };
 
 // How many different mixes of columns the rows see: those of one mix differ by at most a tenth in
