@@ -31,7 +31,8 @@ std::optional<std::vector<ActivityTable::Replay>> replay_loops(const model::Trac
       loop.trace = index;
       loop.layer = e.layer;
       loop.of_kernel = e.calls == 0;
-      loop.clock = model::clock_of_rerun(e);
+      loop.clock = model::KernelRerun::of(e).clock;
+      loop.of_program = model::KernelRerun::of(e).launches;
       loop.begin = time.seconds_of(chunk.begin);
       loop.end = time.seconds_of(chunk.end);
     }

@@ -75,7 +75,9 @@ struct ActivityTable {
     bool of_kernel = false;
     double begin = 0;
     double end = 0;
-    double clock = 0;  // of the SMs in hertz, of a kernel's; 0: not known
+    // Of a kernel's loop, of one of its sizes: 0, not known.
+    double clock = 0;              // of the SMs, in hertz
+    std::uint64_t of_program = 0;  // launches that it stands for
     using ByClass = std::map<std::uint32_t, Ran>;
     static constexpr double kSlot = 0.02;  // seconds
 

@@ -88,8 +88,9 @@ std::string name_of(const model::Recording& recording, const ActivityTable& tabl
   return demangle(table.classes[kernel_of(replay)].key.name);
 }
 
-// Re-runs of several sizes of one kernel, which ran in the proportions of the program: where the
-// program's launches are not separated by size, only together do they take the time in place.
+// Re-runs of several sizes of one kernel in the proportions of the program, in which they also ran
+// where a loop does not know them: where the program's launches are not separated by size, only
+// together do they take the time in place.
 ByClass all_sizes(const ActivityTable& table, const ActivityTable::Replay& replay) {
   if (replay.layer != model::kNone || replay.ran.empty()) return replay.ran;
   const std::uint32_t kernel = kernel_of(replay);
@@ -99,8 +100,12 @@ ByClass all_sizes(const ActivityTable& table, const ActivityTable::Replay& repla
     if (kernel_of(other) != kernel || other.variant_of(kernel) != replay.variant_of(kernel))
       continue;
     const auto& ran = other.ran.at(kernel);
-    sum.launches += ran.launches;
-    sum.busy += ran.busy;
+    const double weight =
+        replay.of_program == 0 || ran.launches == 0
+            ? 1
+            : static_cast<double>(other.of_program) / static_cast<double>(ran.launches);
+    sum.launches += replay.of_program == 0 ? ran.launches : other.of_program;
+    sum.busy += weight * ran.busy;
   }
   return {{kernel, sum}};
 }

@@ -100,7 +100,9 @@ void announce(const reruns::Plan& plan, double most) {
 
 reruns::RerunMarks marks(State& s) {
   reruns::RerunMarks out{[] { layers::replayed(model::kNone, 0); },
-                         [](double clock) { layers::replayed_kernel(clock); },
+                         [](double clock, double launches) {
+                           layers::replayed_kernel({static_cast<std::uint64_t>(launches), clock});
+                         },
                          [&s] { return s.stop.load() || s.recorder->launches_of_others() > 0; },
                          {},
                          0};

@@ -71,11 +71,20 @@ struct LayerEntry {
 inline bool is_kernel_rerun(const LayerEntry& entry) {
   return entry.layer == kNone && entry.calls == 0;
 }
-// The mean SM clock of a kernel's loop in hertz; 0: not known. The entry has it, in kHz, where
-// those of layers have CPU time.
-inline double clock_of_rerun(const LayerEntry& entry) {
-  return is_kernel_rerun(entry) ? 1e3 * static_cast<double>(entry.cpu_nanoseconds) : 0;
-}
+// Such an entry without a phase has, where those of layers have their times, how many launches of
+// the program the loop stands for, and its mean SM clock in kHz (0: not known).
+struct KernelRerun {
+  std::uint64_t launches = 0;  // 0: not known
+  double clock = 0;            // hertz
+
+  static KernelRerun of(const LayerEntry& entry) {
+    if (!is_kernel_rerun(entry) || entry.phase != Phase::kNone) return {};
+    return {entry.wall_nanoseconds, 1e3 * static_cast<double>(entry.cpu_nanoseconds)};
+  }
+  LayerEntry entry() const {
+    return {kNone, Phase::kNone, 0, launches, static_cast<std::uint64_t>(clock / 1e3)};
+  }
+};
 
 // Time in backward passes or optimizers' steps on the host, without calls of layers in them. For
 // the forward phase: how often layers were called from outside of all others, and no time.

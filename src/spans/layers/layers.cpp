@@ -1,6 +1,7 @@
 #include "spans/layers/layers.h"
 
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -14,7 +15,7 @@ struct Replay {
   std::uint32_t layer = model::kNone;
   std::uint64_t calls = 0;
   bool any = false;  // false: preparation
-  double hertz = 0;  // of a kernel's loop
+  std::optional<model::KernelRerun> kernel;
   HostTime begin{};
   HostTime end{};
 };
@@ -41,10 +42,11 @@ void begin_replay() {
 
 namespace {
 
-void add(std::uint32_t layer, std::uint64_t calls, bool any, double hertz = 0) {
+void add(std::uint32_t layer, std::uint64_t calls, bool any,
+         std::optional<model::KernelRerun> kernel = std::nullopt) {
   const HostTime now = HostClock::now();
   const std::scoped_lock lock(all().mutex);
-  all().not_reported.push_back({layer, calls, any, hertz, std::exchange(all().last, now), now});
+  all().not_reported.push_back({layer, calls, any, kernel, std::exchange(all().last, now), now});
 }
 
 }  // namespace
@@ -53,7 +55,7 @@ void replayed(std::uint32_t layer, std::uint64_t calls) {
   add(layer, calls, layer != model::kNone);
 }
 
-void replayed_kernel(double sm_clock_hertz) { add(model::kNone, 0, true, sm_clock_hertz); }
+void replayed_kernel(const model::KernelRerun& loop) { add(model::kNone, 0, true, loop); }
 
 void end_replay() { set_active(true); }
 
@@ -67,10 +69,12 @@ void send_replays(model::ActivitySink& sink) {
   scopes::send(sink);
   for (const Replay& replay : replays) {
     model::ActivityEncoder encoder;
-    if (replay.any) {
+    if (replay.kernel) {
+      encoder.add(replay.kernel->entry());
+    } else if (replay.any) {
       encoder.add(model::LayerEntry{replay.layer, model::Phase::kForward, replay.calls,
                                     static_cast<std::uint64_t>((replay.end - replay.begin).count()),
-                                    static_cast<std::uint64_t>(replay.hertz / 1e3)});
+                                    0});
     }
     model::ActivityChunk chunk;
     chunk.kind = model::ChunkKind::kReplay;

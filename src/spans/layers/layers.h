@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "model/activity/activity.h"
+#include "model/activity/activity_codec.h"
 
 namespace jouleprof::layers {
 
@@ -39,9 +40,8 @@ void begin_replay();
 // The work since begin_replay(), or since the last call of this, was `calls` of `layer`; with 0
 // calls, launches of one of its kernels; with model::kNone, their preparation.
 void replayed(std::uint32_t layer, std::uint64_t calls);
-// It was launches of one kernel, whichever layers launch it in the program, at this SM clock (0:
-// not known).
-void replayed_kernel(double sm_clock_hertz);
+// It was launches of one kernel, whichever layers launch it in the program.
+void replayed_kernel(const model::KernelRerun& loop);
 
 // The work of the program continues.
 void end_replay();

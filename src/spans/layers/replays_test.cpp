@@ -47,7 +47,7 @@ TEST(Replays, AreReportedOnceOneAfterTheOther) {
   EXPECT_FALSE(active());
   replayed(model::kNone, 0);
   replayed(id, 640);
-  replayed_kernel(1.755e9);
+  replayed_kernel({7, 1.755e9});
   send(sink, HostClock::now());
   end_replay();
   EXPECT_TRUE(active());
@@ -63,7 +63,8 @@ TEST(Replays, AreReportedOnceOneAfterTheOther) {
   send(sink, HostClock::now());
   const auto kernel = entries_of(sink.chunks[2]).at(0);
   EXPECT_TRUE(model::is_kernel_rerun(kernel));
-  EXPECT_EQ(model::clock_of_rerun(kernel), 1.755e9);
+  EXPECT_EQ(model::KernelRerun::of(kernel).clock, 1.755e9);
+  EXPECT_EQ(model::KernelRerun::of(kernel).launches, 7u);
   EXPECT_EQ(sink.chunks.size(), 3u);
 }
 

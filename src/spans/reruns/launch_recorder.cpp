@@ -517,8 +517,9 @@ void LaunchRecorder::unloaded() {
 void LaunchRecorder::note_addresses(Launch& launch) const {
   launch.addresses.clear();
   each_word(launch.parameters, [&](std::uint64_t word) {
-    if (word < kLeastAddress || word >= kMostAddress) return;
-    if (const auto end = end_of(word); end > 0) launch.addresses.emplace_back(word, end);
+    if (word >= kLeastAddress && word < kMostAddress && is_allocated(word)) {
+      launch.addresses.push_back(word);
+    }
   });
 }
 
@@ -529,35 +530,20 @@ void LaunchRecorder::freed(cuda::DevicePtr begin, std::uint64_t bytes) {
   most = std::max(most, bytes);
 }
 
-// The end of the allocation that an address is in; the address where the driver knows no more; 0:
-// it is none.
-cuda::DevicePtr LaunchRecorder::end_of(cuda::DevicePtr address) const {
+bool LaunchRecorder::is_allocated(cuda::DevicePtr address) const {
   unsigned type = 0;
-  if (driver_.pointer_attribute(&type, cuda::kPointerMemoryType, address) != cuda::kSuccess) {
-    return 0;
-  }
-  cuda::DevicePtr begin = 0;
-  std::size_t bytes = 0;
-  const bool known = driver_.range_of(&begin, &bytes, address) == cuda::kSuccess;
-  return known ? begin + bytes : address;
+  return driver_.pointer_attribute(&type, cuda::kPointerMemoryType, address) == cuda::kSuccess;
 }
 
-bool LaunchRecorder::is_allocated(cuda::DevicePtr address, cuda::DevicePtr end) const {
-  const cuda::DevicePtr now = end_of(address);
-  return now > 0 && now >= end;
-}
-
-// Whether all memory that was freed since, and that its parameters point to, is allocated again, as
-// large as it was.
+// Whether all memory that was freed since, and that its parameters point to, is allocated again.
 bool LaunchRecorder::is_there(const Launch& launch) const {
-  bool there =
-      std::all_of(launch.addresses.begin(), launch.addresses.end(),
-                  [&](const auto& address) { return is_allocated(address.first, address.second); });
+  bool there = std::all_of(launch.addresses.begin(), launch.addresses.end(),
+                           [&](std::uint64_t address) { return is_allocated(address); });
   each_word(launch.parameters, [&](std::uint64_t word) {
     const auto after = freed_.upper_bound(word);
     if (after == freed_.begin() || !there) return;
     const auto& [begin, bytes] = *std::prev(after);
-    if (word < begin + bytes) there = is_allocated(word, begin + bytes);
+    if (word < begin + bytes) there = is_allocated(word);
   });
   return there;
 }

@@ -39,9 +39,9 @@ struct Launch {
   std::vector<unsigned char> parameters;  // all, at their offsets
   std::vector<Cleared> cleared;
   std::uint64_t hash = 0;  // of the parameters
-  // What of the parameters was an address as the kernel's code was unloaded, and the end of what it
-  // points to: of constants in the code, too, which went with it.
-  std::vector<std::pair<abi::cuda::DevicePtr, abi::cuda::DevicePtr>> addresses;
+  // What of the parameters was an address as the kernel's code was unloaded: of constants in it,
+  // too, which went with it.
+  std::vector<std::uint64_t> addresses;
 };
 
 // Launches that differ in addresses only.
@@ -127,8 +127,7 @@ class LaunchRecorder {
   void note_addresses(Launch& launch) const;
   void freed(abi::cuda::DevicePtr begin, std::uint64_t bytes);
   bool is_there(const Launch& launch) const;
-  bool is_allocated(abi::cuda::DevicePtr address, abi::cuda::DevicePtr end) const;
-  abi::cuda::DevicePtr end_of(abi::cuda::DevicePtr address) const;
+  bool is_allocated(abi::cuda::DevicePtr address) const;
 
   const DriverApi& driver_;
   std::atomic<bool> rerunning_{false};

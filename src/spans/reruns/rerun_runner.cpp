@@ -339,7 +339,7 @@ RerunRunner::Result RerunRunner::time(const std::vector<Turn>& turns, double abo
 }
 
 RerunRunner::Result RerunRunner::loop(const std::vector<Turn>& turns, double once,
-                                      double seconds_in_all) {
+                                      double seconds_in_all, double of_program) {
   const auto size = static_cast<double>(turns.size());
   const auto rounds =
       std::clamp<std::size_t>(static_cast<std::size_t>(kGraph / std::max(once * size, 1e-7)), 1,
@@ -381,7 +381,7 @@ RerunRunner::Result RerunRunner::loop(const std::vector<Turn>& turns, double onc
     failure(result, true);
     return result;
   }
-  marks_.looped(read > 0 ? clocks / static_cast<double>(read) : 0);
+  marks_.looped(read > 0 ? clocks / static_cast<double>(read) : 0, of_program);
   return restore(regions);
 }
 
@@ -550,8 +550,9 @@ std::string RerunRunner::rerun(const Planned& planned, double seconds_in_all) {
     if (const Result set = use(each.newest.front().kernel->context); set != cuda::kSuccess) {
       return failure(set, false);
     }
-    const Result result = loop(in_turn ? each.all : each.newest, once_of(each),
-                               std::max(seconds_in_all * part / kept, kLeastSeconds));
+    const Result result =
+        loop(in_turn ? each.all : each.newest, once_of(each),
+             std::max(seconds_in_all * part / kept, kLeastSeconds), each.launches);
     if (result != cuda::kSuccess) {
       return outcome_.broken.empty() ? failure(result, false) : outcome_.broken;
     }

@@ -15,11 +15,13 @@ namespace jouleprof::reruns {
 
 // How loops are observed.
 struct RerunMarks {
-  std::function<void()> prepared;      // what ran since the last mark was no loop
-  std::function<void(double)> looped;  // it was the loop of one kernel, at this SM clock on average
-  std::function<bool()> stop;          // asked often: to end early
-  std::function<double()> clock;       // the SM clock in hertz; 0: not known
-  double program_clock = 0;            // its mean while the program ran
+  std::function<void()> prepared;  // what ran since the last mark was no loop
+  // It was the loop of one kernel, in one of its sizes: at this SM clock on average (0: not known),
+  // for so many launches of the program.
+  std::function<void(double clock, double launches)> looped;
+  std::function<bool()> stop;     // asked often: to end early
+  std::function<double()> clock;  // the SM clock in hertz; 0: not known
+  double program_clock = 0;       // its mean while the program ran
 };
 
 struct RerunOutcome {
@@ -59,7 +61,7 @@ class RerunRunner {
   Result launch_once(const Turn& turn);
   Result make(const std::vector<Turn>& turns, std::size_t rounds, Graph& graph);
   Result time(const std::vector<Turn>& turns, double about, double& seconds);
-  Result loop(const std::vector<Turn>& turns, double once, double seconds);
+  Result loop(const std::vector<Turn>& turns, double once, double seconds, double launches);
   Burst burst(const Graph& graph, double length, double burst);
   Result load(const RecordedKernel& kernel);
   Result wait(double most);

@@ -33,6 +33,7 @@ struct Reruns : testing::Test {
   int prepared = 0;
   int looped = 0;
   double clock = 0;  // of the last loop
+  double launched_there = 0;
   std::function<double()> now_clock;
   double program_clock = 0;
   bool stopped = false;
@@ -46,7 +47,10 @@ struct Reruns : testing::Test {
     return plan(recorded, in_place);
   }
   RerunOutcome run(int seconds = 20) {
-    RerunRunner runner(api, {[&] { ++prepared; }, [&](double hertz) { ++looped, clock = hertz; },
+    RerunRunner runner(api, {[&] { ++prepared; },
+                             [&](double hertz, double launches) {
+                               ++looped, clock = hertz, launched_there = launches;
+                             },
                              [&] { return stopped; }, now_clock, program_clock});
     const Plan all = planned();
     runner.save(all);
@@ -87,6 +91,7 @@ TEST_F(Reruns, EachKernelRunsInALoopOfItsOwn) {
   EXPECT_NEAR(outcome.share, 1, 1e-9);
   EXPECT_THAT(outcome.left_out, IsEmpty());
   EXPECT_EQ(looped, 2);
+  EXPECT_EQ(launched_there, 1);
   EXPECT_EQ(prepared, 3);  // before each, and at the end
   EXPECT_GT(driver.graphs, 2);
 }
@@ -146,7 +151,7 @@ TEST_F(Reruns, WithoutRoomForACopyItSaysSo) {
   driver.allocated = {{kA, 4096}};
   driver.free_bytes = 0;
   launched("writes", 1);
-  RerunRunner runner(api, {[] {}, [](double) {}, [] { return false; }, {}, 0});
+  RerunRunner runner(api, {[] {}, [](double, double) {}, [] { return false; }, {}, 0});
   const Plan all = planned();
   EXPECT_THAT(runner.save(all), HasSubstr("no room"));
 }
