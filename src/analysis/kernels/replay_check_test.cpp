@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cmath>
+
+#include "model/device/gauge_names.h"
+
 namespace jouleprof::analysis {
 namespace {
 
@@ -38,6 +43,7 @@ struct TwoLayers {
     replay.end = 3;
     replay.of_kernel = of_kernel;
     replay.slots = slots;
+    replay.clock = clock;
     replay.variants = variants;
     replay.ran = more;
     replay.ran[0] = {1000, 1000 * each};
@@ -50,7 +56,21 @@ struct TwoLayers {
     auto found =
         drop_deviating_replays(recording, table, SmClocks(recording, {}, table, 0), observed);
     deviating = found.deviating;
+    loops = found.loops;
     return found.warnings;
+  }
+
+  // The program runs from 0 to 1 s at this SM clock.
+  void at_clock(double hertz) {
+    table.bins.push_back({0, 1, 0});
+    table.entries.push_back({0, 0.9});
+    recording.domains.push_back({});
+    model::Sensor sensor;
+    sensor.kind = model::SensorKind::kGauge;
+    sensor.name = model::gauge::kSmClock;
+    recording.sensors.push_back(sensor);
+    recording.readings.gauges.push_back(
+        {sensor.id, HostTime{std::chrono::milliseconds{500}}, hertz});
   }
 
   model::Recording recording;
@@ -60,6 +80,8 @@ struct TwoLayers {
   std::map<std::uint32_t, std::uint32_t> variants;
   std::vector<ObservedPower> observed;
   std::vector<DeviatingKernel> deviating;
+  std::vector<LoopPower> loops;
+  double clock = 0;  // of the re-run
 };
 
 TEST(ReplayCheck, ASharedSignatureHasTheTimeOfTheReRunLayer) {
@@ -109,8 +131,52 @@ TEST(ReplayCheck, AKernelWithASlightlyDifferentTimeIsUsedAndNoted) {
   ASSERT_EQ(two.deviating.size(), 1u);
   EXPECT_EQ(two.deviating[0].kernel_class, 0u);
   EXPECT_NEAR(two.deviating[0].ratio, 0.2, 1e-9);
-  two.replayed(0, 21e-6, true);
+  two.replayed(0, 20.5e-6, true);
   EXPECT_THAT(two.deviating, IsEmpty());
+}
+
+// In the program it waits for memory: its power lies between 0.8 and 1 times that of the loop.
+TEST(ReplayCheck, AKernelThatTakesLongerInTheProgramDrawsLessThere) {
+  TwoLayers two;
+  EXPECT_THAT(two.replayed(0, 16e-6, true), IsEmpty());
+  ASSERT_EQ(two.loops.size(), 1u);
+  EXPECT_EQ(two.loops[0].kernel_class, 0u);
+  EXPECT_NEAR(two.loops[0].factor, 1 / 0.9, 1e-9);
+  ASSERT_EQ(two.deviating.size(), 1u);
+  EXPECT_NEAR(two.deviating[0].ratio, 0.1 / 0.9, 1e-9);
+}
+
+TEST(ReplayCheck, ALoopAtAnotherClockCountsAtThatOfTheProgram) {
+  TwoLayers two;
+  two.at_clock(1.8e9);
+  two.clock = 1.98e9;  // a tenth more
+  EXPECT_THAT(two.replayed(0, 20e-6 / 1.1, true), IsEmpty());  // as much faster as the clock
+  ASSERT_EQ(two.loops.size(), 1u);
+  EXPECT_NEAR(two.loops[0].factor, std::pow(1.1, 2.2), 1e-9);
+  ASSERT_EQ(two.deviating.size(), 1u);
+  EXPECT_NEAR(two.deviating[0].ratio, std::log(1.1), 1e-9);
+  two.replayed(0, 20e-6, true);  // it waits for memory
+  EXPECT_NEAR(two.loops[0].factor, std::pow(1.1, 2.2), 1e-9);
+  two.clock = 2.5e9;
+  EXPECT_THAT(two.replayed(0, 20e-6, true), ElementsAre(HasSubstr("isolated re-runs not used")));
+  EXPECT_THAT(two.loops, IsEmpty());
+  EXPECT_EQ(two.observed.size(), 2u);
+}
+
+// Loops of two sizes ran equally long, but the program launched the short one nine times as often.
+TEST(ReplayCheck, SizesCountInTheProportionsOfTheProgramWhereLoopsKnowThem) {
+  TwoLayers two;
+  two.replayed(model::kNone, 25e-6, true);
+  ActivityTable::Replay more = two.table.replays[0];
+  two.table.replays[0].of_program = 9;
+  more.ran[0] = {1000, 1000 * 75e-6};
+  more.of_program = 1;
+  two.table.replays.push_back(more);
+  two.observed.resize(3);
+  const auto found = drop_deviating_replays(
+      two.recording, two.table, SmClocks(two.recording, {}, two.table, 0), two.observed);
+  EXPECT_THAT(found.warnings, IsEmpty());
+  EXPECT_THAT(found.deviating, IsEmpty());  // (9 x 25 + 75) / 10 = 30 us, as in the program
 }
 
 TEST(ReplayCheck, SlotsSlowedByThePowerLimitAreDropped) {
