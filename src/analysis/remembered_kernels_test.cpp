@@ -204,7 +204,8 @@ TEST(RememberedKernels, OnlyTheSameKernelOnTheSameBoardIsUsed) {
   EXPECT_FALSE(used_with([](auto& r) { r.sm_clock_hertz = 1.98e9; }));
 }
 
-TEST(RememberedKernels, AtAPowerLimitNothingIsRememberedOrUsed) {
+// Clocks vary there: figures of other clocks are not used, and what is resolved has its own.
+TEST(RememberedKernels, AtAPowerLimitTheClockCounts) {
   SyntheticRun run = apart();
   run.cap = 350;
   auto made = synthesise(run);
@@ -212,8 +213,14 @@ TEST(RememberedKernels, AtAPowerLimitNothingIsRememberedOrUsed) {
   ASSERT_FALSE(made.recording.remembered.empty());
   for (auto& r : made.recording.remembered) r.sm_clock_hertz = kFullClock;
   const auto p = only_activity(made.recording);
-  EXPECT_TRUE(p.resolved.empty());
   EXPECT_FALSE(p.remembered);
+  for (const auto& r : p.resolved) EXPECT_LT(r.sm_clock_hertz.value(), 0.97 * kFullClock);
+  std::erase_if(made.recording.readings.gauges,
+                [](const auto& reading) { return reading.value > 1e8; });  // no clocks
+  for (auto& r : made.recording.remembered) r.sm_clock_hertz.reset();
+  const auto unknown = only_activity(made.recording);
+  EXPECT_TRUE(unknown.resolved.empty());
+  EXPECT_FALSE(unknown.remembered);
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ struct TwoLayers {
   // The program runs from 0 to 1 s at this SM clock.
   void at_clock(double hertz) {
     table.bins.push_back({0, 1, 0});
-    table.entries.push_back({0, 0.9});
+    table.entries.push_back({0, 0.9F});
     recording.domains.push_back({});
     model::Sensor sensor;
     sensor.kind = model::SensorKind::kGauge;
@@ -149,7 +149,7 @@ TEST(ReplayCheck, AKernelThatTakesLongerInTheProgramDrawsLessThere) {
 TEST(ReplayCheck, ALoopAtAnotherClockCountsAtThatOfTheProgram) {
   TwoLayers two;
   two.at_clock(1.8e9);
-  two.clock = 1.98e9;  // a tenth more
+  two.clock = 1.98e9;                                          // a tenth more
   EXPECT_THAT(two.replayed(0, 20e-6 / 1.1, true), IsEmpty());  // as much faster as the clock
   ASSERT_EQ(two.loops.size(), 1u);
   EXPECT_NEAR(two.loops[0].factor, std::pow(1.1, 2.2), 1e-9);
