@@ -44,6 +44,22 @@ TEST(EnergyLedger, WhatIsLongAgoIsBoundedAndStaysWithinItsInterval) {
   }
 }
 
+// As that of a platform in a virtual machine, which shows 0 for ever: each scrape waited for it.
+TEST(EnergyLedger, ACounterThatStandsStillIsNotWaitedFor) {
+  model::Sensor sensor{simulated::kCounter, {}, model::SensorKind::kEnergyCounter, "psys", {}, {}};
+  sensor.traits.refresh = 1ms;
+  EnergyLedger ledger({sensor, {}}, 10min);
+  const auto append = [&](double t) {
+    model::Readings readings;
+    readings.counters.push_back({sensor.id, at(t), at(t), Energy{}});
+    ledger.append(readings);
+  };
+  for (int i = 0; i <= 5; ++i) append(i);
+  EXPECT_TRUE(ledger.knows(at(4.95)));
+  EXPECT_FALSE(ledger.knows(at(5.5)));  // it may move again
+  EXPECT_FALSE(ledger.energy(at(1), at(4)));
+}
+
 // A sensor that fails again and again, in a program that runs for months.
 TEST(EnergyTimeline, NotesAreOneOfEachTextAndForgottenWithTheirTime) {
   simulated::GpuSensors gpu;
