@@ -392,9 +392,8 @@ class Watch {
 
   void find_still() {
     for (std::size_t i = 0; i < why_.size(); ++i) {
-      const bool always_moves = is_package(i) || place(i).kind == DomainKind::kDram ||
-                                place(i).kind == DomainKind::kPlatform;
-      if (!always_moves || why_[i] || reads_[i].failed || reads_[i].moved()) continue;
+      if (!is_package(i) && place(i).kind != DomainKind::kDram) continue;
+      if (why_[i] || reads_[i].failed || reads_[i].moved()) continue;
       is_lost_[i] = true;
       why_[i] = fmt::format(
           "{} stands still at {:.1f} J (read for {:.0f} ms): the machine is a guest, or the sensor "
