@@ -123,6 +123,21 @@ TEST_F(CounterWatchTest, DramThatMirrorsItsPackageIsNoDram) {
   EXPECT_THAT(why(), HasSubstr("RAPL dram of package-0: zone package-0 moves as"));
 }
 
+// As in a virtual machine that shows a platform's counter and no package's.
+TEST_F(CounterWatchTest, APlatformOrMemoryAloneIsUsedWhereItMoves) {
+  for (const auto kind : {DomainKind::kPlatform, DomainKind::kDram}) {
+    for (const double watts : {30.0, 0.0}) {
+      source_ = {};
+      add(kind, "", watts, 700);
+      watch();
+      EXPECT_EQ(kept().size(), watts > 0 ? 1u : 0u);
+      if (kind == DomainKind::kPlatform && watts == 0) {
+        EXPECT_THAT(why(), HasSubstr("stands still at 700.0 J"));
+      }
+    }
+  }
+}
+
 TEST_F(CounterWatchTest, APackageThatStandsStillIsNamedAsSuch) {
   add(DomainKind::kCpu, "package-0", 0, 23737);
   add(DomainKind::kDram, "package-0", 0, 5);

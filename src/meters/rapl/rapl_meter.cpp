@@ -352,10 +352,21 @@ class Watch {
     }
   }
 
-  // One counter of its kind needs to move once.
+  // What no machine does without: of a whole machine, a package or its memory.
+  bool always_moves(std::size_t i) const {
+    return is_package(i) || place(i).kind == DomainKind::kDram ||
+           place(i).kind == DomainKind::kPlatform;
+  }
+
+  // Each package needs to move; without one, all others that always do.
   bool is_enough() const {
+    const auto is_read = [&](std::size_t i) { return !why_[i] && !reads_[i].failed; };
+    bool any_package = false;
     for (std::size_t i = 0; i < reads_.size(); ++i) {
-      if (!is_package(i) || why_[i] || reads_[i].failed) continue;
+      any_package = any_package || (is_package(i) && is_read(i));
+    }
+    for (std::size_t i = 0; i < reads_.size(); ++i) {
+      if (!is_read(i) || !(any_package ? is_package(i) : always_moves(i))) continue;
       const auto same =
           std::count_if(source_.counters.begin(), source_.counters.end(), [](auto& c) {
             return c.place.kind == DomainKind::kCpu || c.place.kind == DomainKind::kPlatform ||
@@ -392,8 +403,8 @@ class Watch {
 
   void find_still() {
     for (std::size_t i = 0; i < why_.size(); ++i) {
-      if (!is_package(i) && place(i).kind != DomainKind::kDram) continue;
-      if (why_[i] || reads_[i].failed || reads_[i].moved()) continue;
+      if (!always_moves(i) || why_[i] || reads_[i].failed) continue;
+      if (reads_[i].first.empty() || reads_[i].moved()) continue;
       is_lost_[i] = true;
       why_[i] = fmt::format(
           "{} stands still at {:.1f} J (read for {:.0f} ms): the machine is a guest, or the sensor "
