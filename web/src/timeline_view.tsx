@@ -234,7 +234,7 @@ export function Timeline({ page, time, pointed, selection, onSelect: setSelectio
           );
         })}
         {tracks.length > MOST_CHARTS && (
-          <button type="button" aria-expanded={all} onClick={() => setAll(!all)}>{all ? "Fewer charts" : `${tracks.length - MOST_CHARTS} more charts`}</button>
+          <button type="button" class="more-charts" aria-expanded={all} onClick={() => setAll(!all)}>{all ? "Fewer charts" : `${tracks.length - MOST_CHARTS} more charts`}</button>
         )}
         <SliceTracks page={page} range={range} hover={hover} onHover={setHover} />
         <Tracks page={page} range={range} selection={selection} onSelect={setSelection} />
