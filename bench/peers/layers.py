@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Joules of layers and kernels, beside those of each layer in a loop of its own (the reference).
+"""Joules of layers and kernels, against those of each layer in a loop of its own (the reference).
 
     layers.py OUT.json            all of it, on one GPU
     layers.py load OUT.json SECONDS   only the program: it repeats the model, and writes milliseconds of one pass

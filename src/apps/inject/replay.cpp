@@ -13,14 +13,15 @@
 #include <thread>
 #include <unordered_map>
 
+#include "abi/nvml_abi.h"
 #include "apps/inject/trace.h"
 #include "base/never_destroyed.h"
+#include "base/process/dynlib.h"
 #include "base/process/threads.h"
 #include "base/text.h"
 #include "model/activity/activity_codec.h"
 #include "spans/cupti/collector.h"
 #include "spans/reruns/rerun_runner.h"
-#include "spans/reruns/sm_clock.h"
 
 namespace jouleprof::inject::replay {
 namespace {
@@ -33,6 +34,59 @@ constexpr Duration kIdle = std::chrono::milliseconds{600};
 constexpr Duration kPatience = std::chrono::seconds{10};  // of a process that is stuck
 constexpr double kMostWaiting = 5;  // seconds, for work that the program left behind
 
+constexpr unsigned long long kGpuIdle = 1;  // nvmlClocksEventReasonGpuIdle
+
+// The SM clock of one GPU, through NVML.
+class SmClock {
+ public:
+  // `uuid`: "GPU-...". Without NVML, or of a MIG instance, it reads 0.
+  explicit SmClock(const std::string& uuid);
+
+  // Hertz; 0: not known.
+  double hertz() const;
+  // The same while the GPU runs something, else 0.
+  double busy_hertz() const;
+
+ private:
+  DynLib library_;  // stays loaded
+  abi::Device device_ = nullptr;
+  abi::fn::DeviceGetClockInfo* clock_ = nullptr;
+  abi::fn::DeviceGetCurrentClocksEventReasons* reasons_ = nullptr;
+};
+
+SmClock::SmClock(const std::string& uuid) {
+  auto library = DynLib::open("libnvidia-ml.so.1");
+  if (!library) return;
+  abi::fn::Init_v2* init = nullptr;
+  abi::fn::DeviceGetHandleByUUID* by_uuid = nullptr;
+  const bool complete = library->bind(init, "nvmlInit_v2") &&
+                        library->bind(by_uuid, "nvmlDeviceGetHandleByUUID") &&
+                        library->bind(clock_, "nvmlDeviceGetClockInfo");
+  if (!library->bind(reasons_, "nvmlDeviceGetCurrentClocksEventReasons")) {
+    library->bind(reasons_, "nvmlDeviceGetCurrentClocksThrottleReasons");
+  }
+  library_ = std::move(*library);
+  if (!complete || init() != abi::Return::kSuccess) return;
+  if (by_uuid(uuid.c_str(), &device_) != abi::Return::kSuccess) device_ = nullptr;
+}
+
+double SmClock::hertz() const {
+  unsigned mhz = 0;
+  if (device_ == nullptr || clock_(device_, abi::ClockType::kSm, &mhz) != abi::Return::kSuccess) {
+    return 0;
+  }
+  return 1e6 * mhz;
+}
+
+double SmClock::busy_hertz() const {
+  unsigned long long reasons = 0;
+  if (device_ == nullptr || reasons_ == nullptr ||
+      reasons_(device_, &reasons) != abi::Return::kSuccess || (reasons & kGpuIdle) != 0) {
+    return 0;
+  }
+  return hertz();
+}
+
 struct State {
   reruns::DriverApi driver;
   std::unique_ptr<reruns::LaunchRecorder> recorder;
@@ -41,7 +95,7 @@ struct State {
   std::mutex mutex;                                         // guards what follows
   std::unordered_map<std::uint32_t, Signature> signatures;  // of kernels
   std::map<Signature, InPlace> in_place;
-  std::map<std::uint32_t, reruns::SmClock> clocks;  // of the traced devices
+  std::map<std::uint32_t, SmClock> clocks;  // of the traced devices
   double clock_sum = 0;  // of the only one, while the program ran kernels: hertz x busy seconds
   double clock_weight = 0;
   std::condition_variable ended_changed;
