@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/timeline/sensors/error_model.h"
 #include "model/device/gauge_names.h"
 #include "model/recording.h"
 
@@ -50,7 +51,7 @@ SmClocks::SmClocks(const model::Recording& recording, const model::Domain& domai
 }
 
 double SmClocks::power_variation() const {
-  if (program_.count >= kFewest) return kPowerOfClock * program_.spread();
+  if (program_.count >= kFewest) return kErrors.power_of_clock * program_.spread();
   return kGuess * std::min(held_ / kHeldMuch, 1.0);
 }
 

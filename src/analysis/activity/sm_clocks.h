@@ -10,12 +10,10 @@
 namespace jouleprof::analysis {
 
 // From readings of the SM clock while kernels ran. A kernel's power grows with the clock to the
-// power of kPowerOfClock. `held`: the share of the time in which clocks were reduced, used where
-// clocks are unknown.
+// power of ErrorModel's exponent. `held`: the share of the time in which clocks were reduced, used
+// where clocks are unknown.
 class SmClocks {
  public:
-  static constexpr double kPowerOfClock = 2.2;
-
   SmClocks(const model::Recording& recording, const model::Domain& domain,
            const ActivityTable& table, double held);
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analysis/activity/layer_tree.h"
+#include "analysis/timeline/sensors/error_model.h"
 #include "base/text.h"
 
 namespace jouleprof::analysis {
@@ -18,9 +19,6 @@ constexpr double kMostApart = 0.1;     // of the time in place
 constexpr double kMostOfKernel = 0.3;  // the same, of a kernel's re-run, with a wider interval
 constexpr double kMostHeld = 0.03;     // the same, of a slot: a power limit slows kernels
 constexpr double kFarClock = 0.25;     // logarithm of the ratio of clocks
-// At 95 %, of the exponent by which power grows with the clock: kernels that wait for memory have
-// half of it, and near the highest voltage it grows.
-constexpr double kExponentDoubt = 1;
 constexpr double kNoted = 0.05;  // of a kernel's power: what the model's own error does not hold
 constexpr std::size_t kMostNamed = 10;
 
@@ -148,9 +146,9 @@ ReplayCheck drop_deviating_replays(const model::Recording& recording, const Acti
         const std::uint32_t variant = replay.variant_of(kernel);
         const double middle = more < 0 ? 1 + more / 2 : 1;
         out.loops.push_back({kernel, variant, replay.begin, replay.end,
-                             std::pow(clock, SmClocks::kPowerOfClock) / middle});
-        const double doubt =
-            std::hypot(more < 0 ? more / 2 / middle : more, kExponentDoubt * std::log(clock));
+                             std::pow(clock, kErrors.power_of_clock) / middle});
+        const double doubt = std::hypot(more < 0 ? more / 2 / middle : more,
+                                        kErrors.power_of_clock_off * std::log(clock));
         if (doubt > kNoted) out.deviating.push_back({kernel, variant, doubt});
         if (std::abs(more) > kMostApart) continue;
       }

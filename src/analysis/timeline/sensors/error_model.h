@@ -12,6 +12,12 @@ namespace jouleprof::analysis {
 struct ErrorModel {
   double normal95 = 1.96;
 
+  // Exponent by which a kernel's power grows with the SM clock, and at 95 % what it may be off.
+  // Chosen, from the physics: 1 of the clock alone, 3 with a voltage in proportion to it; kernels
+  // that wait for memory have about half.
+  double power_of_clock = 2.2;
+  double power_of_clock_off = 1;
+
   // --- Energy of a time: EnergyTimeline ---
 
   // Time, in parts of a sample's window, at which power changed. Model, bursts of 10 to 500 ms.
