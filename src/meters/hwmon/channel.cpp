@@ -116,13 +116,25 @@ std::string Channel::sensor_name() const {
   return fmt::format("hwmon:{}/{}", driver, attribute());
 }
 
-Result<std::vector<Channel>> find_channels(const std::filesystem::path& root) {
+std::vector<Channel> find_channels(const std::filesystem::path& root,
+                                   const std::vector<Board>& cards) {
   const auto folder = root / "sys/class/hwmon";
-  auto chips = list_folder(folder);
-  if (!chips) return forward_error(chips);
   std::vector<Channel> channels;
-  for (const std::string& name : *chips) {
-    if (const auto chip = open_chip(folder / name)) add_channels(*chip, channels);
+  std::set<std::pair<std::string, std::string>> seen;  // drivers and addresses
+  for (const std::string& name : list_folder(folder).value_or(std::vector<std::string>{})) {
+    const auto chip = open_chip(folder / name);
+    if (!chip) continue;
+    seen.emplace(chip->driver, chip->bus_address);
+    add_channels(*chip, channels);
+  }
+  // A container may have the cards without the class of chips.
+  for (const Board& card : cards) {
+    if (card.chip.empty() || !seen.emplace(card.driver, card.bus_address).second) continue;
+    auto chip = open_chip(card.chip);
+    if (!chip || chip->driver != card.driver) continue;
+    chip->bus_address = card.bus_address;
+    chip->device = card.device;
+    add_channels(*chip, channels);
   }
   const auto key = [](const Channel& c) {
     return std::tuple(c.driver, c.bus_address, c.form, c.number, c.chip);
@@ -130,6 +142,14 @@ Result<std::vector<Channel>> find_channels(const std::filesystem::path& root) {
   std::sort(channels.begin(), channels.end(),
             [key](const Channel& a, const Channel& b) { return key(a) < key(b); });
   return channels;
+}
+
+std::vector<Board> find_boards(std::vector<Board> cards, const std::vector<Channel>& channels) {
+  for (const Channel& channel : channels) {
+    if (!is_board_driver(channel.driver)) continue;
+    cards.push_back({channel.driver, channel.bus_address, {}, channel.device, channel.folder, 0});
+  }
+  return number_boards(std::move(cards));
 }
 
 Result<std::int64_t> read_channel(const Channel& channel) {
@@ -147,6 +167,12 @@ Result<std::int64_t> read_channel(const Channel& channel) {
                                             (channel.folder / channel.attribute()).string(), micro,
                                             channel.form == Form::kEnergyInput ? "uJ" : "uW"));
   }
+  if (micro == 0 && channel.form != Form::kEnergyInput && is_board_driver(channel.driver)) {
+    return fail(Errc::kUnavailable,
+                fmt::format("{} holds 0 uW, which no GPU in use draws: of a package with two dies "
+                            "the driver fills only the first one's",
+                            (channel.folder / channel.attribute()).string()));
+  }
   return micro;
 }
 
@@ -163,33 +189,6 @@ namespace {
 
 using model::DomainKind;
 
-std::size_t index_of_device(const Channel& channel, const std::vector<Channel>& all) {
-  std::set<std::string> before;
-  for (const Channel& other : all) {
-    if (other.driver == channel.driver && other.bus_address < channel.bus_address) {
-      before.insert(other.bus_address);
-    }
-  }
-  return before.size();
-}
-
-// AMD's metrics table begins with its size (2 bytes) and its format: 1 on a board, 2 or 3 on an
-// APU. https://docs.kernel.org/gpu/amdgpu/driver-misc.html
-bool is_apu(const Channel& channel) {
-  const auto metrics = read_file(channel.device / "gpu_metrics");
-  return metrics && metrics->size() > 2 && ((*metrics)[2] == 2 || (*metrics)[2] == 3);
-}
-
-std::string board_name(const Channel& channel) {
-  const auto product = read_attribute(channel.device / "product_name");
-  if (product && !product->empty()) return *product;
-  std::string name = channel.driver + " GPU";
-  if (channel.driver == "amdgpu") name = "AMD GPU";
-  if (channel.driver == "nouveau") name = "NVIDIA GPU";
-  if (channel.driver == "xe" || channel.driver == "i915") name = "Intel GPU";
-  return fmt::format("{} at {}", name, channel.bus_address);
-}
-
 Result<Role> unknown(const Channel& channel) {
   return fail(Errc::kUnsupported,
               fmt::format("the meaning of {} of driver {}{} is unknown",
@@ -197,26 +196,37 @@ Result<Role> unknown(const Channel& channel) {
                           channel.label.empty() ? "" : " ('" + channel.label + "')"));
 }
 
-Result<Role> board_role(const Channel& channel, const std::vector<Channel>& all) {
-  Role role{DomainKind::kGpu, fmt::format("{}-{}", channel.driver, index_of_device(channel, all)),
-            board_name(channel), std::nullopt, ""};
-  const bool is_intel = channel.driver == "xe" || channel.driver == "i915";
-  if (!is_intel) {
+// energy1 of xe is the card, energy2 the package on it. What i915 calls energy1 is the package's
+// register, too.
+bool is_card_counter(const Channel& channel) {
+  return channel.driver == "xe" && channel.form == Form::kEnergyInput && channel.number == 1;
+}
+
+bool counts(const Channel& channel) {
+  const auto value = read_channel(channel);
+  return value && *value > 0;
+}
+
+Result<Role> board_role(const Channel& channel, const std::vector<Channel>& all,
+                        const Board& board) {
+  Role role{DomainKind::kGpu, board.domain(), board.name(), std::nullopt, ""};
+  if (!board.is_intel()) {
     if (channel.number != 1 || channel.form == Form::kEnergyInput) return unknown(channel);
-    if (channel.driver == "amdgpu" && is_apu(channel)) role.kind = DomainKind::kModule;
+    if (is_apu(board)) role.kind = DomainKind::kModule;
     return role;
   }
   if (channel.form != Form::kEnergyInput || channel.number > 2) return unknown(channel);
-  // energy1 is the card, energy2 the package on it; some boards have only the latter.
-  const bool has_card = std::any_of(all.begin(), all.end(), [&](const Channel& c) {
-    return c.chip == channel.chip && c.form == Form::kEnergyInput && c.number == 1;
+  if (is_card_counter(channel)) return role;
+  const bool is_part = std::any_of(all.begin(), all.end(), [&](const Channel& c) {
+    return c.chip == channel.chip && c.bus_address == channel.bus_address && is_card_counter(c) &&
+           counts(c);
   });
-  if (channel.number == 2 && has_card) {
+  if (is_part) {
     role.parent_kind = DomainKind::kGpu;
     role.parent_device = role.device;
-    role.device += "-package";
-    role.name += ", package";
   }
+  role.device += "-package";
+  role.name += is_part ? ", package" : ", package only: a lower bound of the card";
   return role;
 }
 
@@ -259,10 +269,26 @@ Result<Role> socket_role(const Channel& channel) {
 
 }  // namespace
 
-Result<Role> role_of(const Channel& channel, const std::vector<Channel>& all) {
-  constexpr std::array<std::string_view, 4> kBoards{"amdgpu", "nouveau", "xe", "i915"};
-  if (std::find(kBoards.begin(), kBoards.end(), channel.driver) != kBoards.end()) {
-    return board_role(channel, all);
+std::string why_without_sensor(const Board& board, const std::vector<Channel>& all) {
+  if (is_integrated(board)) {
+    return "it is part of the processor, whose package contains its energy";
+  }
+  for (const Channel& channel : all) {
+    if (channel.driver != board.driver || channel.bus_address != board.bus_address) continue;
+    if (board.is_intel()) {
+      return fmt::format("the driver counts the energy of {}-package only, which is a part of it",
+                         board.domain());
+    }
+  }
+  return fmt::format("driver {} shows neither its power nor its energy", board.driver);
+}
+
+Result<Role> role_of(const Channel& channel, const std::vector<Channel>& all,
+                     const std::vector<Board>& boards) {
+  for (const Board& board : boards) {
+    if (board.driver == channel.driver && board.bus_address == channel.bus_address) {
+      return board_role(channel, all, board);
+    }
   }
   if (channel.driver == "ina3221") return rail_role(channel);
   if (channel.driver == "power_meter") return socket_role(channel);
@@ -271,6 +297,7 @@ Result<Role> role_of(const Channel& channel, const std::vector<Channel>& all) {
 
 bool is_uninteresting(const Channel& channel) {
   if (channel.driver.starts_with("i915_gt")) return true;
+  if (channel.driver == "amdgpu" && channel.label == "fastPPT") return true;
   // The driver's own sums, and inputs that the board leaves open.
   return channel.driver == "ina3221" && (channel.number > 3 || channel.label == "NC");
 }

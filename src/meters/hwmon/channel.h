@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "meters/hwmon/board.h"
 #include "model/domain.h"
 
 namespace jouleprof::meters::hwmon {
@@ -38,14 +39,19 @@ struct Channel {
   std::string sensor_name() const;
 };
 
-// Every such input under <root>/sys/class/hwmon, in the order of drivers, devices and numbers.
-// Of average and input of one power, both are listed; of voltage and current, only where the chip
-// has no power of its own. Errors: not_found when the machine has no hwmon chip at all.
-Result<std::vector<Channel>> find_channels(const std::filesystem::path& root);
+// Every such input under <root>/sys/class/hwmon and of the `cards`, in the order of drivers,
+// devices and numbers. Of average and input of one power, both are listed; of voltage and current,
+// only where the chip has no power of its own.
+std::vector<Channel> find_channels(const std::filesystem::path& root,
+                                   const std::vector<Board>& cards);
+
+// The GPUs: the cards, and those that only a chip is known of.
+std::vector<Board> find_boards(std::vector<Board> cards, const std::vector<Channel>& channels);
 
 // Reads the channel: microwatts, or microjoules for kEnergyInput. Errors: as the kernel gives them;
 // corrupt for what cannot be a power or an energy (negative, or above 100 kW: firmware that has
-// nothing answers 4294967295 mW).
+// nothing answers 4294967295 mW); unavailable for 0 W of a GPU, which none in use draws: the
+// second die of a package has no sensor of its own.
 Result<std::int64_t> read_channel(const Channel& channel);
 
 // True when the driver reports this input as switched off.
@@ -67,13 +73,18 @@ struct Role {
 };
 
 // amdgpu, nouveau, xe, i915: the board. An AMD APU's sensor sees its CPU cores too, so it is
-// kModule. ina3221 (Jetson): by the name of the rail. power_meter (ACPI): the sockets of an NVIDIA
-// Grace by their labels, else the machine.
-// `all` are the machine's channels, among which devices are counted and boards looked up.
-// Errors: unsupported when the channel's meaning is unknown.
-Result<Role> role_of(const Channel& channel, const std::vector<Channel>& all);
+// kModule. An Intel board's package is within its card; where the card has no counter, or one that
+// stands at 0, the package is alone, and named as one. ina3221 (Jetson): by the name of the rail.
+// power_meter (ACPI): the sockets of an NVIDIA Grace by their labels, else the machine.
+// `all` are the machine's channels. Errors: unsupported when the channel's meaning is unknown.
+Result<Role> role_of(const Channel& channel, const std::vector<Channel>& all,
+                     const std::vector<Board>& boards);
 
-// True for what is only a part of another channel (one tile of an Intel GPU) or not connected.
+// What a board whose whole is not measured lacks, in words for its domain.
+std::string why_without_sensor(const Board& board, const std::vector<Channel>& all);
+
+// True for what is only a part of another channel (one tile of an Intel GPU), the same power with
+// another time constant (an APU's fast limit), or not connected.
 bool is_uninteresting(const Channel& channel);
 
 }  // namespace jouleprof::meters::hwmon

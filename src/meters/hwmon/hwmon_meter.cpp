@@ -5,15 +5,23 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/file.h"
+#include "meters/hwmon/board.h"
+#include "meters/hwmon/gpu_metrics.h"
+#include "model/device/gauge_names.h"
+
 namespace jouleprof::meters {
 namespace {
 
+using hwmon::Board;
 using hwmon::Channel;
 using hwmon::Form;
+using model::SensorKind;
 using std::chrono::milliseconds;
 
 // An average over no more than this is as good as an instant value.
 constexpr Duration kLongestInstant = milliseconds{200};
+constexpr Duration kStatePeriod = milliseconds{900};
 
 std::optional<Duration> milliseconds_of(const Channel& channel, const std::string& attribute) {
   const auto value = hwmon::read_setting(channel, attribute);
@@ -21,94 +29,258 @@ std::optional<Duration> milliseconds_of(const Channel& channel, const std::strin
   return milliseconds{*value};
 }
 
-void set_traits(const Channel& channel, model::Sensor& sensor) {
-  model::SensorTraits& traits = sensor.traits;
+// Kind and traits of a channel's sensor.
+std::pair<SensorKind, model::SensorTraits> traits_of(const Channel& channel) {
+  model::SensorTraits traits;
   switch (channel.form) {
     case Form::kEnergyInput:
-      sensor.kind = model::SensorKind::kEnergyCounter;
-      return;
-    case Form::kPowerInput:
-      sensor.kind = model::SensorKind::kPowerInstant;
-      return;
+      return {SensorKind::kEnergyCounter, traits};
     case Form::kVoltageCurrent:
-      sensor.kind = model::SensorKind::kPowerInstant;
       traits.refresh = milliseconds_of(channel, "update_interval");
       traits.window = traits.refresh;
-      return;
+      break;
     case Form::kPowerAverage:
       traits.window = milliseconds_of(channel, channel.input() + "_average_interval");
-      sensor.kind = traits.window && *traits.window <= kLongestInstant
-                        ? model::SensorKind::kPowerInstant
-                        : model::SensorKind::kPowerAverage;
+      if (traits.window && *traits.window <= kLongestInstant) break;
+      return {SensorKind::kPowerAverage, traits};
+    case Form::kPowerInput:
+      break;
   }
+  return {SensorKind::kPowerInstant, traits};
 }
 
 Duration poll_period(const model::Sensor& sensor, const Demand& demand) {
   if (demand.poll_period > Duration::zero()) return demand.poll_period;
-  if (sensor.kind == model::SensorKind::kPowerAverage) {
+  if (sensor.kind == SensorKind::kPowerAverage) {
     const Duration window = sensor.traits.window.value_or(std::chrono::seconds{1});
     return std::clamp<Duration>(window / 2, milliseconds{100}, std::chrono::seconds{1});
   }
   Duration period = milliseconds{100};
   if (demand.shortest_window < std::chrono::seconds{1}) {
-    period = sensor.kind == model::SensorKind::kEnergyCounter ? milliseconds{10} : milliseconds{20};
+    period = sensor.kind == SensorKind::kEnergyCounter ? milliseconds{10} : milliseconds{20};
   }
   return std::max(period, sensor.traits.refresh.value_or(Duration::zero()));
+}
+
+HostTime middle(HostTime before, HostTime after) { return before + (after - before) / 2; }
+
+void read_channel(const Channel& channel, const model::Sensor& sensor, model::Readings& out) {
+  const HostTime before = HostClock::now();
+  auto value = hwmon::read_channel(channel);
+  const HostTime after = HostClock::now();
+  if (!value) {
+    out.failures.push_back({sensor.id, after, std::move(value.error())});
+  } else if (sensor.kind == SensorKind::kEnergyCounter) {
+    out.counters.push_back({sensor.id, before, after, Energy::microjoules(*value)});
+  } else {
+    out.powers.push_back(
+        {sensor.id, middle(before, after), Power::watts(static_cast<double>(*value) * 1e-6)});
+  }
+}
+
+// What is used of a board's table.
+struct MetricsSensors {
+  std::filesystem::path file;
+  std::optional<model::SensorId> counter;
+  std::optional<model::SensorId> power;
+};
+
+void read_metrics(const MetricsSensors& sensors, model::Readings& out) {
+  const HostTime before = HostClock::now();
+  const auto table = read_file(sensors.file);
+  const HostTime after = HostClock::now();
+  const auto metrics = table ? hwmon::parse_gpu_metrics(*table) : forward_error(table);
+  const auto fail_with = [&](std::optional<model::SensorId> sensor, const char* what) {
+    if (!sensor) return;
+    Error error = metrics ? Error{Errc::kUnavailable,
+                                  fmt::format("{} has no {} now", sensors.file.string(), what)}
+                          : metrics.error();
+    out.failures.push_back({*sensor, after, std::move(error)});
+  };
+  const auto energy = metrics && metrics->energy_count
+                          ? hwmon::energy_of_counts(*metrics->energy_count, metrics->count_unit)
+                          : std::nullopt;
+  if (sensors.counter && energy) {
+    out.counters.push_back({*sensors.counter, before, after, *energy});
+  } else {
+    fail_with(sensors.counter, "energy");
+  }
+  const auto power = metrics ? metrics->socket_power : std::nullopt;
+  if (sensors.power && power && *power > Power{}) {
+    out.powers.push_back({*sensors.power, middle(before, after), *power});
+  } else {
+    fail_with(sensors.power, "power");
+  }
 }
 
 }  // namespace
 
 Result<std::unique_ptr<HwmonMeter>> HwmonMeter::open(const HwmonOptions& options) {
-  const auto found = hwmon::find_channels(options.root);
-  std::vector<Channel> channels = found.value_or(std::vector<Channel>{});
-  channels.erase(std::remove_if(channels.begin(), channels.end(), hwmon::is_uninteresting),
-                 channels.end());
-  if (channels.empty()) {
+  auto cards = hwmon::find_cards(options.root);
+  std::vector<Channel> channels = hwmon::find_channels(options.root, cards);
+  const auto boards = hwmon::find_boards(std::move(cards), channels);
+  std::erase_if(channels, hwmon::is_uninteresting);
+  if (channels.empty() && boards.empty()) {
     return fail(Errc::kNotFound, fmt::format("no power or energy sensor in {}",
                                              (options.root / "sys/class/hwmon").string()));
   }
-
   std::unique_ptr<HwmonMeter> meter(new HwmonMeter);
-  // First the domains, wholes before parts; a whole exists even where its sensor does not answer.
+  meter->add_channels(channels, boards);
+  for (const Board& board : boards) meter->add_board(board, channels);
+  meter->set_demand(options.demand);
+  return meter;
+}
+
+// First the domains, wholes before parts; a whole exists even where its sensor does not answer.
+void HwmonMeter::add_channels(const std::vector<Channel>& channels,
+                              const std::vector<Board>& boards) {
   std::vector<std::pair<Channel, hwmon::Role>> known;
   for (const Channel& channel : channels) {
-    auto role = hwmon::role_of(channel, channels);
+    auto role = hwmon::role_of(channel, channels, boards);
     if (role) {
       known.emplace_back(channel, std::move(*role));
     } else {
-      meter->missing_.push_back({channel.sensor_name(), std::move(role.error()), ""});
+      missing_.push_back({channel.sensor_name(), std::move(role.error()), ""});
     }
   }
   std::stable_partition(known.begin(), known.end(),
                         [](const auto& entry) { return !entry.second.parent_kind; });
-  for (const auto& [channel, role] : known) {
-    model::Domain& domain = meter->get_domain(role, channel);
-    const bool switched_off = hwmon::is_switched_off(channel);
-    const auto value = hwmon::read_channel(channel);
-    if (!switched_off && value) {
-      domain.unavailable_reason.clear();
-      meter->add_sensor(channel, domain.id, options.demand);
-      continue;
-    }
-    Missing missing{channel.sensor_name(), {}, ""};
-    if (switched_off) {
-      const auto file = (channel.folder / (channel.input() + "_enable")).string();
-      missing.error = {Errc::kUnavailable, fmt::format("it is switched off ({} is 0)", file)};
-      missing.fix = fmt::format("echo 1 | sudo tee {}", file);
-    } else {
-      missing.error = value.error();
-    }
-    const bool has_sensor =
-        std::any_of(meter->sensors_.begin(), meter->sensors_.end(),
-                    [&](const model::Sensor& s) { return s.domain == domain.id; });
-    if (!has_sensor) domain.unavailable_reason = missing.error.message;
-    meter->missing_.push_back(std::move(missing));
-  }
-  return meter;
+  for (const auto& [channel, role] : known) add_channel(channel, role);
 }
 
-model::Domain& HwmonMeter::get_domain(const hwmon::Role& role, const Channel& channel) {
-  const std::string owner = channel.bus_address + "/" + channel.input();
+void HwmonMeter::add_channel(const Channel& channel, const hwmon::Role& role) {
+  model::Domain& domain = get_domain(role, channel.bus_address + "/" + channel.input());
+  const bool switched_off = hwmon::is_switched_off(channel);
+  auto value = hwmon::read_channel(channel);
+  if (value && *value == 0 && channel.form == Form::kEnergyInput) {
+    value = fail(Errc::kUnavailable,
+                 fmt::format("{} stands at 0: the board's firmware does not fill it",
+                             (channel.folder / channel.attribute()).string()));
+  }
+  if (!switched_off && value) {
+    domain.unavailable_reason.clear();
+    const auto [kind, traits] = traits_of(channel);
+    const auto id = add_sensor(domain.id, kind, channel.sensor_name(), traits);
+    const model::Sensor sensor = sensors_.back();
+    add_probe(
+        fmt::format("{} of {}", channel.sensor_name(), channel.bus_address), {id},
+        [channel, sensor](model::Readings& out) { read_channel(channel, sensor, out); },
+        [sensor](const Demand& demand) { return poll_period(sensor, demand); });
+    return;
+  }
+  Missing missing{channel.sensor_name(), {}, ""};
+  if (switched_off) {
+    const auto file = (channel.folder / (channel.input() + "_enable")).string();
+    missing.error = {Errc::kUnavailable, fmt::format("it is switched off ({} is 0)", file)};
+    missing.fix = fmt::format("echo 1 | sudo tee {}", file);
+  } else {
+    missing.error = value.error();
+  }
+  if (!has_sensor(domain.id)) domain.unavailable_reason = missing.error.message;
+  missing_.push_back(std::move(missing));
+}
+
+void HwmonMeter::add_board(const Board& board, const std::vector<Channel>& channels) {
+  const auto owner = [&] { return board.bus_address + "/power1"; };
+  hwmon::Role role{model::DomainKind::kGpu, board.domain(), board.name(), std::nullopt, ""};
+  if (hwmon::is_apu(board)) role.kind = model::DomainKind::kModule;
+  // An Intel board's counters are energy1 and energy2.
+  auto whole = std::find_if(domains_.begin(), domains_.end(), [&](const model::Domain& d) {
+    return d.kind == role.kind && d.device == role.device;
+  });
+  if (whole == domains_.end()) {
+    get_domain(role, owner());
+    whole = domains_.end() - 1;
+    whole->unavailable_reason = hwmon::why_without_sensor(board, channels);
+  }
+  const model::DomainId domain = whole->id;
+  if (board.driver == "amdgpu") add_metrics(board, domain);
+  add_state(board, domain);
+}
+
+void HwmonMeter::add_metrics(const Board& board, model::DomainId domain) {
+  MetricsSensors used{board.device / "gpu_metrics", {}, {}};
+  const auto table = read_file(used.file);
+  if (!table) return;
+  const auto metrics = hwmon::parse_gpu_metrics(*table);
+  const auto leave_out = [&](std::string what, Errc code, std::string why) {
+    missing_.push_back({fmt::format("{} of {}", what, board.domain()), {code, std::move(why)}, ""});
+  };
+  if (!metrics) return leave_out("gpu_metrics", metrics.error().code, metrics.error().message);
+  const std::string name = fmt::format("gpu_metrics:{}/", metrics->version());
+  std::vector<model::SensorId> sensors;
+  if (const auto counts = metrics->energy_count; counts) {
+    const std::string what = name + "energy_accumulator";
+    if (*counts == 0) {
+      leave_out(what, Errc::kUnavailable, "it stands at 0: the board's firmware does not fill it");
+    } else if (metrics->count_unit == hwmon::CountUnit::kUndocumented) {
+      leave_out(what, Errc::kUnsupported,
+                fmt::format("it holds {} counts of a unit that the kernel does not name; boards "
+                            "differ, so the power is used",
+                            *counts));
+    } else if (hwmon::energy_of_counts(*counts, metrics->count_unit)) {
+      model::SensorTraits traits;
+      traits.quantum = Energy::microjoules(16);  // 2^-16 J, rounded up
+      used.counter = add_sensor(domain, SensorKind::kEnergyCounter, what, traits);
+      sensors.push_back(*used.counter);
+    }
+  }
+  const bool has_power = std::any_of(sensors_.begin(), sensors_.end(), [&](const model::Sensor& s) {
+    return s.domain == domain &&
+           (s.kind == SensorKind::kPowerInstant || s.kind == SensorKind::kPowerAverage);
+  });
+  if (!has_power && metrics->socket_power && *metrics->socket_power > Power{}) {
+    used.power = add_sensor(
+        domain, metrics->power_is_average ? SensorKind::kPowerAverage : SensorKind::kPowerInstant,
+        name + (metrics->power_is_average ? "average_socket_power" : "curr_socket_power"));
+    sensors.push_back(*used.power);
+  }
+  if (sensors.empty()) return;
+  domains_[static_cast<std::size_t>(domain)].unavailable_reason.clear();
+  const model::Sensor slowest = sensors_[static_cast<std::size_t>(sensors.front())];
+  add_probe(
+      fmt::format("gpu_metrics of {}", board.bus_address), std::move(sensors),
+      [used](model::Readings& out) { read_metrics(used, out); },
+      [slowest](const Demand& demand) { return poll_period(slowest, demand); });
+}
+
+void HwmonMeter::add_state(const Board& board, model::DomainId domain) {
+  struct Gauge {
+    model::SensorId sensor{};
+    hwmon::StateFile state;
+  };
+  std::vector<Gauge> gauges;
+  std::vector<model::SensorId> ids;
+  for (auto& state : hwmon::find_state(board)) {
+    const bool is_known = std::any_of(gauges.begin(), gauges.end(),
+                                      [&](const Gauge& g) { return g.state.gauge == state.gauge; });
+    if (is_known) continue;
+    ids.push_back(add_sensor(domain, SensorKind::kGauge, std::string(state.gauge)));
+    gauges.push_back({ids.back(), std::move(state)});
+  }
+  if (gauges.empty()) return;
+  add_probe(
+      fmt::format("state of {}", board.bus_address), std::move(ids),
+      [gauges](model::Readings& out) {
+        for (const Gauge& gauge : gauges) {
+          auto value = read_integer(gauge.state.file);
+          const HostTime now = HostClock::now();
+          if (value) {
+            out.gauges.push_back(
+                {gauge.sensor, now, static_cast<double>(*value) * gauge.state.unit});
+          } else {
+            out.failures.push_back({gauge.sensor, now, std::move(value.error())});
+          }
+        }
+      },
+      [](const Demand& demand) {
+        return demand.state_period > Duration{}
+                   ? std::max<Duration>(demand.state_period, milliseconds{100})
+                   : kStatePeriod;
+      });
+}
+
+model::Domain& HwmonMeter::get_domain(const hwmon::Role& role, const std::string& owner) {
   std::string device = role.device;
   for (std::size_t i = 0; i < domains_.size(); ++i) {
     if (domains_[i].kind != role.kind || domains_[i].device != device) continue;
@@ -131,39 +303,39 @@ model::Domain& HwmonMeter::get_domain(const hwmon::Role& role, const Channel& ch
   return domains_.back();
 }
 
-void HwmonMeter::add_sensor(const Channel& channel, model::DomainId domain, const Demand& demand) {
+bool HwmonMeter::has_sensor(model::DomainId domain) const {
+  return std::any_of(sensors_.begin(), sensors_.end(), [&](const model::Sensor& s) {
+    return s.domain == domain && s.kind != SensorKind::kGauge;
+  });
+}
+
+model::SensorId HwmonMeter::add_sensor(model::DomainId domain, SensorKind kind, std::string name,
+                                       model::SensorTraits traits) {
   model::Sensor sensor;
   sensor.id = model::SensorId{static_cast<std::uint32_t>(sensors_.size())};
   sensor.domain = domain;
-  sensor.name = channel.sensor_name();
-  set_traits(channel, sensor);
-  probes_.push_back({fmt::format("{} of {}", channel.sensor_name(), channel.bus_address),
-                     poll_period(sensor, demand),
-                     {sensor.id}});
+  sensor.kind = kind;
+  sensor.name = std::move(name);
+  sensor.traits = std::move(traits);
   sensors_.push_back(std::move(sensor));
-  channels_.push_back(channel);
+  return sensors_.back().id;
+}
+
+void HwmonMeter::add_probe(std::string name, std::vector<model::SensorId> sensors, Read read,
+                           Pace pace) {
+  probes_.push_back({std::move(name), {}, std::move(sensors)});
+  reads_.push_back(std::move(read));
+  paces_.push_back(std::move(pace));
 }
 
 void HwmonMeter::set_demand(const Demand& demand) {
-  for (std::size_t i = 0; i < probes_.size(); ++i) {
-    probes_[i].period = poll_period(sensors_[i], demand);
-  }
+  for (std::size_t i = 0; i < probes_.size(); ++i) probes_[i].period = paces_[i](demand);
 }
 
 HostTime HwmonMeter::read(std::size_t index, model::Readings& out) {
-  const model::Sensor& sensor = sensors_.at(index);
-  const HostTime before = HostClock::now();
-  auto value = hwmon::read_channel(channels_[index]);
-  const HostTime after = HostClock::now();
-  if (!value) {
-    out.failures.push_back({sensor.id, after, std::move(value.error())});
-  } else if (sensor.kind == model::SensorKind::kEnergyCounter) {
-    out.counters.push_back({sensor.id, before, after, Energy::microjoules(*value)});
-  } else {
-    out.powers.push_back({sensor.id, before + (after - before) / 2,
-                          Power::watts(static_cast<double>(*value) * 1e-6)});
-  }
-  return before + probes_[index].period;
+  const HostTime begin = HostClock::now();
+  reads_.at(index)(out);
+  return begin + probes_[index].period;
 }
 
 }  // namespace jouleprof::meters

@@ -1,8 +1,9 @@
-// Power and energy sensors that drivers offer through hwmon: AMD and Intel GPUs, Jetson rails,
-// NVIDIA Grace sockets, ACPI power meters.
+// Power and energy sensors that drivers offer in /sys: AMD and Intel GPUs (hwmon, gpu_metrics),
+// Jetson rails, NVIDIA Grace sockets, ACPI power meters.
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -20,13 +21,18 @@ struct HwmonOptions {
 // - energy inputs and powers: every 100 ms; 10 ms (20 ms for powers) for windows below a second;
 //   never more often than the driver renews them;
 // - averages over more than 200 ms (kPowerAverage): twice per averaging time.
-// A demanded poll period replaces all of these.
+// - AMD's gpu_metrics: as an energy input; a counter whose unit the kernel names, and the socket's
+//   power where hwmon has none;
+// - the state of a GPU, as gauges: every 0.9 s.
+// A demanded poll period replaces all of these but the last.
+//
+// A GPU without any sensor has a domain with the reason.
 //
 // Not thread safe, as every Meter. No privileges needed.
 class HwmonMeter : public Meter {
  public:
   // A channel that does not answer, is switched off, or whose meaning is unknown, is
-  // in missing(). Errors: not_found when there is no power or energy channel at all.
+  // in missing(). Errors: not_found when there is no power or energy channel and no GPU at all.
   static Result<std::unique_ptr<HwmonMeter>> open(const HwmonOptions& options = {});
 
   std::string name() const override { return "hwmon"; }
@@ -34,12 +40,25 @@ class HwmonMeter : public Meter {
   void set_demand(const Demand& demand) override;
 
  private:
-  HwmonMeter() = default;
-  model::Domain& get_domain(const hwmon::Role& role, const hwmon::Channel& channel);
-  void add_sensor(const hwmon::Channel& channel, model::DomainId domain, const Demand& demand);
+  using Read = std::function<void(model::Readings&)>;
+  using Pace = std::function<Duration(const Demand&)>;
 
-  std::vector<std::string> owners_;       // as domains_: the device and input that each stands for
-  std::vector<hwmon::Channel> channels_;  // as sensors_ and probes_
+  HwmonMeter() = default;
+  void add_channels(const std::vector<hwmon::Channel>& channels,
+                    const std::vector<hwmon::Board>& boards);
+  void add_channel(const hwmon::Channel& channel, const hwmon::Role& role);
+  void add_board(const hwmon::Board& board, const std::vector<hwmon::Channel>& channels);
+  void add_metrics(const hwmon::Board& board, model::DomainId domain);
+  void add_state(const hwmon::Board& board, model::DomainId domain);
+  model::Domain& get_domain(const hwmon::Role& role, const std::string& owner);
+  bool has_sensor(model::DomainId domain) const;
+  model::SensorId add_sensor(model::DomainId domain, model::SensorKind kind, std::string name,
+                             model::SensorTraits traits = {});
+  void add_probe(std::string name, std::vector<model::SensorId> sensors, Read read, Pace pace);
+
+  std::vector<std::string> owners_;  // as domains_: the device and input that each stands for
+  std::vector<Read> reads_;          // as probes_
+  std::vector<Pace> paces_;          // as probes_
 };
 
 }  // namespace jouleprof::meters

@@ -45,8 +45,7 @@ TEST(Hwmon, AmdBoardsInTheOrderOfTheirSlots) {
       .set("power1_average", "90000000")
       .set("power1_input", "250000000")
       .set("power1_label", "PPT")
-      .set_device("product_name", "AMD INSTINCT MI210\n")
-      .set_device("gpu_metrics", std::string("\x78\x00\x01\x03", 4));
+      .set_device("product_name", "AMD INSTINCT MI210\n");
   const auto meter = open_meter(tree);
   ASSERT_TRUE(meter);
   EXPECT_THAT(describe_domains(*meter), ElementsAre("gpu amdgpu-0", "gpu amdgpu-1"));
@@ -87,7 +86,12 @@ TEST(Hwmon, IntelBoardsCountEnergy) {
   const auto meter = open_meter(tree);
   ASSERT_TRUE(meter);
   EXPECT_THAT(describe_domains(*meter),
-              ElementsAre("gpu i915-0", "gpu xe-0", "gpu xe-1", "gpu xe-0-package in xe-0"));
+              ElementsAre("gpu i915-0-package", "gpu xe-0", "gpu xe-1-package",
+                          "gpu xe-0-package in xe-0", "gpu i915-0", "gpu xe-1"));
+  // What i915 counts, and xe on some boards, is the package: a part of the card.
+  EXPECT_THAT(meter->domains()[0].name, HasSubstr("package only: a lower bound of the card"));
+  EXPECT_THAT(meter->domains()[4].unavailable_reason, HasSubstr("i915-0-package only"));
+  EXPECT_THAT(meter->domains()[5].unavailable_reason, HasSubstr("xe-1-package only"));
   EXPECT_THAT(meter->missing(), IsEmpty());
   model::Readings out;
   for (std::size_t i = 0; i < meter->probes().size(); ++i) meter->read(i, out);
@@ -222,7 +226,8 @@ TEST(Hwmon, AnUnknownDriverIsMissingNotGuessed) {
   tree.write("sys/class/hwmon/hwmon2/power1_input", "1000000\n");  // no name at all
   const auto meter = open_meter(tree);
   ASSERT_TRUE(meter);
-  EXPECT_THAT(meter->domains(), IsEmpty());
+  EXPECT_THAT(describe_domains(*meter), ElementsAre("gpu amdgpu-0"));
+  EXPECT_THAT(meter->domains()[0].unavailable_reason, HasSubstr("neither its power nor"));
   EXPECT_THAT(meter->sensors(), IsEmpty());
   ASSERT_THAT(meter->missing(), SizeIs(3));
   for (const Missing& m : meter->missing()) EXPECT_EQ(m.error.code, Errc::kUnsupported);
