@@ -26,6 +26,7 @@
 #include "meters/rapl/rapl_meter.h"
 #include "meters/shared/shared_meter.h"
 #include "meters/temperature/cpu_temperature_meter.h"
+#include "meters/wall/wall_meter.h"
 
 namespace jouleprof::meters {
 
@@ -250,7 +251,9 @@ std::filesystem::path shared_socket() {
   return {};
 }
 
-Result<MeterSet> open_meters(const MeterOptions& options) {
+namespace {
+
+Result<MeterSet> open_without_wall(const MeterOptions& options) {
   const auto path = options.use_service ? shared_socket() : std::filesystem::path();
   if (path.empty()) return open_own(options, {});
   auto shared = open_shared(options, path);
@@ -263,6 +266,36 @@ Result<MeterSet> open_meters(const MeterOptions& options) {
     notices.push_back(shared.error().message + "; jouleprof reads the sensors itself");
   }
   return open_own(options, std::move(notices));
+}
+
+}  // namespace
+
+Result<MeterSet> open_meters(const MeterOptions& options) {
+  // First: what it starts must not be taken for a part of the measured command.
+  std::unique_ptr<Meter> wall;
+  std::optional<Missing> missing;
+  if (!options.wall_meter.empty()) {
+    auto opened = WallMeter::open({.spec = options.wall_meter, .demand = options.demand});
+    if (opened) {
+      wall = std::move(*opened);
+    } else if (opened.error().code == Errc::kInvalidArgument) {
+      return forward_error(opened);
+    } else {
+      missing = Missing{"the wall meter", std::move(opened.error()), ""};
+      model::Domain domain;
+      domain.kind = model::DomainKind::kPlatform;
+      domain.device = "wall";
+      domain.unavailable_reason = missing->error.message;
+      say("jouleprof: the wall meter is not read: {}\n", missing->error.message);
+      wall =
+          std::make_unique<AbsentMeter>(std::vector{std::move(domain)}, std::vector<std::string>{});
+    }
+  }
+  auto set = open_without_wall(options);
+  if (!set) return set;
+  if (wall) set->meters.push_back(std::move(wall));
+  if (missing) set->missing.push_back(std::move(*missing));
+  return set;
 }
 
 namespace {

@@ -27,6 +27,8 @@ struct MeterOptions {
   // In a virtual machine: what the host hands in takes the place of RAPL; see GuestMeter. Empty:
   // what JOULEPROF_GUEST_FILE names.
   std::filesystem::path guest_file = {};
+  // A meter at the machine's supply; see parse_wall_spec. Empty: none.
+  std::string wall_meter = {};
 };
 
 struct MeterSet {
@@ -51,9 +53,9 @@ std::filesystem::path shared_socket();
 // whose driver does not answer within 10 s. The domains gpu,
 // cpu and dram are always present; without a sensor they carry the reason. JOULEPROF_NVML_LIBRARY
 // names another NVML library; JOULEPROF_ROOT another root for /sys and /proc (for tests). Where a
-// service shares its sensors, there is one meter, SharedMeter, instead; where a service is there
-// and cannot be used, a meter's notice says why. Errors: invalid_argument for a device that does
-// not exist.
+// service shares its sensors, there is one meter, SharedMeter, instead of all but a wall meter;
+// where a service is there and cannot be used, a meter's notice says why. Errors: invalid_argument
+// for a device that does not exist, or a wall meter whose specification is wrong.
 Result<MeterSet> open_meters(const MeterOptions& options);
 
 // Notices sensors that appear while a program measures: a driver or a module that is loaded later,

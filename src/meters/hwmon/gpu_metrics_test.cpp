@@ -224,7 +224,8 @@ TEST(GpuMetrics, OfAnApuOnlyPowersWithAUnit) {
     table.system_clock = 99;
     table.uclk = 800;
     const auto m = parse(table);
-    EXPECT_EQ(m.socket_power, content == 4 ? std::optional(Power::watts(3401 * 1e-3)) : std::nullopt);
+    EXPECT_EQ(m.socket_power,
+              content == 4 ? std::optional(Power::watts(3401 * 1e-3)) : std::nullopt);
     EXPECT_EQ(m.system_clock, 99U);
     EXPECT_EQ(m.memory_clock_hertz, 8e8);
     EXPECT_EQ(m.energy_count, std::nullopt);

@@ -126,7 +126,19 @@ Result<std::unique_ptr<HwmonMeter>> HwmonMeter::open(const HwmonOptions& options
   }
   std::unique_ptr<HwmonMeter> meter(new HwmonMeter);
   meter->add_channels(channels, boards);
-  for (const Board& board : boards) meter->add_board(board, channels);
+  std::map<std::string, model::DomainId> used;
+  for (const Board& board : boards) {
+    meter->add_board(board, channels);
+    // An Intel board's package where the card has no counter.
+    for (const auto& device : {board.domain() + "-package", board.domain()}) {
+      for (const auto& domain : meter->domains_) {
+        if (domain.device == device && meter->has_sensor(domain.id)) {
+          used[board.bus_address] = domain.id;
+        }
+      }
+    }
+  }
+  if (!used.empty()) meter->clients_.emplace(options.root, std::move(used));
   meter->set_demand(options.demand);
   return meter;
 }
@@ -330,6 +342,12 @@ void HwmonMeter::add_probe(std::string name, std::vector<model::SensorId> sensor
 
 void HwmonMeter::set_demand(const Demand& demand) {
   for (std::size_t i = 0; i < probes_.size(); ++i) probes_[i].period = paces_[i](demand);
+}
+
+std::optional<Result<std::vector<model::GpuProcessUse>>> HwmonMeter::read_processes(
+    model::Readings&) {
+  if (!clients_ || !clients_->is_possible()) return std::nullopt;
+  return clients_->read(HostClock::now());
 }
 
 HostTime HwmonMeter::read(std::size_t index, model::Readings& out) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "meters/hwmon/channel.h"
+#include "meters/hwmon/gpu_clients.h"
 #include "meters/meter.h"
 
 namespace jouleprof::meters {
@@ -28,7 +29,7 @@ struct HwmonOptions {
 //
 // A GPU without any sensor has a domain with the reason.
 //
-// Not thread safe, as every Meter. No privileges needed.
+// Not thread safe, as every Meter. No privileges needed for the sensors.
 class HwmonMeter : public Meter {
  public:
   // A channel that does not answer, is switched off, or whose meaning is unknown, is
@@ -38,6 +39,9 @@ class HwmonMeter : public Meter {
   std::string name() const override { return "hwmon"; }
   HostTime read(std::size_t index, model::Readings& out) override;
   void set_demand(const Demand& demand) override;
+  // Of the GPUs that have a sensor.
+  std::optional<Result<std::vector<model::GpuProcessUse>>> read_processes(
+      model::Readings& out) override;
 
  private:
   using Read = std::function<void(model::Readings&)>;
@@ -59,6 +63,7 @@ class HwmonMeter : public Meter {
   std::vector<std::string> owners_;  // as domains_: the device and input that each stands for
   std::vector<Read> reads_;          // as probes_
   std::vector<Pace> paces_;          // as probes_
+  std::optional<hwmon::GpuClients> clients_;
 };
 
 }  // namespace jouleprof::meters

@@ -58,6 +58,7 @@ class MonitorVerb : public Verb {
     add(app, "--cpu-tdp", cpu_tdp_);
     add(app, "--no-service", no_service_);
     add(app, "--guest-file", guest_file_);
+    add(app, "--wall-meter", wall_meter_);
   }
 
   int run(const std::vector<std::string>&) override {
@@ -76,7 +77,8 @@ class MonitorVerb : public Verb {
                              .devices = {},
                              .use_service = use_service(no_service_, cpu_tdp_, guest_file_),
                              .process_period = kProcessPeriod,
-                             .guest_file = guest_file_});
+                             .guest_file = guest_file_,
+                             .wall_meter = wall_meter_});
     if (!found) return complain(found.error(), kUsageError);
 
     auto destination =
@@ -127,6 +129,7 @@ class MonitorVerb : public Verb {
   std::string record_;
   std::string cpu_tdp_;
   std::string guest_file_;
+  std::string wall_meter_;
   bool no_service_ = false;
 };
 

@@ -18,6 +18,11 @@ inline constexpr OptionText kGuestFile{
     "--guest-file", "FILE",
     "in a virtual machine: the share of the host's energy, which `serve --guest` on the host "
     "writes to FILE, instead of RAPL"};
+inline constexpr OptionText kWallMeter{
+    "--wall-meter", "SPEC",
+    "also read a meter at the machine's supply: ipmi, redfish:https://BMC, snmp,oid=OID:HOST, "
+    "shelly:HOST, tasmota:HOST or command:COMMAND that prints watts (docs/measurement.md)",
+    "JOULEPROF_WALL_METER"};
 inline constexpr OptionText kNoService{
     "--no-service", "",
     "read the sensors here, even if a service shares its own (docs/metrics.md); as with --cpu-tdp"};

@@ -106,6 +106,7 @@ VerbText run_text() {
        "JOULEPROF_IDLE"},
       kCpuTdp,
       kGuestFile,
+      kWallMeter,
       kNoService,
       kPue};
   text.examples = {"jouleprof run -- python train.py --epochs 3",
@@ -142,6 +143,7 @@ VerbText monitor_text() {
       {"-o,--options", "LETTERS", "dmon: timestamps: D the date, T the time"},
       kCpuTdp,
       kGuestFile,
+      kWallMeter,
       kNoService};
   text.examples = {"jouleprof monitor", "jouleprof monitor --format csv -d 100ms -c 50 > power.csv",
                    "jouleprof monitor --format dmon -s puc -o DT -i 0"};
@@ -221,7 +223,8 @@ VerbText serve_text() {
       {"--guest", "UNIT=FILE",
        "write the energy of a virtual machine, by its systemd unit, to FILE each second, for "
        "--guest-file in it; * in UNIT stands for any text"},
-      kGuestFile};
+      kGuestFile,
+      kWallMeter};
   text.examples = {"jouleprof serve",
                    "jouleprof serve --record /var/lib/jouleprof",
                    "jouleprof serve --listen :9877 --web.config.file web.yml",

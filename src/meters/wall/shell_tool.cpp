@@ -1,0 +1,160 @@
+#include "meters/wall/shell_tool.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <string_view>
+#include <utility>
+
+#include "base/file.h"
+#include "base/process/threads.h"
+#include "base/text.h"
+
+extern char** environ;
+
+namespace jouleprof::meters {
+namespace {
+
+constexpr std::string_view kMark = "jouleprof-answer";
+constexpr std::size_t kLongestAnswer = std::size_t{1} << 16;
+
+// $1: the command; $2: the mark; $3: seconds. What the command says on stderr counts only where it
+// fails.
+constexpr const char* kLoop =
+    "exec 3>&1\n"
+    "while IFS= read -r n; do\n"
+    "  e=$(timeout -k 1 \"$3\" sh -c \"$1\" 2>&1 >&3 </dev/null); s=$?\n"
+    "  [ \"$s\" = 0 ] || printf '\\n%s' \"$e\"\n"
+    "  printf '\\n%s %s %s\\n' \"$2\" \"$n\" \"$s\"\n"
+    "done\n";
+
+constexpr int kTimeoutStatus = 124;
+
+struct Pipe {
+  int read = -1;
+  int write = -1;
+};
+
+bool make_pipe(Pipe& out) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return false;
+  out = {ends[0], ends[1]};
+  return true;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ShellTool>> ShellTool::start(const std::string& command, Duration patience) {
+  std::unique_ptr<ShellTool> tool(new ShellTool(command, patience));
+  Pipe requests;
+  Pipe answers;
+  if (!make_pipe(requests)) return tl::unexpected(system_error("cannot open a pipe", errno));
+  tool->requests_ = requests.write;
+  if (!make_pipe(answers)) {
+    const int error = errno;
+    ::close(requests.read);
+    return tl::unexpected(system_error("cannot open a pipe", error));
+  }
+  tool->answers_ = answers.read;
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t how;
+  ::posix_spawn_file_actions_init(&files);
+  ::posix_spawn_file_actions_adddup2(&files, requests.read, 0);
+  ::posix_spawn_file_actions_adddup2(&files, answers.write, 1);
+  ::posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY, 0);
+  ::posix_spawnattr_init(&how);
+  // A group of its own: Ctrl-C is for the measured command, and all of the group can be ended.
+  sigset_t none;
+  sigemptyset(&none);
+  sigset_t usual;
+  sigemptyset(&usual);
+  sigaddset(&usual, SIGPIPE);
+  ::posix_spawnattr_setflags(
+      &how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  ::posix_spawnattr_setsigmask(&how, &none);
+  ::posix_spawnattr_setsigdefault(&how, &usual);
+  ::posix_spawnattr_setpgroup(&how, 0);
+  std::string seconds_text = fmt::format(
+      "{}", std::max<long long>(
+                1, std::chrono::duration_cast<std::chrono::seconds>(patience).count() - 1));
+  std::array<std::string, 7> words{
+      "sh", "-c", kLoop, "sh", command, std::string(kMark), std::move(seconds_text)};
+  std::array<char*, 8> argv{};
+  std::transform(words.begin(), words.end(), argv.begin(), [](auto& word) { return word.data(); });
+  const int error = ::posix_spawn(&tool->shell_, "/bin/sh", &files, &how, argv.data(), environ);
+  ::posix_spawn_file_actions_destroy(&files);
+  ::posix_spawnattr_destroy(&how);
+  ::close(requests.read);
+  ::close(answers.write);
+  if (error != 0) {
+    tool->shell_ = 0;
+    return tl::unexpected(system_error("cannot start /bin/sh", error));
+  }
+  ::fcntl(tool->answers_, F_SETFL, O_NONBLOCK);
+  return tool;
+}
+
+ShellTool::~ShellTool() {
+  if (requests_ >= 0) ::close(requests_);
+  if (answers_ >= 0) ::close(answers_);
+  if (shell_ <= 0) return;
+  ::kill(-shell_, SIGKILL);
+  while (::waitpid(shell_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+Result<std::string> ShellTool::run() {
+  const std::string request = fmt::format("{}\n", ++last_);
+  if (::write(requests_, request.data(), request.size()) != static_cast<ssize_t>(request.size())) {
+    return fail(Errc::kUnavailable, fmt::format("'{}' cannot be run: its shell is gone", command_));
+  }
+  const HostTime end = HostClock::now() + patience_ + std::chrono::seconds{1};
+  const std::string mark = fmt::format("\n{} {} ", kMark, last_);
+  while (true) {
+    const auto at = pending_.find(mark);
+    const auto line_end = at == std::string::npos ? at : pending_.find('\n', at + mark.size());
+    if (line_end != std::string::npos) {
+      const auto status_at = at + mark.size();
+      const auto status = parse_integer(pending_.substr(status_at, line_end - status_at));
+      // Answers to earlier requests, which came too late, are before it.
+      std::string text = pending_.substr(0, at);
+      if (const auto earlier = text.rfind(fmt::format("\n{} ", kMark));
+          earlier != std::string::npos) {
+        const auto begin = text.find('\n', earlier + 1);
+        text = begin == std::string::npos ? "" : text.substr(begin + 1);
+      }
+      pending_.erase(0, line_end + 1);
+      text = std::string(trim(text));
+      if (status == 0) return text;
+      if (status == kTimeoutStatus || status == 137) {
+        return fail(Errc::kTimeout, fmt::format("'{}' did not end in time", command_));
+      }
+      return fail(Errc::kUnavailable,
+                  fmt::format("'{}' ends with status {}{}{}", command_, status.value_or(-1),
+                              text.empty() ? "" : ": ", text.substr(0, text.find('\n'))));
+    }
+    if (pending_.size() > kLongestAnswer) pending_.erase(0, pending_.size() - kLongestAnswer / 2);
+    pollfd waiting{answers_, POLLIN, 0};
+    const int ready = ::poll(&waiting, 1, milliseconds_until(end));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) return fail(Errc::kTimeout, fmt::format("'{}' does not end", command_));
+    std::array<char, 4096> buffer{};
+    const ssize_t got = ::read(answers_, buffer.data(), buffer.size());
+    if (got > 0) {
+      pending_.append(buffer.data(), static_cast<std::size_t>(got));
+    } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+      return fail(Errc::kUnavailable,
+                  fmt::format("'{}' cannot be run: its shell is gone", command_));
+    }
+  }
+}
+
+}  // namespace jouleprof::meters
