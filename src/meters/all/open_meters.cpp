@@ -161,7 +161,9 @@ Result<MeterSet> open_own(const MeterOptions& options, std::vector<std::string> 
     }
     all.add(std::move(guest), "the host's share of the energy (--guest-file)");
   }
-  all.add(HwmonMeter::open({.root = root, .demand = options.demand}),
+  all.add(HwmonMeter::open({.root = root,
+                            .demand = options.demand,
+                            .has_cpu = all.has(model::DomainKind::kCpu, true)}),
           "other power sensors (hwmon)");
   if (!all.has(model::DomainKind::kCpu, true)) {
     all.add(EstimateMeter::open({.root = root,

@@ -24,6 +24,8 @@ std::string_view prefix_of(Form form) {
       return "energy";
     case Form::kVoltageCurrent:
       return "in";
+    case Form::kZonePower:
+      return "zone";
     default:
       return "power";
   }
@@ -48,7 +50,8 @@ std::string read_label(const Channel& channel) {
     const auto label = read_attribute(channel.folder / (channel.input() + suffix));
     if (label && !label->empty()) return *label;
   }
-  return "";
+  // Of the whole chip, as the device tree names it.
+  return read_attribute(channel.folder / "label").value_or("");
 }
 
 void add_channels(const Channel& chip, std::vector<Channel>& out) {
@@ -82,6 +85,24 @@ void add_channels(const Channel& chip, std::vector<Channel>& out) {
   }
 }
 
+// Zones of the SCMI firmware of ARM machines.
+void add_zones(const std::filesystem::path& root, std::vector<Channel>& out) {
+  const auto folder = root / "sys/class/powercap";
+  int number = 0;
+  for (const auto& name : list_folder(folder).value_or(std::vector<std::string>{})) {
+    if (!name.starts_with("arm-scmi:")) continue;
+    Channel zone;
+    zone.driver = "arm-scmi";
+    zone.chip = name;
+    zone.bus_address = name;
+    zone.folder = zone.device = folder / name;
+    zone.form = Form::kZonePower;
+    zone.number = ++number;
+    zone.label = read_attribute(zone.folder / "name").value_or("");
+    out.push_back(std::move(zone));
+  }
+}
+
 // The chip of <hwmon>: older drivers leave their inputs in the device's folder.
 std::optional<Channel> open_chip(const std::filesystem::path& hwmon) {
   Channel chip;
@@ -106,10 +127,12 @@ std::optional<Channel> open_chip(const std::filesystem::path& hwmon) {
 std::string Channel::input() const { return fmt::format("{}{}", prefix_of(form), number); }
 
 std::string Channel::attribute() const {
+  if (form == Form::kZonePower) return "power_uw";
   return input() + (form == Form::kPowerAverage ? "_average" : "_input");
 }
 
 std::string Channel::sensor_name() const {
+  if (form == Form::kZonePower) return fmt::format("powercap:{}/power_uw", chip);
   if (form == Form::kVoltageCurrent) {
     return fmt::format("hwmon:{}/in{}_input*curr{}_input", driver, number, number);
   }
@@ -136,6 +159,7 @@ std::vector<Channel> find_channels(const std::filesystem::path& root,
     chip->device = card.device;
     add_channels(*chip, channels);
   }
+  add_zones(root, channels);
   const auto key = [](const Channel& c) {
     return std::tuple(c.driver, c.bus_address, c.form, c.number, c.chip);
   };
@@ -230,6 +254,28 @@ Result<Role> board_role(const Channel& channel, const std::vector<Channel>& all,
   return role;
 }
 
+// One chip a socket; Esocket0, ... of the older driver, which counts cores as well.
+Result<Role> epyc_role(const Channel& channel, const std::vector<Channel>& all) {
+  std::size_t socket = 0;
+  if (channel.form == Form::kEnergyInput) {
+    const auto number = channel.label.starts_with("Esocket")
+                            ? parse_integer(channel.label.substr(7))
+                            : std::nullopt;
+    if (!number || *number < 0) return unknown(channel);
+    socket = static_cast<std::size_t>(*number);
+  } else {
+    if (channel.number != 1) return unknown(channel);
+    std::set<std::string> before;
+    for (const Channel& other : all) {
+      if (other.driver == channel.driver && other.bus_address < channel.bus_address) {
+        before.insert(other.bus_address);
+      }
+    }
+    socket = before.size();
+  }
+  return Role{DomainKind::kCpu, fmt::format("package-{}", socket), "AMD EPYC", std::nullopt, ""};
+}
+
 Result<Role> rail_role(const Channel& channel) {
   for (const auto& [label, kind] : model::kJetsonRails) {
     if (label == channel.label) {
@@ -290,7 +336,15 @@ Result<Role> role_of(const Channel& channel, const std::vector<Channel>& all,
       return board_role(channel, all, board);
     }
   }
-  if (channel.driver == "ina3221") return rail_role(channel);
+  if (channel.driver == "ina3221" || channel.driver == "ina238") return rail_role(channel);
+  if (channel.driver == "amd_hsmp_hwmon" || channel.driver == "amd_energy") {
+    return epyc_role(channel, all);
+  }
+  if (channel.driver == "arm-scmi") {
+    return Role{DomainKind::kPlatform,
+                "scmi:" + (channel.label.empty() ? channel.chip : channel.label),
+                "SCMI zone " + channel.chip, std::nullopt, ""};
+  }
   if (channel.driver == "power_meter") return socket_role(channel);
   return unknown(channel);
 }
@@ -298,6 +352,8 @@ Result<Role> role_of(const Channel& channel, const std::vector<Channel>& all,
 bool is_uninteresting(const Channel& channel) {
   if (channel.driver.starts_with("i915_gt")) return true;
   if (channel.driver == "amdgpu" && channel.label == "fastPPT") return true;
+  if (channel.driver == "amd_energy" && channel.label.starts_with("Ecore")) return true;
+  if (channel.driver == "ina238" && channel.form == Form::kEnergyInput) return true;
   // The driver's own sums, and inputs that the board leaves open.
   return channel.driver == "ina3221" && (channel.number > 3 || channel.label == "NC");
 }

@@ -19,6 +19,7 @@ enum class Form {
   kPowerInput,      // power<n>_input, uW
   kEnergyInput,     // energy<n>_input, uJ since the driver was loaded
   kVoltageCurrent,  // in<n>_input in mV times curr<n>_input in mA
+  kZonePower,       // power_uw of a powercap zone: a mean over time_window_us
 };
 
 struct Channel {
@@ -39,9 +40,9 @@ struct Channel {
   std::string sensor_name() const;
 };
 
-// Every such input under <root>/sys/class/hwmon and of the `cards`, in the order of drivers,
-// devices and numbers. Of average and input of one power, both are listed; of voltage and current,
-// only where the chip has no power of its own.
+// Every such input under <root>/sys/class/hwmon and of the `cards`, and ARM SCMI's powercap zones,
+// in the order of drivers, devices and numbers. Of average and input of one power, both are listed;
+// of voltage and current, only where the chip has no power of its own.
 std::vector<Channel> find_channels(const std::filesystem::path& root,
                                    const std::vector<Board>& cards);
 
@@ -75,7 +76,9 @@ struct Role {
 // amdgpu, nouveau, xe, i915: the board. An AMD APU's sensor sees its CPU cores too, so it is
 // kModule. An Intel board's package is within its card; where the card has no counter, or one that
 // stands at 0, the package is alone, and named as one. ina3221 (Jetson): by the name of the rail.
-// power_meter (ACPI): the sockets of an NVIDIA Grace by their labels, else the machine.
+// power_meter (ACPI): the sockets of an NVIDIA Grace by their labels, else the machine. ina238: as
+// ina3221. amd_hsmp_hwmon and amd_energy: the sockets of an EPYC. arm-scmi: what the firmware calls
+// it, in no total.
 // `all` are the machine's channels. Errors: unsupported when the channel's meaning is unknown.
 Result<Role> role_of(const Channel& channel, const std::vector<Channel>& all,
                      const std::vector<Board>& boards);

@@ -43,6 +43,13 @@ std::pair<SensorKind, model::SensorTraits> traits_of(const Channel& channel) {
       traits.window = milliseconds_of(channel, channel.input() + "_average_interval");
       if (traits.window && *traits.window <= kLongestInstant) break;
       return {SensorKind::kPowerAverage, traits};
+    case Form::kZonePower:
+      if (const auto us = hwmon::read_setting(channel, "constraint_0_time_window_us");
+          us && *us > 0) {
+        traits.window = std::chrono::microseconds{*us};
+      }
+      if (traits.window && *traits.window <= kLongestInstant) break;
+      return {SensorKind::kPowerAverage, traits};
     case Form::kPowerInput:
       break;
   }
@@ -125,7 +132,7 @@ Result<std::unique_ptr<HwmonMeter>> HwmonMeter::open(const HwmonOptions& options
                                              (options.root / "sys/class/hwmon").string()));
   }
   std::unique_ptr<HwmonMeter> meter(new HwmonMeter);
-  meter->add_channels(channels, boards);
+  meter->add_channels(channels, boards, options.has_cpu);
   std::map<std::string, model::DomainId> used;
   for (const Board& board : boards) {
     meter->add_board(board, channels);
@@ -145,11 +152,14 @@ Result<std::unique_ptr<HwmonMeter>> HwmonMeter::open(const HwmonOptions& options
 
 // First the domains, wholes before parts; a whole exists even where its sensor does not answer.
 void HwmonMeter::add_channels(const std::vector<Channel>& channels,
-                              const std::vector<Board>& boards) {
+                              const std::vector<Board>& boards, bool has_cpu) {
   std::vector<std::pair<Channel, hwmon::Role>> known;
   for (const Channel& channel : channels) {
     auto role = hwmon::role_of(channel, channels, boards);
-    if (role) {
+    if (role && role->kind == model::DomainKind::kCpu && has_cpu) {
+      missing_.push_back(
+          {channel.sensor_name(), {Errc::kUnavailable, "RAPL counts the same processor"}, ""});
+    } else if (role) {
       known.emplace_back(channel, std::move(*role));
     } else {
       missing_.push_back({channel.sensor_name(), std::move(role.error()), ""});

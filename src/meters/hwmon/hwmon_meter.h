@@ -16,6 +16,7 @@ namespace jouleprof::meters {
 struct HwmonOptions {
   std::filesystem::path root = "/";
   Demand demand = {};
+  bool has_cpu = false;  // another meter counts the processors: no second figure for them
 };
 
 // One sensor and one probe a channel, each with its own period:
@@ -49,7 +50,7 @@ class HwmonMeter : public Meter {
 
   HwmonMeter() = default;
   void add_channels(const std::vector<hwmon::Channel>& channels,
-                    const std::vector<hwmon::Board>& boards);
+                    const std::vector<hwmon::Board>& boards, bool has_cpu);
   void add_channel(const hwmon::Channel& channel, const hwmon::Role& role);
   void add_board(const hwmon::Board& board, const std::vector<hwmon::Channel>& channels);
   void add_metrics(const hwmon::Board& board, model::DomainId domain);

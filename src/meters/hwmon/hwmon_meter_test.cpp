@@ -154,6 +154,85 @@ TEST(Hwmon, JetsonRailsAreVoltageTimesCurrent) {
   EXPECT_THAT(meter->domains()[2].unavailable_reason, HasSubstr("switched off"));
 }
 
+TEST(Hwmon, ThorsRailsHaveChipsOfTheirOwn) {
+  TempTree tree;
+  Chip(tree, "hwmon0", "ina238", "2-0044")
+      .set("label", "VIN")
+      .set("power1_input", "61250000")
+      .set("energy1_input", "5");
+  Chip(tree, "hwmon1", "ina3221", "1-0040")
+      .set("in1_label", "VDD_GPU")
+      .set("in1_input", "20000")
+      .set("curr1_input", "1500")
+      .set("in2_label", "VDD_CPU_SOC_MSS")
+      .set("in2_input", "20000")
+      .set("curr2_input", "325");
+  const auto meter = open_meter(tree);
+  ASSERT_TRUE(meter);
+  // What holds the SoC and the memory, too, is in no total.
+  EXPECT_THAT(describe_domains(*meter), ElementsAre("platform hwmon:VIN", "gpu hwmon:VDD_GPU",
+                                                    "module hwmon:VDD_CPU_SOC_MSS"));
+  EXPECT_THAT(meter->missing(), IsEmpty());
+  EXPECT_DOUBLE_EQ(watts(*meter, 0), 61.25);
+  EXPECT_DOUBLE_EQ(watts(*meter, 1), 30);
+}
+
+TEST(Hwmon, SocketsOfAnEpyc) {
+  TempTree tree;
+  Chip(tree, "hwmon4", "amd_hsmp_hwmon", "AMDI0097:01").set("power1_input", "181500000");
+  Chip(tree, "hwmon3", "amd_hsmp_hwmon", "AMDI0097:00").set("power1_input", "65088000");
+  const auto meter = open_meter(tree);
+  ASSERT_TRUE(meter);
+  EXPECT_THAT(describe_domains(*meter), ElementsAre("cpu package-0", "cpu package-1"));
+  EXPECT_DOUBLE_EQ(watts(*meter, 0), 65.088);
+  EXPECT_DOUBLE_EQ(watts(*meter, 1), 181.5);
+  // Where RAPL counts them, there is no second figure of the same processor.
+  const auto second = HwmonMeter::open({.root = tree.root(), .has_cpu = true});
+  ASSERT_TRUE(second);
+  EXPECT_THAT((*second)->domains(), IsEmpty());
+  EXPECT_THAT((*second)->missing(), SizeIs(2));
+
+  TempTree older;
+  Chip(older, "hwmon0", "amd_energy", "amd_energy.0")
+      .set("energy1_input", "12")
+      .set("energy1_label", "Ecore000")
+      .set("energy65_input", "7000000")
+      .set("energy65_label", "Esocket0");
+  const auto energy = open_meter(older);
+  ASSERT_TRUE(energy);
+  EXPECT_THAT(describe_domains(*energy), ElementsAre("cpu package-0"));
+  model::Readings out;
+  energy->read(0, out);
+  ASSERT_THAT(out.counters, SizeIs(1));
+  EXPECT_EQ(out.counters[0].total, Energy::joules(7));
+}
+
+TEST(Hwmon, ZonesOfScmiFirmwareAreMeans) {
+  TempTree tree;
+  const auto zone = [&](const std::string& name, const std::string& label, const std::string& power,
+                        const std::string& window) {
+    const std::string folder = "sys/class/powercap/" + name + "/";
+    tree.write(folder + "name", label + "\n");
+    tree.write(folder + "power_uw", power + "\n");
+    tree.write(folder + "constraint_0_time_window_us", window + "\n");
+  };
+  zone("arm-scmi:0", "soc", "24500000", "1000000");
+  zone("arm-scmi:0:0", "big cores", "9000000", "20000");
+  tree.write("sys/class/powercap/arm-scmi/enabled", "1\n");
+  tree.write("sys/class/powercap/intel-rapl:0/energy_uj", "1\n");
+  const auto meter = open_meter(tree);
+  ASSERT_TRUE(meter);
+  EXPECT_THAT(describe_domains(*meter),
+              ElementsAre("platform scmi:soc", "platform scmi:big cores"));
+  ASSERT_THAT(meter->sensors(), SizeIs(2));
+  EXPECT_EQ(meter->sensors()[0].kind, SensorKind::kPowerAverage);
+  EXPECT_EQ(meter->sensors()[0].traits.window, 1s);
+  EXPECT_EQ(meter->sensors()[1].kind, SensorKind::kPowerInstant);
+  EXPECT_EQ(meter->sensors()[1].traits.window, 20ms);
+  EXPECT_EQ(meter->sensors()[1].name, "powercap:arm-scmi:0:0/power_uw");
+  EXPECT_DOUBLE_EQ(watts(*meter, 0), 24.5);
+}
+
 TEST(Hwmon, OneLabelOnTwoChipsIsTwoDomains) {
   TempTree tree;
   for (const char* hwmon : {"hwmon0", "hwmon1"}) {

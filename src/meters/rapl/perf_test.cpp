@@ -83,6 +83,37 @@ TEST_F(RaplPerf, TwoCpusOfOnePackageAreItsDies) {
                           "dram package-0-die-1", "platform platform"));
 }
 
+TEST_F(RaplPerf, AmdsCoresAreSummedByPackage) {
+  const std::string pmu = "sys/bus/event_source/devices/power_core/";
+  tree.write(pmu + "type", "21\n");
+  tree.write(pmu + "cpumask", "0-2,18\n");
+  tree.write(pmu + "events/energy-core", "event=0x01\n");
+  tree.write(pmu + "events/energy-core.unit", "Joules\n");
+  tree.write(pmu + "events/energy-core.scale", "2.3283064365386962890625e-10\n");
+  for (const char* cpu : {"1", "2"}) {
+    tree.write(std::string("sys/devices/system/cpu/cpu") + cpu + "/topology/physical_package_id",
+               "1\n");
+  }
+  const auto meter = open_meter(tree, perf);
+  ASSERT_TRUE(meter);
+  EXPECT_THAT(describe_domains(*meter),
+              ElementsAre("cpu package-0", "dram package-0", "cpu_cores package-0 in package-0",
+                          "cpu package-1", "dram package-1", "cpu_cores package-1 in package-1",
+                          "platform platform"));
+  for (const int cpu : {0, 18}) {
+    perf.count(2, cpu, std::uint64_t{50} << 32);
+    perf.count(3, cpu, 0);
+  }
+  perf.count(5, 0, 0);
+  perf.count(1, 18, std::uint64_t{4} << 32);
+  for (const int cpu : {0, 1, 2}) perf.count(1, cpu, std::uint64_t{7} << 32);
+  model::Readings out;
+  meter->read(0, out);
+  ASSERT_EQ(out.counters.size(), 7u);
+  EXPECT_EQ(out.counters[2].total, Energy::joules(4));
+  EXPECT_EQ(out.counters[5].total, Energy::joules(21));
+}
+
 TEST_F(RaplPerf, BothRefusedSaysSoTwiceWithTheFixes) {
   perf.denied = true;
   tree.write("sys/class/powercap/intel-rapl:0/name", "package-0\n");

@@ -131,11 +131,13 @@ Result<std::unique_ptr<RaplMeter>> RaplMeter::open(const RaplOptions& options) {
   Result<Source> powercap = rapl::open_powercap(options.root);
   if (powercap) rapl::leave_out_misleading(*powercap, options.watch, sleep);
   if (powercap && has_package(*powercap)) {
+    rapl::add_core_energies(*powercap, options.root, options.open_event);
     return std::unique_ptr<RaplMeter>(new RaplMeter(std::move(*powercap), options));
   }
   Result<Source> perf = rapl::open_perf(options.root, options.open_event);
   if (perf) rapl::leave_out_misleading(*perf, options.watch, sleep);
   if (perf && has_package(*perf)) {
+    rapl::add_core_energies(*perf, options.root, options.open_event);
     return std::unique_ptr<RaplMeter>(new RaplMeter(std::move(*perf), options));
   }
   // DRAM, or the platform, of packages whose own counters stand still.

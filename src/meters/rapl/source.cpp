@@ -312,4 +312,60 @@ Result<Source> open_perf(const std::filesystem::path& root, const OpenEvent& ope
   return source;
 }
 
+void add_core_energies(Source& source, const std::filesystem::path& root, const OpenEvent& open) {
+  const auto pmu = root / "sys/bus/event_source/devices/power_core";
+  const auto type = read_integer(pmu / "type");
+  const auto mask = read_attribute(pmu / "cpumask");
+  const auto event = read_event(pmu / "events/energy-core");
+  if (!type || !mask || !event) return;
+  std::map<long long, std::vector<int>> cpus_of_package;
+  for (const int cpu : parse_cpus(*mask)) {
+    const auto topology = root / fmt::format("sys/devices/system/cpu/cpu{}/topology", cpu);
+    const auto package = read_integer(topology / "physical_package_id");
+    if (package) cpus_of_package[*package].push_back(cpu);
+  }
+  const std::string name = "perf:power_core/energy-core/";
+  for (const auto& [number, cpus] : cpus_of_package) {
+    const std::string socket = fmt::format("package-{}", number);
+    std::vector<std::string> places;
+    bool has_cores = false;
+    for (const Counter& counter : source.counters) {
+      const auto& package = counter.place.package;
+      if (package != socket && !package.starts_with(socket + "-die-")) continue;
+      if (counter.place.kind == model::DomainKind::kCpu) places.push_back(package);
+      has_cores = has_cores || counter.place.kind == model::DomainKind::kCpuCores;
+    }
+    // Of several dies it is not known which has which core.
+    if (places.size() != 1 || has_cores) continue;
+    const Place place{model::DomainKind::kCpuCores, places.front()};
+    std::vector<std::shared_ptr<const int>> fds;
+    std::optional<Error> denied;
+    for (const int cpu : cpus) {
+      auto fd = open(static_cast<std::uint32_t>(*type), event->config, cpu);
+      if (!fd) {
+        denied = std::move(fd.error());
+        break;
+      }
+      fds.push_back(own(*fd));
+    }
+    if (denied) {
+      source.ignored.push_back({describe(place), std::move(*denied), ""});
+      continue;
+    }
+    model::SensorTraits traits;
+    traits.quantum = Energy::joules(event->joules_per_count);
+    source.counters.push_back(
+        {place, name, traits, false,
+         [fds = std::move(fds), scale = event->joules_per_count, name]() -> Result<Energy> {
+           Energy sum;
+           for (const auto& fd : fds) {
+             const auto energy = read_count(*fd, scale, name);
+             if (!energy) return forward_error(energy);
+             sum += *energy;
+           }
+           return sum;
+         }});
+  }
+}
+
 }  // namespace jouleprof::meters::rapl

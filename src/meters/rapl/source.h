@@ -77,4 +77,9 @@ Result<int> open_event(std::uint32_t type, std::uint64_t config, int cpu);
 // Errors: not_found when there is no such PMU.
 Result<Source> open_perf(const std::filesystem::path& root, const OpenEvent& open);
 
+// Adds the cores of each package of `source` that has none, by the PMU `power_core`: AMD counts
+// each core apart, and their sum is the package's cores. Where there is no such PMU, nothing
+// changes; what may not be opened is in `ignored`.
+void add_core_energies(Source& source, const std::filesystem::path& root, const OpenEvent& open);
+
 }  // namespace jouleprof::meters::rapl

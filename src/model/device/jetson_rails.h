@@ -15,8 +15,9 @@ struct JetsonRail {
 
 // As in the Jetson Linux Developer Guide, "Power Monitor". The module's own supply, which contains
 // the others, comes first.
-inline constexpr std::array<JetsonRail, 17> kJetsonRails{{
+inline constexpr std::array<JetsonRail, 19> kJetsonRails{{
     {"VDD_IN", DomainKind::kPlatform},
+    {"VIN", DomainKind::kPlatform},
     {"POM_5V_IN", DomainKind::kPlatform},
     {"GPU", DomainKind::kGpu},
     {"VDD_GPU", DomainKind::kGpu},
@@ -29,6 +30,7 @@ inline constexpr std::array<JetsonRail, 17> kJetsonRails{{
     {"VDD_SYS_CPU", DomainKind::kCpu},
     {"POM_5V_CPU", DomainKind::kCpu},
     {"VDD_CPU_GPU_CV", DomainKind::kModule},
+    {"VDD_CPU_SOC_MSS", DomainKind::kModule},  // of Thor: its SoC and memory as well
     {"VDDRQ", DomainKind::kDram},
     {"VDD_DDR", DomainKind::kDram},
     {"VDD_SYS_DDR", DomainKind::kDram},
