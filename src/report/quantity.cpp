@@ -78,6 +78,8 @@ std::string watt_hours_text(Energy e) {
   for (const auto& [size, unit] : kUnits) {
     if (std::abs(hours) >= size) return fmt::format("{} {}", number_text(hours / size), unit);
   }
+  if (e == Energy{}) return "0 Wh";
+  if (std::abs(hours) < 1e-5) return fmt::format("{} uWh", number_text(hours * 1e6));
   return fmt::format("{} mWh", number_text(hours * 1e3));
 }
 

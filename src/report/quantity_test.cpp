@@ -14,6 +14,9 @@ TEST(Quantity, EnergyHasFourDigitsAndAPrefix) {
   EXPECT_EQ(watt_hours_text(Energy::joules(9443)), "2.623 Wh");
   EXPECT_EQ(watt_hours_text(Energy::joules(9.443e6)), "2.623 kWh");
   EXPECT_EQ(watt_hours_text(Energy::joules(8.673)), "2.409 mWh");
+  EXPECT_EQ(watt_hours_text(Energy::joules(0.04)), "0.011 mWh");
+  EXPECT_EQ(watt_hours_text(Energy::joules(0.0014)), "0.389 uWh");
+  EXPECT_EQ(watt_hours_text(Energy{}), "0 Wh");
   const auto text = [](std::int64_t uj) { return energy_text(Energy::microjoules(uj)); };
   EXPECT_EQ(text(0), "0 J");
   EXPECT_EQ(text(1), "0.001 mJ");

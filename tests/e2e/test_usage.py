@@ -3,6 +3,7 @@ know."""
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -66,6 +67,42 @@ def test_completions_and_the_manual_page(tool):
     assert "#compdef jouleprof" in tool("completion", "zsh").out
     assert "-l counter-interval" in tool("completion", "fish").out
     assert ".B \\-\\-counter\\-interval TIME" in tool("man").out
+
+
+# Types a line and a tab in a shell of its own, and prints what appears.
+ZSH = r"""
+zmodload zsh/zpty
+zpty shell zsh -f -i
+line() { zpty -w shell "$1"; }
+line 'PS1=; fpath=($PWD $fpath); autoload -U compinit; compinit -u -d ./dump; LISTMAX=1000; stty columns 120 rows 300'
+line 'unsetopt auto_menu; print READY'
+while zpty -r shell out; do [[ $out == READY* ]] && break; done
+zpty -w shell "$1"$'\t\025print DONE'  # Ctrl-U empties the line
+while zpty -r shell out; do [[ $out == *DONE* && $out != *print* ]] && break; print -r -- "$out"; done
+zpty -d shell
+"""
+
+
+def completed(tool, shell, line):
+    """What `shell` offers after `line`."""
+    name, words = {"zsh": ("_jouleprof", ["zsh", "-f", "-c", ZSH, "zsh", line]),
+                   "fish": ("jouleprof.fish", ["fish", "-N", "-c", f"source jouleprof.fish; complete -C '{line}'"])}[shell]
+    (tool.folder / name).write_text(tool("completion", shell).out)
+    environment = {**os.environ, "PATH": f"{tool.folder}:{os.environ['PATH']}", "HOME": str(tool.folder)}
+    return subprocess.run(words, capture_output=True, text=True, check=True, cwd=tool.folder, env=environment,
+                          timeout=60).stdout
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_completions_in_their_shell(tool, shell):
+    if not shutil.which(shell):
+        pytest.skip(f"{shell} is missing")
+    verbs = completed(tool, shell, "jouleprof ")
+    assert all(verb in verbs for verb in ("sweep", "ledger", "completion")) and "model's inference" in verbs
+    assert "--counter-interval" in completed(tool, shell, "jouleprof run --counter-i")
+    assert "--max-slowdown" in completed(tool, shell, "jouleprof sweep --max-sl")
+    assert "fish" in completed(tool, shell, "jouleprof completion f")
+    assert "annotate" in completed(tool, shell, "jouleprof help ann")
 
 
 def test_a_run_with_all_that_costs_ask_for(tool):

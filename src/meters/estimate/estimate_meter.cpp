@@ -35,6 +35,18 @@ int count_cpus(std::string_view proc_stat) {
   return count;
 }
 
+// What the estimate rests on: it stands wherever the sensor is named.
+std::string model_name(int cpus, Power tdp, bool is_given) {
+  std::string name =
+      fmt::format("load model of {} logical CPU{} at {:.3g} W{}, {}", cpus, cpus == 1 ? "" : "s",
+                  tdp.watts() / cpus, cpus == 1 ? "" : " each", is_given ? "given" : "assumed");
+  if (!estimate::is_plausible_tdp(Power::watts(tdp.watts() / cpus))) {
+    name += fmt::format("; implausible: processors have {:g} to {:g} W",
+                        estimate::kLeastTdpPerCpu.watts(), estimate::kMostTdpPerCpu.watts());
+  }
+  return name;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<EstimateMeter>> EstimateMeter::open(const EstimateOptions& options) {
@@ -95,7 +107,7 @@ EstimateMeter::EstimateMeter(const EstimateOptions& options, std::string cpu_nam
   sensor.id = model::SensorId{0};
   sensor.domain = domains_[0].id;
   sensor.kind = model::SensorKind::kPowerInstant;
-  sensor.name = "load model";
+  sensor.name = model_name(cpus, tdp, options.cpu_tdp.has_value());
   sensor.provenance = model::Provenance::kEstimated;
   sensor.traits.refresh = probes_[0].period;
   sensor.traits.window = probes_[0].period;

@@ -41,6 +41,15 @@ inline constexpr double kIdleShare = 0.2;
 // A virtual machine sees its own logical CPUs only, so this is its share of the socket.
 Power default_tdp_per_cpu(std::string_view vendor, std::string_view model_name);
 
+// Data sheets of processors from 2008 on: from 0.9 W (15 W for 16 threads of a notebook's) and 1.4
+// W (360 W for 256 of an EPYC 9754) to 24 W (95 W for 4 of a Core i5-2500K) and 33 W (65 W for 2 of
+// a Core 2 Duo E8400). What is given beyond that is another machine's share, or another unit.
+inline constexpr Power kLeastTdpPerCpu = Power::watts(0.5);
+inline constexpr Power kMostTdpPerCpu = Power::watts(35);
+constexpr bool is_plausible_tdp(Power per_cpu) {
+  return per_cpu >= kLeastTdpPerCpu && per_cpu <= kMostTdpPerCpu;
+}
+
 // Relative error at 95 %. The straight line alone is wrong by up to 40 % (packages draw 0.32, 0.75
 // and 1.02 of their TDP at 10, 50 and 100 % load, Davy 2021); the default TDP adds as much again.
 inline constexpr double kGainErrorKnownTdp = 0.4;

@@ -91,7 +91,7 @@ TEST(Estimate, SaysWhatItIs) {
   const model::Sensor& sensor = meter->sensors().at(0);
   EXPECT_EQ(sensor.provenance, model::Provenance::kEstimated);
   EXPECT_EQ(sensor.kind, model::SensorKind::kPowerInstant);
-  EXPECT_EQ(sensor.name, "load model");
+  EXPECT_EQ(sensor.name, "load model of 2 logical CPUs at 2.2 W each, assumed");
   EXPECT_GE(sensor.traits.gain_error, 0.5);
   EXPECT_EQ(meter->domains()[0].device, "package-0");
   EXPECT_EQ(meter->domains()[0].name, "AMD EPYC 7763 64-Core Processor");
@@ -203,6 +203,18 @@ TEST(Estimate, TooShortAnIntervalIsLeftToTheNext) {
   EXPECT_EQ(next, machine.now + 1s);
   machine.run(90ms, 0);
   EXPECT_NEAR(read_watts(*meter), 20 + 80 * 0.1, 1e-9);
+}
+
+TEST(Estimate, AnImplausibleDesignPowerIsDoubted) {
+  const auto name = [](int cpus, double watts) {
+    Machine machine(cpus);
+    return machine.open({.cpu_tdp = Power::watts(watts)})->sensors().at(0).name;
+  };
+  EXPECT_EQ(name(2, 65), "load model of 2 logical CPUs at 32.5 W each, given");
+  EXPECT_EQ(
+      name(1, 100),
+      "load model of 1 logical CPU at 100 W, given; implausible: processors have 0.5 to 35 W");
+  EXPECT_THAT(name(2, 0.4), HasSubstr("implausible"));
 }
 
 TEST(Estimate, ThePeriodIsNeverBelowTenTicks) {

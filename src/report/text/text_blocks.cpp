@@ -196,6 +196,15 @@ std::string command_part_text(const TextContext& c) {
   return text;
 }
 
+// What the energy of a device without a sensor rests on.
+void add_assumptions(const TextContext& c, Lines& lines) {
+  for (const DomainProfile* d : c.total.counted) {
+    if (!d->energy->sensor.starts_with("load model of ")) continue;
+    c.note(lines, "estimate", Style::kDim, label_of(c, *d) + ": " + c.safe(d->energy->sensor), 2,
+           Style::kAttention);
+  }
+}
+
 }  // namespace
 
 Lines answer_block(const TextContext& c) {
@@ -298,7 +307,9 @@ Lines domain_block(const TextContext& c) {
   if (!c.folded.empty()) add_folded(c, table);
   add_command(c, table);
   add_total(c, table);
-  return table.lines(c.width, c.options.colour);
+  lines = table.lines(c.width, c.options.colour);
+  add_assumptions(c, lines);
+  return lines;
 }
 
 Lines brief_domain_block(const TextContext& c, std::size_t most) {
@@ -340,7 +351,9 @@ Lines brief_domain_block(const TextContext& c, std::size_t most) {
   if (shown < whole.size()) {
     table.add_text({fmt::format("{} more", whole.size() - shown)}, {"see --details"}, 1);
   }
-  return table.lines(c.width, c.options.colour);
+  Lines lines = table.lines(c.width, c.options.colour);
+  add_assumptions(c, lines);
+  return lines;
 }
 
 Lines level_block(const TextContext& c) {

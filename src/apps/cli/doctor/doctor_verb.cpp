@@ -308,10 +308,8 @@ class DoctorVerb : public Verb {
     const auto memory = remembered();
     const auto written = write_output(
         Output{}, json_ ? doctor_json(*found, calibration, memory)
-                  : isatty(STDOUT_FILENO) == 0 && !environment_columns()
-                      ? doctor_text(*found, memory)
-                      : wrapped(doctor_text(*found, memory),
-                                static_cast<std::size_t>(text_options(STDOUT_FILENO).width)));
+                        : wrapped(doctor_text(*found, memory),
+                                  static_cast<std::size_t>(text_options(STDOUT_FILENO).width)));
     if (!written) return complain(written.error(), kCannotWrite);
     if (failed) return complain(calibration->error(), kNothingToMeasure);
     return found->can_measure() ? kDone : kNothingToMeasure;

@@ -181,13 +181,17 @@ void add_lines(std::string& out, std::string_view lines) {
   out += ".fi\n";
 }
 
-// In single quotes of bash, zsh and fish: no quote, and nothing that zsh's descriptions read.
+// Within single quotes of bash, zsh and fish, without characters that the place reads itself.
 std::string plain(std::string_view text, std::string_view unwanted) {
   const auto end = text.find_first_of(";:(");  // the first clause describes
-  std::string out(trim(text.substr(0, end)));
-  out.erase(std::remove_if(out.begin(), out.end(),
-                           [&](char c) { return unwanted.find(c) != std::string_view::npos; }),
-            out.end());
+  std::string out;
+  for (const char c : trim(text.substr(0, end))) {
+    if (c == '\'') {
+      out += R"('\'')";
+    } else if (unwanted.find(c) == std::string_view::npos) {
+      out += c;
+    }
+  }
   return out;
 }
 
@@ -239,9 +243,12 @@ _jouleprof() {
   verbs=(
 )";
   for (const auto& verb : verb_texts()) {
-    out += fmt::format("    '{}:{}'\n", verb.name, plain(verb.brief, "'"));
+    out += fmt::format("    '{}:{}'\n", verb.name, plain(verb.brief, ""));
   }
-  out += R"(  )
+  out += R"(    'help:describe a verb'
+    'completion:print the completions of a shell'
+    'man:print the manual page'
+  )
   if (( CURRENT == 2 )); then
     _describe verb verbs
     return
@@ -258,10 +265,10 @@ _jouleprof() {
                                                                       : "=";
       const std::string value = option.value.empty()
                                     ? ""
-                                    : fmt::format(":{}:{}", plain(option.value, "[]=:'"),
+                                    : fmt::format(":{}:{}", plain(option.value, "[]=:"),
                                                   takes_file(option) ? "_files" : " ");
       out += fmt::format("      '{}{}[{}]{}'\n", option.long_name(), equals,
-                         plain(option.help, "[]'"), value);
+                         plain(option.help, "[]"), value);
     }
     out += "    ) ;;\n";
   }
@@ -278,8 +285,14 @@ std::string fish_completion() {
   std::string out = "# Completion of jouleprof for fish.\n";
   for (const auto& verb : verb_texts()) {
     out += fmt::format("complete -c jouleprof -n __fish_use_subcommand -f -a {} -d '{}'\n",
-                       verb.name, plain(verb.brief, "'\\"));
+                       verb.name, plain(verb.brief, "\\"));
   }
+  out += fmt::format(R"(complete -c jouleprof -n __fish_use_subcommand -f -a 'help completion man'
+complete -c jouleprof -n '__fish_seen_subcommand_from help' -f -a '{}'
+complete -c jouleprof -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'
+complete -c jouleprof -n '__fish_seen_subcommand_from man' -f
+)",
+                     verb_names());
   for (const auto& verb : verb_texts()) {
     for (const auto& option : options_of(verb)) {
       const auto brief = short_name(option);
@@ -291,7 +304,7 @@ std::string fish_completion() {
           !needs_value         ? ""
           : takes_file(option) ? " -r -F"
                                : " -x",
-          plain(option.help, "'\\"));
+          plain(option.help, "\\"));
     }
   }
   return out;

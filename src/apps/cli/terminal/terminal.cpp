@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 
 #include "base/say.h"
@@ -19,14 +20,14 @@ namespace {
 constexpr int kLeastHeight = 24;
 constexpr int kLeastWidth = 40;
 
-}  // namespace
-
 std::optional<int> environment_columns() {
   const char* text = std::getenv("COLUMNS");
   const auto columns = parse_integer(text != nullptr ? text : "");
   if (!columns || *columns < kLeastWidth || *columns > 10'000) return std::nullopt;
   return static_cast<int>(*columns);
 }
+
+}  // namespace
 
 report::TextOptions text_options(int fd) {
   report::TextOptions options;

@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -11,11 +10,8 @@
 
 namespace jouleprof::cli {
 
-// COLUMNS, where it is a width: it comes before the terminal's own, and is of files and pipes too.
-std::optional<int> environment_columns();
-
 // Width, height and colour for text that goes to `fd`: height and colour on a terminal only, no
-// colour with NO_COLOR. COLUMNS sets the width.
+// colour with NO_COLOR. COLUMNS sets the width, also of files and pipes; those have 80 without it.
 report::TextOptions text_options(int fd);
 
 // Showing a page that was written.
