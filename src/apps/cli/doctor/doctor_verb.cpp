@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analysis/timeline/sensors/sensor_fit.h"
+#include "apps/cli/doctor/capture.h"
 #include "apps/cli/doctor/doctor_report.h"
 #include "apps/cli/measuring.h"
 #include "apps/cli/options/input.h"
@@ -282,6 +283,8 @@ class DoctorVerb : public Verb {
     add(app, "--forget-kernels", forget_kernels_);
     add(app, "--devices", devices_)->delimiter(',');
     add(app, "--cpu-tdp", cpu_tdp_);
+    add(app, "--capture", capture_);
+    add(app, "--capture-time", capture_time_);
   }
 
   int run(const std::vector<std::string>&) override {
@@ -303,8 +306,9 @@ class DoctorVerb : public Verb {
     meters::MeterOptions options;
     options.cpu_tdp = *cpu_tdp;
     options.devices = devices_;
-    const auto found = meters::open_meters(options);
+    auto found = meters::open_meters(options);
     if (!found) return complain(found.error(), kUsageError);
+    if (!capture_.empty()) return capture_sensors(*found);
     const auto memory = remembered();
     const auto written = write_output(
         Output{}, json_ ? doctor_json(*found, calibration, memory)
@@ -316,6 +320,20 @@ class DoctorVerb : public Verb {
   }
 
  private:
+  int capture_sensors(meters::MeterSet& meters) const {
+    const auto time = parse_duration(capture_time_);
+    if (!time) return complain(time.error(), kUsageError);
+    const auto done = capture(meters, capture_, *time);
+    const bool wrong = !done && done.error().code == Errc::kInvalidArgument;
+    if (!done) return complain(done.error(), wrong ? kUsageError : kCannotWrite);
+    say("jouleprof: {} holds what the sensors show, without names, serial numbers and UUIDs; look "
+        "at it before you send it (docs/hardware.md)\n",
+        capture_);
+    return kDone;
+  }
+
+  std::string capture_;
+  std::string capture_time_ = "1min";
   bool json_ = false;
   bool calibrate_ = false;
   bool forget_ = false;

@@ -25,7 +25,12 @@ VerbText doctor_text() {
       {"--forget", "",
        "remove what is stored of all GPUs, or of those of --devices. It comes first: with "
        "--calibrate only the new results are stored"},
-      {"--forget-kernels", "", "remove the power of kernels that runs with --kernels stored"}};
+      {"--forget-kernels", "", "remove the power of kernels that runs with --kernels stored"},
+      {"--capture", "DIR",
+       "write what the sensors show into a new folder, to prove or to mend their support "
+       "elsewhere: the files of /sys that are read, and a minute of readings; no names, serial "
+       "numbers or UUIDs"},
+      {"--capture-time", "TIME", "with --capture: how long to read (default 1min)"}};
   text.examples = {"jouleprof doctor", "jouleprof doctor --json | python3 -m json.tool",
                    "jouleprof doctor --calibrate --devices 0",
                    "jouleprof doctor --forget --devices 0"};
