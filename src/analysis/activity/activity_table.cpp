@@ -40,13 +40,15 @@ std::optional<std::vector<ActivityTable::Replay>> replay_loops(const model::Trac
   }
   return out;
 }
-// Adds launches of a signature to the re-run at time `t` in seconds, if there is one.
 
+// Adds launches of a signature to the re-run at time `t` in seconds, if there is one.
 void add_to_loop(std::span<ActivityTable::Replay> loops, double t, std::uint32_t kernel_class,
-                 const ActivityTable::Replay::Ran& more) {
+                 bool is_kernel, const ActivityTable::Replay::Ran& more) {
   const auto at = std::find_if(loops.begin(), loops.end(),
                                [t](const auto& loop) { return t >= loop.begin && t < loop.end; });
   if (at == loops.end()) return;
+  // In a kernel's loop, copies and sets only prepare its memory.
+  if (at->of_kernel && !is_kernel) return;
   const auto slot = static_cast<std::size_t>((t - at->begin) / ActivityTable::Replay::kSlot);
   if (at->slots.size() <= slot) at->slots.resize(slot + 1);
   for (auto* ran : {&at->ran[kernel_class], &at->slots[slot][kernel_class]}) {
@@ -282,7 +284,8 @@ class Builder {
     const auto loops = std::span(table_.replays).subspan(first, last - first);
     return each_bin(bins, [&](HostTime at, std::uint32_t k, const model::BinEntry& e) {
       if (!table_.replay_time.holds(at)) return;
-      add_to_loop(loops, table_.time.seconds_of(at), k, {e.launches, busy_of(e)});
+      const bool is_kernel = table_.classes[k].key.kind == model::ActivityKind::kKernel;
+      add_to_loop(loops, table_.time.seconds_of(at), k, is_kernel, {e.launches, busy_of(e)});
     });
   }
 

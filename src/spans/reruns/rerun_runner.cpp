@@ -16,8 +16,9 @@ namespace cuda = abi::cuda;
 
 constexpr double kMostWaiting = 2;         // seconds, of work that takes milliseconds
 constexpr double kPause = 0.05;            // seconds before a loop: idle
-constexpr double kGraph = 0.004;           // seconds of one graph of launches
+constexpr double kGraph = 0.002;           // seconds of one graph of launches
 constexpr double kTimedGraph = 0.002;      // the same, by which launches are timed
+constexpr double kTimedExactly = 0.003;    // seconds of waiting without sleep
 constexpr std::size_t kMostNodes = 4096;   // of a graph
 constexpr std::size_t kMostVariants = 16;  // of a kernel, that are timed
 constexpr std::size_t kMostSizes = 6;      // of it, that have loops of their own
@@ -36,8 +37,17 @@ constexpr double kLeastPause = 0.02;  // of a burst
 constexpr double kMostPause = 2;
 constexpr double kShorter = 0.5;  // steps of it
 constexpr double kLonger = 1.5;
-constexpr double kLeadIn = 0.4;     // seconds, at most, until the clock is the program's
-constexpr double kClockRead = 0.7;  // of a burst: when its clock is read
+// A heavy kernel draws more than the power limit, which lowers the clock within milliseconds, while
+// the clock that NVML reads may stay as it was: the time of a launch shows it. Shorter bursts keep
+// the mean power of those milliseconds below the limit.
+constexpr double kSlower = 1.03;          // ratio of times of a launch
+constexpr double kLeastBurst = 0.125;     // of kBursts
+constexpr double kClockReadTakes = 0.01;  // seconds, as long as a read of the clock may take
+constexpr std::size_t kReadsOfShort = 4;  // bursts, of which the clock is read in one
+constexpr double kRestoreEach = 0.017;    // seconds of bursts ...
+constexpr double kRestoreTakes = 0.05;    // ... and at most this part of their time
+constexpr double kLeadIn = 0.5;           // seconds, at most, until the clock is the program's
+constexpr double kClockRead = 0.7;        // of a burst: when its clock is read
 
 double since(HostTime begin) { return seconds(HostClock::now() - begin); }
 
@@ -69,32 +79,47 @@ struct RerunRunner::Region {
 
 struct RerunRunner::Burst {
   Result result = cuda::kSuccess;
-  double took = 0;   // seconds
-  double clock = 0;  // hertz; 0: not known
+  double took = 0;    // seconds
+  double clock = 0;   // hertz; 0: not known
+  double slower = 0;  // ratio of its launches' time to that of a short graph; 0: not known
 };
 
-// How long to pause, so that the SM clock becomes the program's: a limit of power lowers it where
-// pauses are short.
+// How long to run and to pause, so that the SM clock becomes the program's: a limit of power lowers
+// it where bursts are long or pauses are short.
 class RerunRunner::Pace {
  public:
-  explicit Pace(double program_clock) : wanted_(program_clock) {}
+  // `short_clock`: at which a short graph takes its time.
+  Pace(double program_clock, double short_clock)
+      : wanted_(program_clock),
+        slower_(kSlower * (program_clock > 0 ? std::max(short_clock / program_clock, 1.0) : 1.0)) {}
 
   double pause() const { return pause_; }  // of a burst
-  // Whether no other pause would bring the clock nearer.
+  double burst() const { return burst_; }  // of its longest
+  // Whether nothing else would bring the clock nearer.
   bool settled() const { return settled_; }
-  void saw(double clock) {
-    settled_ = true;
-    if (clock <= 0 || wanted_ <= 0) return;
-    double next = pause_;
-    if (clock > (1 + kSameClock) * wanted_) next = std::max(kShorter * pause_, kLeastPause);
-    if (clock < (1 - kSameClock) * wanted_) next = std::min(kLonger * pause_, kMostPause);
-    settled_ = next == pause_;
-    pause_ = next;
+  void saw(const Burst& one) {
+    double pause = pause_;
+    double burst = burst_;
+    if (one.slower > slower_) {
+      if (burst > kLeastBurst) {
+        burst = std::max(kShorter * burst, kLeastBurst);
+      } else {
+        pause = std::min(kLonger * pause, kMostPause);
+      }
+    } else if (one.clock > 0 && wanted_ > 0) {
+      if (one.clock > (1 + kSameClock) * wanted_) pause = std::max(kShorter * pause, kLeastPause);
+      if (one.clock < (1 - kSameClock) * wanted_) pause = std::min(kLonger * pause, kMostPause);
+    }
+    settled_ = pause == pause_ && burst == burst_;
+    pause_ = pause;
+    burst_ = burst;
   }
 
  private:
   double wanted_;
+  double slower_;
   double pause_ = 1;
+  double burst_ = 1;
   bool settled_ = false;
 };
 
@@ -146,7 +171,7 @@ RerunRunner::Result RerunRunner::wait(double most) {
     const Result result = driver_.query_stream(stream_);
     const double waited = since(begin);
     if (result != cuda::kNotReady || waited > most) return result;
-    if (waited > 0.0005) sleep_for(0.00005);
+    if (waited > kTimedExactly) sleep_for(0.00005);
   }
 }
 
@@ -354,19 +379,29 @@ RerunRunner::Result RerunRunner::loop(const std::vector<Turn>& turns, double onc
   result = driver_.launch_graph(graph.executable, stream_);
   if (result == cuda::kSuccess) result = wait(kMostWaiting);
   if (result == cuda::kSuccess) result = restore(regions);
-  Pace pace(marks_.program_clock);
+  Pace pace(marks_.program_clock, marks_.clock ? marks_.clock() : 0);
   double clocks = 0;
   std::size_t read = 0;
+  double since_restored = 0;
+  double restore_each = kRestoreEach;
   // Bursts until the clock has settled, or over a time.
   const auto bursts = [&](double most, bool until_settled) {
     const HostTime begin = HostClock::now();
     for (std::size_t i = 0; result == cuda::kSuccess && since(begin) < most; ++i) {
-      if (marks_.stop() || (until_settled && pace.settled())) return;
-      const Burst one = burst(graph, length, kBursts[i % std::size(kBursts)]);
+      if (marks_.stop() || (until_settled && i > 0 && pace.settled())) return;
+      const double long_one = pace.burst() * kBursts[i % std::size(kBursts)];
+      const Burst one =
+          burst(graph, length, long_one, long_one >= kClockReadTakes || i % kReadsOfShort == 0);
       result = one.result;
-      if (result == cuda::kSuccess && bytes <= kRestoredOften) result = restore(regions);
+      since_restored += one.took;
+      if (result == cuda::kSuccess && bytes <= kRestoredOften && since_restored >= restore_each) {
+        const HostTime restoring = HostClock::now();
+        result = restore(regions);
+        restore_each = std::max(kRestoreEach, since(restoring) / kRestoreTakes);
+        since_restored = 0;
+      }
       sleep_for(std::min(pace.pause() * one.took, kMostWaiting));
-      pace.saw(one.clock);
+      pace.saw(one);
       if (until_settled || one.clock <= 0) continue;
       clocks += one.clock;
       ++read;
@@ -386,20 +421,25 @@ RerunRunner::Result RerunRunner::loop(const std::vector<Turn>& turns, double onc
 }
 
 // `length`: seconds of the graph.
-RerunRunner::Burst RerunRunner::burst(const Graph& graph, double length, double burst) {
+RerunRunner::Burst RerunRunner::burst(const Graph& graph, double length, double burst,
+                                      bool with_clock) {
   Burst out;
   const auto launches = std::max<std::size_t>(static_cast<std::size_t>(burst / length), 1);
+  const double expected = static_cast<double>(launches) * length;
   const HostTime begin = HostClock::now();
   for (std::size_t k = 0; k < launches && out.result == cuda::kSuccess; ++k) {
     out.result = driver_.launch_graph(graph.executable, stream_);
   }
-  if (out.result == cuda::kSuccess && marks_.clock) {
-    const double most = kClockRead * static_cast<double>(launches) * length - since(begin);
+  bool timed = true;
+  if (out.result == cuda::kSuccess && with_clock && marks_.clock) {
+    const double most = kClockRead * expected - since(begin);
     if (most > 0) sleep_for(std::min(most, kMostWaiting));
     out.clock = marks_.clock();
+    timed = driver_.query_stream(stream_) == cuda::kNotReady;  // else it ended some time before
   }
   if (out.result == cuda::kSuccess) out.result = wait(kMostWaiting);
   out.took = since(begin);
+  if (timed) out.slower = out.took / expected;
   return out;
 }
 

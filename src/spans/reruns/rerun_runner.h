@@ -62,7 +62,7 @@ class RerunRunner {
   Result make(const std::vector<Turn>& turns, std::size_t rounds, Graph& graph);
   Result time(const std::vector<Turn>& turns, double about, double& seconds);
   Result loop(const std::vector<Turn>& turns, double once, double seconds, double launches);
-  Burst burst(const Graph& graph, double length, double burst);
+  Burst burst(const Graph& graph, double length, double burst, bool with_clock);
   Result load(const RecordedKernel& kernel);
   Result wait(double most);
   Result use(abi::cuda::Context context);
