@@ -96,6 +96,8 @@ void RecordReader::take_single(const Record& record, std::uint32_t kernel_class)
     activity.scope = scopes::merged(nodes_.scope(record.graph_node_id), activity.scope);
   } else {
     activity.graph = 0;
+    activity.copy = record.kind != abi::ActivityKind::kKernel &&
+                    record.kind != abi::ActivityKind::kConcurrentKernel;
     ++(found ? matched_ : unmatched_);
   }
   aggregator_.add(activity);

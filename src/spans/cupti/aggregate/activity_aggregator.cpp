@@ -81,6 +81,7 @@ model::Launch launch_of(const Activity& a) {
 }
 
 constexpr std::uint32_t kMostDevices = 1024;
+constexpr std::int64_t kLongCopy = 50'000;  // nanoseconds
 constexpr std::size_t kMostUnknownGraphs = 10'000;
 
 }  // namespace
@@ -153,6 +154,30 @@ void ActivityAggregator::take_nodes(bool dropped) {
   templates_.settle(dropped);
 }
 
+// A stream runs one after the other, so that a copy has ended when the next of its stream begins.
+// The record of the last copy before a pause may end when the pause does, or long after it (CUPTI
+// of CUDA 13): it would take half the time of all kernels that ran since.
+void ActivityAggregator::end_copies() {
+  using Stream = std::pair<std::uint32_t, std::uint32_t>;       // with its device
+  std::map<Stream, std::map<std::int64_t, std::int64_t>> next;  // of long copies, by their start
+  for (const Activity& a : waiting_) {
+    if (a.copy && a.end - a.start > kLongCopy) next[{a.device, a.stream}][a.start] = a.end;
+  }
+  if (next.empty()) return;
+  for (const Activity& a : waiting_) {
+    const auto copies = next.find({a.device, a.stream});
+    if (copies == next.end()) continue;
+    const auto after = copies->second.lower_bound(a.start);  // it began before all from here on
+    if (after != copies->second.begin()) {
+      std::int64_t& end = std::prev(after)->second;
+      end = std::min(end, a.start);
+    }
+  }
+  for (Activity& a : waiting_) {
+    if (a.copy && a.end - a.start > kLongCopy) a.end = next[{a.device, a.stream}][a.start];
+  }
+}
+
 void ActivityAggregator::settle(bool all, bool dropped) {
   is_all_ = all;
   take_nodes(dropped);
@@ -160,6 +185,7 @@ void ActivityAggregator::settle(bool all, bool dropped) {
   const std::int64_t until = watermark(all);
   for (const Activity& launch : place_unrecorded(unrecorded_, waiting_, until)) add(launch);
   expand_graphs(until);
+  end_copies();
 
   order_.clear();
   later_.clear();

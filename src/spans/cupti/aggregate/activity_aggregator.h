@@ -59,6 +59,7 @@ class ActivityAggregator {
   model::DeviceTimeline& timeline(std::uint32_t ordinal);
   void take_nodes(bool dropped);
   void expand_graphs(std::int64_t until);
+  void end_copies();
   std::int64_t watermark(bool all);
 
   model::ActivitySink& sink_;

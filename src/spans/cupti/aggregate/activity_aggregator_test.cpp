@@ -51,6 +51,31 @@ TEST(ActivityAggregator, TwoAtOnceForTheSameTimeHalveIt) {
   EXPECT_EQ(a.bin(1, 1), (Sum{5 * kMs / 2, 0}));
 }
 
+// In order, and the copy's record after those of the kernels.
+TEST(ActivityAggregator, ACopyEndsWhenTheNextOfItsStreamBegins) {
+  const auto copy = [](std::int64_t start, std::int64_t end, std::uint32_t kind) {
+    Activity a = kernel(start, end, kind);
+    a.copy = true;
+    return a;
+  };
+  for (const bool late : {false, true}) {
+    Aggregated a;
+    if (!late) a.aggregator.add(copy(1 * kMs, 30 * kMs, 8));
+    a.aggregator.add(kernel(5 * kMs, 8 * kMs, 1));
+    a.aggregator.add(kernel(10 * kMs, 14 * kMs, 1));
+    Activity elsewhere = kernel(2 * kMs, 3 * kMs, 2);
+    elsewhere.stream = 7;
+    a.aggregator.add(elsewhere);
+    if (late) a.aggregator.add(copy(1 * kMs, 30 * kMs, 8));
+    a.aggregator.add(copy(20 * kMs, 24 * kMs, 9));  // the last one of the stream
+    a.settle(true);
+    EXPECT_EQ(a.sink.of_class(1), (Sum{7 * kMs, 2}));
+    EXPECT_EQ(a.sink.of_class(8), (Sum{3 * kMs + kMs / 2, 1}));
+    EXPECT_EQ(a.sink.of_class(2), (Sum{kMs / 2, 1}));
+    EXPECT_EQ(a.sink.of_class(9), (Sum{4 * kMs, 1}));
+  }
+}
+
 TEST(ActivityAggregator, NoDurationIsALaunch) {
   Aggregated a;
   a.aggregator.add(kernel(7 * kMs, 7 * kMs, 3, 9));

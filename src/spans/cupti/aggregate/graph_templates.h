@@ -21,6 +21,7 @@ struct Activity {
   std::uint32_t correlation = 0;  // of the launch
   bool collective = false;        // and its times are its own
   bool whole_graph = false;       // a launch of a graph, received as one record
+  bool copy = false;              // or a memory set, of no graph
 
   bool is_node() const { return graph != 0 && !whole_graph; }
 };
