@@ -35,8 +35,8 @@ constexpr double kBursts[] = {0.017, 0.023, 0.029, 0.019, 0.026};
 constexpr double kSameClock = 0.012;  // relative
 constexpr double kLeastPause = 0.02;  // of a burst
 constexpr double kMostPause = 2;
-constexpr double kShorter = 0.5;  // steps of it
-constexpr double kLonger = 1.5;
+constexpr double kFirstStep = 2;    // its ratio to the one before ...
+constexpr double kLeastStep = 1.1;  // ... the square root of which it is after each turn
 // A heavy kernel draws more than the power limit, which lowers the clock within milliseconds, while
 // the clock that NVML reads may stay as it was: the time of a launch shows it. Shorter bursts keep
 // the mean power of those milliseconds below the limit.
@@ -46,7 +46,7 @@ constexpr double kClockReadTakes = 0.01;  // seconds, as long as a read of the c
 constexpr std::size_t kReadsOfShort = 4;  // bursts, of which the clock is read in one
 constexpr double kRestoreEach = 0.017;    // seconds of bursts ...
 constexpr double kRestoreTakes = 0.05;    // ... and at most this part of their time
-constexpr double kLeadIn = 0.5;           // seconds, at most, until the clock is the program's
+constexpr double kLeadIn = 1.0;           // seconds, at most, until the clock is the program's
 constexpr double kClockRead = 0.7;        // of a burst: when its clock is read
 
 double since(HostTime begin) { return seconds(HostClock::now() - begin); }
@@ -98,26 +98,32 @@ class RerunRunner::Pace {
   // Whether nothing else would bring the clock nearer.
   bool settled() const { return settled_; }
   void saw(const Burst& one) {
-    double pause = pause_;
-    double burst = burst_;
+    const double pause = pause_;
+    const double burst = burst_;
     if (one.slower > slower_) {
-      if (burst > kLeastBurst) {
-        burst = std::max(kShorter * burst, kLeastBurst);
+      if (burst_ > kLeastBurst) {
+        burst_ = std::max(burst_ / kFirstStep, kLeastBurst);
       } else {
-        pause = std::min(kLonger * pause, kMostPause);
+        turn(+1);
       }
     } else if (one.clock > 0 && wanted_ > 0) {
-      if (one.clock > (1 + kSameClock) * wanted_) pause = std::max(kShorter * pause, kLeastPause);
-      if (one.clock < (1 - kSameClock) * wanted_) pause = std::min(kLonger * pause, kMostPause);
+      if (one.clock > (1 + kSameClock) * wanted_) turn(-1);
+      if (one.clock < (1 - kSameClock) * wanted_) turn(+1);
     }
-    settled_ = pause == pause_ && burst == burst_;
-    pause_ = pause;
-    burst_ = burst;
+    settled_ = pause_ == pause && burst_ == burst;
   }
 
  private:
+  void turn(int to) {  // +1: to longer pauses
+    if (to == -last_) step_ = std::max(std::sqrt(step_), kLeastStep);
+    last_ = to;
+    pause_ = std::clamp(to > 0 ? pause_ * step_ : pause_ / step_, kLeastPause, kMostPause);
+  }
+
   double wanted_;
   double slower_;
+  double step_ = kFirstStep;
+  int last_ = 0;
   double pause_ = 1;
   double burst_ = 1;
   bool settled_ = false;
