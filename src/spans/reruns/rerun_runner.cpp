@@ -91,6 +91,7 @@ class RerunRunner::Pace {
   // `short_clock`: at which a short graph takes its time.
   Pace(double program_clock, double short_clock)
       : wanted_(program_clock),
+        limited_(program_clock * (1 + 2 * kSameClock) < short_clock),
         slower_(kSlower * (program_clock > 0 ? std::max(short_clock / program_clock, 1.0) : 1.0)) {}
 
   double pause() const { return pause_; }  // of a burst
@@ -100,15 +101,16 @@ class RerunRunner::Pace {
   void saw(const Burst& one) {
     const double pause = pause_;
     const double burst = burst_;
-    if (one.slower > slower_) {
-      if (burst_ > kLeastBurst) {
+    const bool known = one.clock > 0 && wanted_ > 0;
+    if (one.slower > slower_ || (known && one.clock < (1 - kSameClock) * wanted_)) {
+      // A program below its limit has the clock of short bursts.
+      if (burst_ > kLeastBurst && (!limited_ || one.slower > slower_)) {
         burst_ = std::max(burst_ / kFirstStep, kLeastBurst);
       } else {
         turn(+1);
       }
-    } else if (one.clock > 0 && wanted_ > 0) {
-      if (one.clock > (1 + kSameClock) * wanted_) turn(-1);
-      if (one.clock < (1 - kSameClock) * wanted_) turn(+1);
+    } else if (known && one.clock > (1 + kSameClock) * wanted_) {
+      turn(-1);
     }
     settled_ = pause_ == pause && burst_ == burst;
   }
@@ -121,6 +123,7 @@ class RerunRunner::Pace {
   }
 
   double wanted_;
+  bool limited_;  // the program, by its power
   double slower_;
   double step_ = kFirstStep;
   int last_ = 0;
