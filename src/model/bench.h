@@ -25,6 +25,11 @@ struct BenchPhase {
 // Times in seconds.
 struct BenchLatency {
   double median = 0;  // of blocks, as torch.utils.benchmark has it
+  struct Quartiles {
+    double lower = 0;
+    double upper = 0;
+  };
+  std::optional<Quartiles> quartiles;  // of the same; absent: the workload did not say
   double mean = 0;
   std::optional<double> mean_error;  // relative, half of its 95 % interval
   double p50 = 0;                    // of iterations
@@ -73,7 +78,10 @@ struct BenchCase {
   std::vector<std::string> compared;
   std::optional<bool> reached_target;
   BenchLatency latency;
+  std::optional<std::uint64_t> threads;       // of PyTorch on the CPU
   std::optional<double> torch_timer_median;   // seconds
+  std::string torch_timer_text;               // as torch.utils.benchmark prints it
+  std::string torch_compare_text;             // the same, of all cases up to this one
   std::optional<std::uint64_t> macs;          // multiply-accumulates of an iteration
   std::string macs_reason;                    // why they are absent
   std::optional<std::uint64_t> forward_macs;  // of a forward pass

@@ -1,7 +1,9 @@
 """jouleprof.plot: what the figures of a table, a sweep and recordings show."""
 
+import csv
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -125,10 +127,44 @@ def test_a_sweep_shows_ranked_settings_with_intervals_and_names_the_others(tool,
     assert "not ranked 650 W: never reached" in words(shown["summary"])
 
 
+def test_one_sweep_of_training_and_inference_gives_two_tables(tool, tmp_path):
+    (tmp_path / "work.py").write_text(WORK.replace("for _ in range(4):", """import jouleprof
+monitor = jouleprof.Monitor()
+for name in ("training", "training", "inference"):""").replace(
+        "    time.sleep(0.1 / speed)", "    with monitor.window(name):\n        time.sleep(0.2 / speed)"))
+    tool("sweep", "--limits", "700,200", "--repeats", "2", "--min-repeats", "2", "--", sys.executable, "work.py")
+    for window, per in (("training", 100), ("inference", 50)):
+        rows = plot.save_table(tmp_path / "sweep.jprof", tmp_path / f"{window}_stats.csv", window=window, per=per)
+        table = list(csv.DictReader((tmp_path / f"{window}_stats.csv").open()))
+        assert rows == len(table) == 4 and sorted(row["max_watt"] for row in table) == ["200", "200", "700", "700"]
+        for row in table:
+            watts = min(600, float(row["max_watt"]))
+            assert float(row["total_power_draw"]) == pytest.approx(watts, rel=0.05)
+            assert float(row["energy_per_token"]) == pytest.approx(
+                float(row["total_power_draw"]) / float(row["tokens_per_sec"]))
+            assert row["loss"] == "" and row["temperature"] == "" and row["provenance"] == "simulated"
+    with pytest.raises(jouleprof.Unavailable, match="no ranked run with a window 'rest'"):
+        plot.save_table(tmp_path / "sweep.jprof", tmp_path / "none.csv", window="rest")
+    assert plot.save_table(tmp_path / "sweep.jprof", tmp_path / "all.csv") == 4
+
+
+def test_rows_far_from_the_others_are_named_and_the_loss_is_drawn(tool, tmp_path):
+    path = tmp_path / "training_stats.csv"
+    rows = [f"{limit},{limit / 2 + i % 5},{limit - 10},{3 - i / 40}" for limit in (200, 300) for i in range(20)]
+    rows[7] = "200,500,190,2.8"
+    path.write_text("max_watt,tokens_per_sec,total_power_draw,loss\n" + "\n".join(rows) + "\n")
+    shown = panels(plot.sweep(path))
+    assert "1 of 20 rows at 200 W left out, far from the others: line 9" in words(shown["summary"])
+    assert len(points(shown["loss"])) == 40
+
+
 def test_two_sweeps_are_on_one_figure(table, tmp_path):
     other = tmp_path / "other.csv"
     other.write_text(TABLE.replace("200,80,200", "200,80,400"))
-    energy, run_time = plot.compare_sweeps(table, other).axes
+    figure = plot.compare_sweeps(table, other)
+    energy, run_time, summary = figure.axes
+    assert re.search(r"\(\d{4}-\d\d-\d\d \d\d:\d\d\)$", figure.get_suptitle())
+    assert "table.csv recommended 200 W" in words(summary) and "other.csv recommended" in words(summary)
     assert [text.get_text() for text in energy.get_legend().get_texts()] == ["table.csv", "other.csv"]
     assert (200, 2.5) in points(energy) and (200, 5) in points(energy)
     assert title_of(run_time) == "time per token (s)"

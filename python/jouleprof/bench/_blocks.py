@@ -76,6 +76,13 @@ def quantile(ordered, share):
     return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
 
 
+def middle(ordered):
+    """Fields of a latency, of an ordered list."""
+    lower, median, upper = (quantile(ordered, share) for share in (0.25, 0.5, 0.75))
+    return {"median_seconds": median, "quartiles_seconds": [lower, median, upper],
+            "interquartile_range_seconds": upper - lower}
+
+
 def relative_half_width(values):
     """Half of the 95 % interval of the mean, relative to it; None for fewer than four values."""
     n = len(values)

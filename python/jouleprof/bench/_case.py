@@ -92,7 +92,7 @@ def run(monitor, options, batch, is_first):
                           reached_target=steady.reached_target, units=_units(workload), phases=[])
         stages.end("measure")
         if options.torch_timer:
-            result["torch_timer"] = _torch_timer(step)
+            result["torch_timer"] = _torch_timer(step, workload.name, f"batch_size {batch} {settings.mode}")
     result["stages_seconds"] = stages.seconds
     return result
 
@@ -148,13 +148,19 @@ def _device_name(settings):
     return torch.cuda.get_device_name(settings.device)
 
 
-def _torch_timer(step):
-    """The median of torch.utils.benchmark for the same iteration in this process."""
+_timed = []  # by torch.utils.benchmark, of all cases
+
+
+def _torch_timer(step, name, sub_label):
+    """What torch.utils.benchmark finds for the same iteration in this process, and its own words for it."""
     import torch
-    from torch.utils.benchmark import Timer
+    from torch.utils.benchmark import Compare, Timer
 
     # Its default is one thread.
-    timer = Timer("step()", globals={"step": step}, num_threads=torch.get_num_threads())
+    timer = Timer("step()", globals={"step": step}, num_threads=torch.get_num_threads(), label="y = model(x)",
+                  sub_label=sub_label, description=name)
     timed = timer.blocked_autorange(min_run_time=2.0)
+    _timed.append(timed)
     return {"median_seconds": timed.median, "blocks": len(timed.times),
-            "iterations_per_block": timed.number_per_run}
+            "iterations_per_block": timed.number_per_run, "quartiles_seconds": [timed._p25, timed.median, timed._p75],
+            "text": repr(timed).partition("\n")[2], "compare_text": str(Compare(_timed))}

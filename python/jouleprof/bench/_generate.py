@@ -4,7 +4,7 @@ import dataclasses
 import time
 from typing import List
 
-from ._blocks import distribution, quantile, relative_half_width
+from ._blocks import distribution, middle, quantile, relative_half_width
 from ._latency import _LAG_NANOSECONDS, _is_within
 
 
@@ -103,8 +103,7 @@ def latency_of(requests, spread):
         return {f"{name}_p{p}_seconds": quantile(values, p / 100) if values else None for p in (50, 90, 99)}
 
     return {
-        "median_seconds": quantile(whole, 0.5),
-        "interquartile_range_seconds": quantile(whole, 0.75) - quantile(whole, 0.25),
+        **middle(whole),
         "mean_seconds": sum(whole) / len(whole),
         "mean_relative_error_ratio": spread,
         "p50_seconds": quantile(whole, 0.5), "p90_seconds": quantile(whole, 0.9),

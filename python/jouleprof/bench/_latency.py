@@ -4,7 +4,7 @@ import dataclasses
 import time
 from typing import List, Optional
 
-from ._blocks import Block, distribution, quantile, relative_half_width, run_block
+from ._blocks import Block, distribution, middle, quantile, relative_half_width, run_block
 
 _LAG_NANOSECONDS = 400_000_000  # the sensors have reported what is older
 
@@ -74,8 +74,7 @@ def latency_of(steady, device):
     first = steady.blocks[0]
     busy = sum(block.end - block.begin for block in steady.blocks) * 1e-9
     return {
-        "median_seconds": quantile(blocks, 0.5),
-        "interquartile_range_seconds": quantile(blocks, 0.75) - quantile(blocks, 0.25),
+        **middle(blocks),
         "mean_seconds": busy / steady.iterations,
         "mean_relative_error_ratio": steady.spread,
         "p50_seconds": quantile(groups, 0.5),

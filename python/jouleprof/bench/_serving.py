@@ -2,7 +2,7 @@
 
 import time
 
-from ._blocks import distribution, quantile, relative_half_width
+from ._blocks import distribution, middle, quantile, relative_half_width
 from ._workload import Refused
 
 RULES = ("ml.energy",)
@@ -88,8 +88,7 @@ def _latency_of(times):
     """Of a step."""
     ordered = sorted(times)
     return {
-        "median_seconds": quantile(ordered, 0.5),
-        "interquartile_range_seconds": quantile(ordered, 0.75) - quantile(ordered, 0.25),
+        **middle(ordered),
         "mean_seconds": sum(times) / len(times),
         "mean_relative_error_ratio": relative_half_width(times),
         "p50_seconds": quantile(ordered, 0.5), "p90_seconds": quantile(ordered, 0.9),

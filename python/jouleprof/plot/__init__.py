@@ -7,5 +7,6 @@ jouleprof.open(...).curve(...), each with an axis of its own. Each returns a mat
 
 from ._curves import curves, power
 from ._sweeps import compare_sweeps, sweep
+from ._tables import save_table
 
-__all__ = ["compare_sweeps", "curves", "power", "sweep"]
+__all__ = ["compare_sweeps", "curves", "power", "save_table", "sweep"]

@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from .._errors import Error
-from . import compare_sweeps, power, sweep
+from . import compare_sweeps, power, save_table, sweep
 from ._data import is_sweep
 
 
@@ -19,10 +19,18 @@ def main(arguments=None):
                         help="so many of them are in one measured unit, such as the tokens of an iteration")
     parser.add_argument("--objective", help="energy, edp, ed2p, cost or time; default: the sweep's")
     parser.add_argument("--max-slowdown", help="such as 5%%; default: the sweep's")
+    parser.add_argument("--table", metavar="CSV", help="write a sweep's runs as a table of gpu-tune, and no figure")
+    parser.add_argument("--window", help="with --table: of each run its windows of this name")
     options = parser.parse_args(arguments)
     asked = {"unit": options.unit, "per": options.per, "objective": options.objective,
              "max_slowdown": options.max_slowdown}
     try:
+        if options.table:
+            if len(options.files) != 1:
+                parser.error("--table is of one sweep")
+            rows = save_table(options.files[0], options.table, window=options.window, per=options.per)
+            print(f"jouleprof.plot: wrote {rows} rows to {options.table}", file=sys.stderr)
+            return 0
         sweeps = [is_sweep(path) for path in options.files]
         if not any(sweeps):
             power(*options.files, output=options.output)

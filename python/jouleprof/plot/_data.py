@@ -28,12 +28,13 @@ class SweepData:
     reference: Optional[float]
     unranked: Dict[float, str]
     advice: dict  # as `jouleprof recommend --json` has it
+    left_out: List[str]  # rows of a table that are far from the others
 
     def panel(self, start):
         return next((p for p in self.panels if p.title.startswith(start)), None)
 
 
-def _own_runs(path):
+def own_runs(path):
     """(plan, ranked runs) of a file of `jouleprof sweep`; None for another file."""
     try:
         with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
@@ -54,7 +55,7 @@ def _is_table(path):
 def is_sweep(path):
     """Whether `path` is a sweep: of ours, imported, or a table of gpu-tune."""
     existing(path)
-    if _own_runs(path) is not None or _is_table(path):
+    if own_runs(path) is not None or _is_table(path):
         return True
     return bool(output_of("recommend", path, "--json").stdout)
 
@@ -62,12 +63,15 @@ def is_sweep(path):
 def read_sweep(path, unit=None, per=1.0, objective=None, max_slowdown=None):
     """`per`: so many of `unit` are in one measured unit of work."""
     path = str(existing(path))
-    own = _own_runs(path)
+    own = own_runs(path)
+    left_out: List[str] = []
     with tempfile.TemporaryDirectory() as folder:
         source, table = path, own is None and _is_table(path)
         if table:
             source = os.path.join(folder, "table.jprof")
             run_tool("import", path, "-o", source)
+            profile = json.loads(run_tool("report", source, "--json"))
+            left_out = [text for text in profile["warnings"] if "left out" in text]
         options = [*(["--objective", objective] if objective else []),
                    *(["--max-slowdown", max_slowdown] if max_slowdown else [])]
         advice = json.loads(run_tool("recommend", source, "--json", *options))
@@ -86,7 +90,7 @@ def read_sweep(path, unit=None, per=1.0, objective=None, max_slowdown=None):
     panels += panels_of_state(rows, TABLE if table else RUN)
     return SweepData(os.path.basename(path), knob, knob_unit, unit or _unit_of(own, table),
                      [p for p in panels if p.raw], found["recommended"], found["reference"],
-                     {u["setting"]: u["reason"] for u in found["unranked"]}, found)
+                     {u["setting"]: u["reason"] for u in found["unranked"]}, found, left_out)
 
 
 def _unit_of(own, table):

@@ -5,7 +5,7 @@ from typing import Dict, List, Tuple
 
 # Columns of gpu-tune's tables, as panels.
 TABLE = {"temperature": ("temperature (\N{DEGREE SIGN}C)", 1), "gpu_utilization": ("utilisation of compute (%)", 1),
-          "memory_utilization": ("utilisation of memory (%)", 1)}
+          "memory_utilization": ("utilisation of memory (%)", 1), "loss": ("loss", 1)}
 # Members of a run, as panels.
 RUN = {"sm_megahertz": ("SM clock (MHz)", 1), "end_celsius": ("temperature at the end (\N{DEGREE SIGN}C)", 1),
         "sm_utilisation_ratio": ("utilisation of compute (%)", 100),

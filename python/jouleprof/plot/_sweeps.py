@@ -1,5 +1,6 @@
 """Figures of sweeps."""
 
+import datetime
 import math
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -22,7 +23,7 @@ def sweep(path: Path, output: Optional[Path] = None, **asked: Any) -> "Figure":
     data = read_sweep(path, **asked)
     rows = math.ceil((len(data.panels) + 1) / _COLUMNS)
     figure, axes = new_figure(rows, _COLUMNS)
-    figure.suptitle(_title(data), fontsize=12, fontweight="bold", x=0.012, ha="left")
+    figure.suptitle(_dated(_title(data)), fontsize=12, fontweight="bold", x=0.012, ha="left")
     for axis, panel in zip(axes, data.panels):
         _draw(axis, panel, data, COLOURS[0])
         _widen(axis)
@@ -37,7 +38,15 @@ def sweep(path: Path, output: Optional[Path] = None, **asked: Any) -> "Figure":
 def compare_sweeps(*paths: Path, output: Optional[Path] = None, **asked: Any) -> "Figure":
     """Energy and time of several sweeps on one figure, with 95 % intervals."""
     all_data = [read_sweep(path, **asked) for path in paths]
-    figure, axes = new_figure(1, 2, width=5.4, height=3.6)
+    figure, axes = new_figure(1, 3, width=4.6, height=3.6)
+    summary = axes.pop()
+    figure.suptitle(_dated("; ".join(_title(data) for data in all_data)), fontsize=10, fontweight="bold", x=0.012,
+                    ha="left")
+    summary.set_axis_off()
+    summary.set_title("summary", fontsize=9.5, loc="left", fontweight="bold", color=FAINT)
+    words = [line for data in all_data for line in [_name(data), *_advice(data), ""]]
+    summary.text(0, 1, "\n".join(_wrapped(words, 50)), transform=summary.transAxes, va="top", fontsize=8,
+                 family="monospace", color="#222222")
     for axis, start in zip(axes, ("energy", "time")):
         for data, colour in zip(all_data, COLOURS * len(all_data)):
             _draw(axis, data.panel(start), data, colour, label=_name(data))
@@ -96,6 +105,13 @@ def _percent(ratio, interval):
 def _summary(axis, data):
     """The recommendation in words."""
     axis.set_axis_off()
+    lines = [*_advice(data), "", "dots: measurements; bars: 95 %", "curve: monotone between means"]
+    axis.text(0, 1, "\n".join(_wrapped(lines)), transform=axis.transAxes, va="top", fontsize=8, family="monospace",
+              color="#222222")
+    axis.set_title("summary", fontsize=9.5, loc="left", fontweight="bold", color=FAINT)
+
+
+def _advice(data):
     advice = data.advice
     lines = []
     if data.recommended is None:
@@ -111,10 +127,12 @@ def _summary(axis, data):
             lines.append("measured once: no interval")
     for setting, reason in sorted(data.unranked.items(), reverse=True):
         lines.append(f"not ranked    {setting:g} {data.knob_unit}: {reason}")
-    lines += ["", "dots: measurements; bars: 95 %", "curve: monotone between means"]
-    axis.text(0, 1, "\n".join(_wrapped(lines)), transform=axis.transAxes, va="top", fontsize=8, family="monospace",
-              color="#222222")
-    axis.set_title("summary", fontsize=9.5, loc="left", fontweight="bold", color=FAINT)
+    return [*lines, *data.left_out]
+
+
+def _dated(title):
+    """With the time at which the figure was made."""
+    return f"{title}  ({datetime.datetime.now():%Y-%m-%d %H:%M})"
 
 
 def _wrapped(lines, width=44):

@@ -31,11 +31,12 @@ constexpr std::size_t kFewestRows = 5;  // of a limit, to know which are far fro
 constexpr double kFarScore = 7;
 constexpr double kLeastSpread = 0.02;  // of a median: less is not far, whatever the others are
 
-constexpr std::array<TableField, 4> kFields{
+constexpr std::array<TableField, 5> kFields{
     {{.name = "max_watt", .role = Role::kNumber, .is_needed = true},
      {.name = "tokens_per_sec", .role = Role::kNumber, .is_needed = true},
      {.name = "total_power_draw", .role = Role::kNumber, .is_needed = true},
-     {.name = "timestamp", .role = Role::kStart}}};
+     {.name = "timestamp", .role = Role::kStart},
+     {.name = "provenance"}}};
 
 // Places of values that are far from the others.
 std::vector<std::size_t> far_from_others(const std::vector<double>& values) {
@@ -100,6 +101,11 @@ Result<model::Recording> read_gpu_tune(std::span<const SourceText> sources, cons
       .check = [&](TableWindow& row) -> std::optional<std::string> {
         const double limit = row.numbers["max_watt"], rate = row.numbers["tokens_per_sec"],
                      watts = row.numbers["total_power_draw"];
+        const auto& provenance = row.texts["provenance"];  // of jouleprof.plot.save_table()
+        if (!provenance.empty() && provenance != "measured") {
+          return fmt::format("provenance is '{}', and figures of a table count as measured",
+                             provenance);
+        }
         if (!(limit > 0) || limit > kMostWatts) return fmt::format("max_watt is '{:g}'", limit);
         if (!(rate >= 0)) return fmt::format("tokens_per_sec is '{:g}'", rate);
         if (!(watts > 0) || watts > kMostWatts) {

@@ -67,6 +67,13 @@ TEST(GpuTune, ARowFarFromTheOthersOfItsLimitIsLeftOutAndNamed) {
                         "tokens/s, 190 W)"));
 }
 
+TEST(GpuTune, RefusesASimulatedGpu) {
+  const auto recording =
+      import("max_watt,tokens_per_sec,total_power_draw,provenance\n200,10,190,simulated\n");
+  ASSERT_FALSE(recording);
+  EXPECT_THAT(recording.error().message, HasSubstr("provenance is 'simulated'"));
+}
+
 TEST(GpuTune, RefusesWhatIsNoNumber) {
   const std::string header = "max_watt,tokens_per_sec,total_power_draw\n";
   EXPECT_THAT(import(header + "250,fast,200\n").error().message,

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -13,6 +14,8 @@ namespace jouleprof::report {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 using Json = nlohmann::json;
 
 const BenchRow& row(const std::vector<BenchRow>& rows, const std::string& unit,
@@ -65,6 +68,17 @@ TEST(Bench, RowsOfPhasesHaveTheirOwnWindows) {
 TEST(Bench, Text) {
   EXPECT_TRUE(matches_golden(JOULEPROF_TESTDATA "/bench.txt",
                              bench_to_text({bench_result()}, {.card = true})));
+}
+
+TEST(Bench, ATerminalShowsTheAnswerIn15Lines) {
+  TextOptions terminal;
+  terminal.height = 24;
+  const auto text = bench_to_text({bench_result()}, {}, terminal);
+  EXPECT_THAT(text, StartsWith("10.00 ms and 3.500 J ±4.7 % for one iteration; 875.0 mJ for one "));
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 15) << text;
+  EXPECT_THAT(text, Not(HasSubstr("clocks")));
+  terminal.details = true;
+  EXPECT_THAT(bench_to_text({bench_result()}, {}, terminal), HasSubstr("clocks"));
 }
 
 TEST(Bench, TextNamesWhatIsMissing) {

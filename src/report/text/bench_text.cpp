@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "model/profile.h"
 #include "report/cells.h"
 #include "report/costs/costs.h"
 #include "report/quantity.h"
@@ -71,6 +72,7 @@ using analysis::BenchEnergy;
 using model::BenchCase;
 
 constexpr std::size_t kMostReasonLines = 3;
+constexpr std::size_t kBriefDomainLines = 4;
 
 std::string count_text(double value) {
   if (value >= 1e9) return number_text(value * 1e-9) + " G";
@@ -94,6 +96,7 @@ class BenchText {
       note("SIMULATED", Style::kAlarm,
            "These energies come from a simulated device. Nothing was measured.", Style::kAlarm);
     }
+    answer();
     head();
     latency();
     if (result_.energy) {
@@ -121,6 +124,35 @@ class BenchText {
     for (auto& line : table.lines(width(), text_.colour)) lines_.push_back(std::move(line));
   }
 
+  // Whether what explains the figures is left out: on a terminal, without --details.
+  bool is_brief() const { return text_.height && !text_.details; }
+
+  // What is read first: time and energy of an iteration, and of what it does several of.
+  void answer() {
+    std::string words = seconds_text(bench_.latency.median);
+    std::string units;
+    if (result_.energy) {
+      for (const auto& row : bench_rows(bench_, *result_.energy)) {
+        const auto& joules = row.total ? row.total : row.device;
+        if (!row.phase.empty() || !joules) continue;
+        if (row.unit == "iteration") {
+          words += fmt::format(" and {} {}", joules_text(joules->joules),
+                               plus_minus(joules->error, joules->joules, text_.ascii));
+          if (joules->provenance != model::Provenance::kMeasured) {
+            words += fmt::format(" {}", provenance_word(joules->provenance));
+          }
+        } else if (row.unit == "sample" || row.unit.ends_with("token")) {
+          units += fmt::format("{} {} for one {}", units.empty() ? ";" : ",",
+                               joules_text(joules->joules), row.unit);
+        }
+      }
+    }
+    words += " for one iteration" + units;
+    for (const auto& line : wrap(words, width())) {
+      lines_.push_back(paint(line, Style::kBold, text_.colour));
+    }
+  }
+
   void head() {
     std::string device = bench_.device;
     if (!bench_.device_name.empty()) device = bench_.device_name + " (" + device + ")";
@@ -128,7 +160,7 @@ class BenchText {
          fmt::format("{}, {}, batch {}, {} on {}", bench_.workload, bench_.mode, bench_.batch,
                      bench_.dtype, device),
          Style::kBold);
-    if (!bench_.inputs.empty()) {
+    if (!bench_.inputs.empty() && !is_brief()) {
       dim("input", fmt::format("{}: {}", size_text(bench_.input_size), bench_.inputs));
     }
     std::string compared;
@@ -137,6 +169,7 @@ class BenchText {
     }
     const std::string warm_up = fmt::format(
         "{}, {} iterations", seconds_text(bench_.warm_up_seconds), bench_.warm_up_iterations);
+    if (bench_.steady && is_brief()) return;
     if (bench_.steady) {
       dim("warm-up", fmt::format("{}; then steady: {}", warm_up, compared));
     } else {
@@ -152,6 +185,17 @@ class BenchText {
                     l.iterations_per_block, l.iterations_per_block == 1 ? "" : "s");
     if (l.mean_error) words += fmt::format("; mean {}", with_error(l.mean, *l.mean_error));
     note("latency", Style::kDim, words, Style::kBold);
+    std::string spread;
+    if (l.quartiles && l.blocks >= model::kFewestForQuartiles) {
+      spread =
+          fmt::format("IQR {} ({} to {})", seconds_text(l.quartiles->upper - l.quartiles->lower),
+                      seconds_text(l.quartiles->lower), seconds_text(l.quartiles->upper));
+    }
+    if (bench_.threads) {
+      spread += fmt::format("{}{} thread{}", spread.empty() ? "" : "; ", *bench_.threads,
+                            *bench_.threads == 1 ? "" : "s");
+    }
+    if (!spread.empty()) dim("", spread);
     dim("", fmt::format("p50 {}, p90 {}, p99 {}{}", seconds_text(l.p50), seconds_text(l.p90),
                         seconds_text(l.p99),
                         l.quantiles_of > 1
@@ -174,6 +218,10 @@ class BenchText {
       dim("timer", fmt::format("{} by torch.utils.benchmark, {:+.2f} % of this median",
                                seconds_text(*bench_.torch_timer_median),
                                100 * (*bench_.torch_timer_median / l.median - 1)));
+      for (const auto line : split(bench_.torch_timer_text, '\n')) {
+        if (!split_blanks(line).empty())
+          lines_.push_back("           " + printable(line, text_.ascii));
+      }
     }
     if (bench_.reached_target && !*bench_.reached_target) {
       note("target", Style::kAttention, "not reached within --max-time", Style::kAttention);
@@ -186,6 +234,17 @@ class BenchText {
 
   void energies(const BenchEnergy& energy) {
     const TextContext context(energy.profile, text_);
+    if (is_brief()) {
+      for (auto& line : brief_domain_block(context, kBriefDomainLines)) {
+        lines_.push_back(std::move(line));
+      }
+      per_unit(energy);
+      if (!energy.profile.warnings.empty()) {
+        note("warning", Style::kAttention, energy.profile.warnings.front());
+      }
+      dim("details", "--details: input, warm-up, repeatability, levels, clocks, model, warnings");
+      return;
+    }
     lines_.emplace_back();
     dim("energy", fmt::format("of {} iterations in {}", bench_.iterations,
                               duration_text(energy.profile.duration())));
@@ -255,7 +314,7 @@ class BenchText {
   }
 
   void card() {
-    if (bench_.parameters) {
+    if (bench_.parameters && !is_brief()) {
       const auto frozen = *bench_.parameters - bench_.trainable_parameters.value_or(0);
       dim("model",
           fmt::format("{} parameters{}", count_text(static_cast<double>(*bench_.parameters)),
@@ -264,7 +323,7 @@ class BenchText {
                           : fmt::format(", {} trainable", count_text(static_cast<double>(
                                                               *bench_.trainable_parameters)))));
     }
-    if (bench_.forward_macs) {
+    if (bench_.forward_macs && !is_brief()) {
       dim("", fmt::format("{} multiply-accumulates in a forward pass",
                           count_text(static_cast<double>(*bench_.forward_macs))));
     }
@@ -307,6 +366,13 @@ std::string bench_to_text(const std::vector<BenchResult>& results, const BenchOp
   if (results.size() > 1) {
     all += '\n';
     append(bench_comparison(results, text));
+  }
+  // Of torch.utils.benchmark, for who compares with it.
+  if (!results.empty() && !results.back().bench.torch_compare_text.empty()) {
+    all += '\n';
+    for (const auto line : split(results.back().bench.torch_compare_text, '\n')) {
+      all += printable(line, text.ascii) + '\n';
+    }
   }
   return all;
 }

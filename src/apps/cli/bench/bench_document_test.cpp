@@ -19,7 +19,8 @@ constexpr const char* kCase = R"({
               "units": [{"name": "decoded token", "per_iteration": 14}]}],
   "warm_up": {"seconds": 2.5, "iterations": 5, "steady": false, "remark": "power changed",
               "compared": ["time", "power"]},
-  "latency": {"median_seconds": 0.5, "interquartile_range_seconds": 0.1, "mean_seconds": 0.6,
+  "threads": 4,
+  "latency": {"median_seconds": 0.5, "quartiles_seconds": [0.45, 0.5, 0.55], "interquartile_range_seconds": 0.1, "mean_seconds": 0.6,
               "mean_relative_error_ratio": null, "p50_seconds": 0.5, "p90_seconds": 0.7,
               "p99_seconds": 0.8, "quantiles_of_iterations": 1, "blocks": 12,
               "iterations_per_block": 1, "first_token_p50_seconds": 0.02,
@@ -27,7 +28,8 @@ constexpr const char* kCase = R"({
               "inter_token_p50_seconds": 0.01, "inter_token_p90_seconds": 0.01,
               "inter_token_p99_seconds": 0.012},
   "reached_target": true, "macs": null, "macs_reason": "does more", "torch_timer":
-  {"median_seconds": 0.51, "blocks": 3, "iterations_per_block": 1},
+  {"median_seconds": 0.51, "blocks": 3, "iterations_per_block": 1, "text": "a measurement",
+   "compare_text": "[--- ---]"},
   "model": {"parameters": 10, "trainable_parameters": 8, "macs": 77, "macs_reason": null,
             "layers": [{"name": "", "class": "Net", "input_size": null, "output_size": [2, 3],
                         "parameters": 10, "trainable_parameters": 8, "macs": null}]}
@@ -52,6 +54,11 @@ TEST(BenchDocument, IsRead) {
   EXPECT_FALSE(bench.latency.mean_error);
   EXPECT_EQ(bench.latency.first_token_p99, 0.04);
   EXPECT_EQ(bench.torch_timer_median, 0.51);
+  EXPECT_EQ(bench.torch_timer_text, "a measurement");
+  EXPECT_EQ(bench.torch_compare_text, "[--- ---]");
+  EXPECT_EQ(bench.threads, 4U);
+  ASSERT_TRUE(bench.latency.quartiles);
+  EXPECT_EQ(bench.latency.quartiles->upper, 0.55);
   EXPECT_FALSE(bench.macs);
   EXPECT_EQ(bench.forward_macs, 77U);
   EXPECT_TRUE(bench.layers.at(0).input_size.empty());

@@ -155,6 +155,9 @@ std::vector<model::BenchUnit> units_of(const Json& list) {
 model::BenchLatency latency_of(const Json& j) {
   model::BenchLatency latency;
   latency.median = j.at("median_seconds").get<double>();
+  if (const auto three = maybe<std::vector<double>>(j, "quartiles_seconds")) {
+    if (three->size() == 3) latency.quartiles = {three->front(), three->back()};
+  }
   latency.mean = j.at("mean_seconds").get<double>();
   latency.mean_error = maybe<double>(j, "mean_relative_error_ratio");
   latency.p50 = j.at("p50_seconds").get<double>();
@@ -210,7 +213,12 @@ model::BenchCase case_of(const Json& j) {
   bench.reached_target = maybe<bool>(j, "reached_target");
   bench.latency = latency_of(j.at("latency"));
   const auto timer = j.find("torch_timer");
-  if (timer != j.end()) bench.torch_timer_median = timer->at("median_seconds").get<double>();
+  if (timer != j.end()) {
+    bench.torch_timer_median = timer->at("median_seconds").get<double>();
+    bench.torch_timer_text = value_or<std::string>(*timer, "text");
+    bench.torch_compare_text = value_or<std::string>(*timer, "compare_text");
+  }
+  bench.threads = maybe<std::uint64_t>(j, "threads");
   bench.macs = maybe<std::uint64_t>(j, "macs");
   bench.macs_reason = value_or<std::string>(j, "macs_reason");
   read_model(j.at("model"), bench);

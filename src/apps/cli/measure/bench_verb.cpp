@@ -39,6 +39,7 @@ class BenchVerb : public Verb {
         ->excludes(target)
         ->excludes(timer);
     add(app, "--card", bench_.card);
+    add(app, "--details", details_);
     auto* layers = add(app, "--layers", layers_);
     add(app, "--top", top_)->needs(layers);
     add(app, "--depth", depth_)->needs(layers)->check(above_zero());
@@ -169,7 +170,8 @@ class BenchVerb : public Verb {
     for (const auto& bench : document->cases) {
       results.push_back({bench, analysis::bench_energy(run, bench)});
     }
-    const auto options = text_options(STDOUT_FILENO);
+    auto options = text_options(STDOUT_FILENO);
+    options.details = details_;
     std::string text = json_  ? report::bench_to_json(*document, results)
                        : csv_ ? report::bench_to_csv(results)
                               : report::bench_to_text(results, bench_, options);
@@ -213,6 +215,7 @@ class BenchVerb : public Verb {
   std::string max_time_ = "30s";
   std::string target_;
   bool torch_timer_ = false;
+  bool details_ = false;
   std::string steady_state_;
   report::BenchOptions bench_;
   bool layers_ = false;

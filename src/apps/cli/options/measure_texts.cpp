@@ -276,6 +276,7 @@ VerbText bench_text() {
       {"--torch-timer", "",
        "measure the latency with torch.utils.benchmark too, in the same process"},
       {"--card", "", "list the model's layers: sizes, parameters, multiply-accumulates"},
+      {"--details", "", "also print input, warm-up, levels, clocks, model, all warnings"},
       {"--top", "N", "with --layers: the N layers with most energy (default 20)"},
       {"--depth", "N", "with --layers: the first N levels of the model"},
       kRedact,
