@@ -26,6 +26,7 @@
 #include "meters/rapl/rapl_meter.h"
 #include "meters/shared/shared_meter.h"
 #include "meters/temperature/cpu_temperature_meter.h"
+#include "meters/vendor/vendor_meter.h"
 #include "meters/wall/wall_meter.h"
 
 namespace jouleprof::meters {
@@ -133,6 +134,31 @@ bool MeterSet::can_measure() const {
 
 namespace {
 
+// GPUs that /sys does not show: in some containers, and where the driver is not the kernel's. A
+// library that finds none is no trouble.
+void add_vendors(Collector& all, const Demand& demand) {
+  const auto shows = [&](std::initializer_list<std::string_view> drivers) {
+    for (const auto& meter : all.set.meters) {
+      for (const auto& domain : meter->domains()) {
+        for (const auto driver : drivers) {
+          if (domain.device.starts_with(driver)) return true;
+        }
+      }
+    }
+    return false;
+  };
+  const auto add = [&](Result<std::unique_ptr<VendorMeter>> meter, const char* what) {
+    if (meter) all.add(std::move(meter), what);
+  };
+  if (!shows({"amdgpu-", "radeon-"})) {
+    add(VendorMeter::open_amd({environment("JOULEPROF_AMDSMI_LIBRARY"), demand}), "libamd_smi");
+  }
+  if (!shows({"xe-", "i915-"})) {
+    add(VendorMeter::open_intel({environment("JOULEPROF_LEVEL_ZERO_LIBRARY"), demand}),
+        "Level Zero");
+  }
+}
+
 Result<MeterSet> open_own(const MeterOptions& options, std::vector<std::string> notices) {
   Collector all;
   const std::filesystem::path root = root_folder();
@@ -165,6 +191,7 @@ Result<MeterSet> open_own(const MeterOptions& options, std::vector<std::string> 
                             .demand = options.demand,
                             .has_cpu = all.has(model::DomainKind::kCpu, true)}),
           "other power sensors (hwmon)");
+  add_vendors(all, options.demand);
   if (!all.has(model::DomainKind::kCpu, true)) {
     all.add(EstimateMeter::open({.root = root,
                                  .demand = options.demand,

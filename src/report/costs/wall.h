@@ -27,6 +27,28 @@ struct WallEnergy {
 // Errors: unavailable where the log covers nothing of the time.
 Result<WallEnergy> wall_energy(const model::WallLog& log, RealTime begin, RealTime end);
 
+// How the meter's power follows that of the sensors.
+struct WallSlope {
+  double ratio = 0;  // watts at the meter for one more watt at the sensors
+  double error = 0;  // half of its 95 % interval
+  Power low;         // of the sensors' means over the pieces of time that were compared
+  Power high;
+  std::size_t pieces = 0;
+
+  // A supply never takes less than it gives: sensors off by a half are the most that is allowed.
+  bool follows() const { return ratio + error >= 0.5; }
+};
+
+// Mean powers of one piece of time.
+struct WallPiece {
+  double sensors = 0;
+  double wall = 0;
+};
+
+// Absent for fewer than 8 pieces, or where the sensors' power hardly changes: by less than 5 W or
+// 5 % (standard deviation).
+std::optional<WallSlope> wall_slope(const std::vector<WallPiece>& pieces);
+
 struct WallComparison {
   std::string host;    // of a job; empty: of the run
   model::WallLog log;  // without its readings
@@ -34,15 +56,21 @@ struct WallComparison {
   Duration uncovered{};                          // of the run's time
   std::optional<model::Measurement> components;  // the total over the same time
   std::vector<std::string> domains;              // that it is of
+  std::optional<WallSlope> slope;                // of a run with changes of power
 
   // The components' share of the wall's energy; above 1 where sensors contradict the meter.
   std::optional<double> explained() const;
 };
 
 // Of the total over the part of the run that the log covers. Errors: as Run::profile's and
-// wall_energy's; unavailable where the run has no wall clock.
+// wall_energy's; unavailable where the run has no wall clock; corrupt where the meter does not
+// follow the sensors, whatever the length of the pieces and a shift of its clock by up to 20 s: it
+// is another machine's, or its readings are stale.
 Result<WallComparison> compare_wall(const analysis::Run& run, const analysis::Part& part,
                                     const model::WallLog& log);
+
+// What a meter at the wall said that was read during the run (`--wall-meter`).
+std::optional<model::WallLog> recorded_wall(const analysis::Run& run);
 
 // Of a machine of a job. Errors: not_found for a machine that the job does not have; unavailable
 // where the log does not cover its time.

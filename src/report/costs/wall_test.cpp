@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -106,6 +107,119 @@ TEST(CompareWall, SaysWhereTheSensorsReportMoreThanTheMeter) {
   const std::string text = wall_to_text(*wall, {});
   EXPECT_THAT(text, HasSubstr("more than the meter reported"));
   EXPECT_THAT(text, HasSubstr("not in the total"));
+}
+
+// Two minutes of a GPU that draws 200 and 500 W for 10 s each.
+Recorded alternating() {
+  Recorded run;
+  run.power.hold(120, 3);
+  for (int i = 0; i < 6; ++i) {
+    run.power.hold(200, 10);
+    run.power.hold(500, 10);
+  }
+  run.power.hold(120, 4);
+  run.recording.readings.powers = run.gpu.samples(run.power, 0, 126);
+  run.recording.readings.counters = run.gpu.reads(run.power, 0.1, 126);
+  run.recording.run.work_end = analysis::simulated::at(123);
+  run.recording.idle_spans.clear();
+  run.recording.clock_points.back() = {
+      analysis::simulated::at(126), RealTime{std::chrono::seconds{kBegin + 123}}, {}};
+  run.recording.domains.resize(1);
+  run.recording.sensors.resize(2);
+  return run;
+}
+
+// A meter at the wall of it: each second, `ratio` times the GPU's and 130 W, `late` seconds after.
+std::vector<std::pair<double, double>> wall_of(double ratio, double late = 0) {
+  std::vector<std::pair<double, double>> readings;
+  for (int t = -5; t <= 130; ++t) {
+    const double at = t - late;
+    const bool works = at >= 0 && at < 120;
+    const double gpu = !works ? 120 : std::fmod(at, 20) < 10 ? 200 : 500;
+    readings.emplace_back(t, 130 + ratio * gpu + t % 3);
+  }
+  return readings;
+}
+
+TEST(CompareWall, SaysHowTheMeterFollows) {
+  const analysis::Run run(alternating().recording);
+  auto wall = compare_wall(run, {}, log_of(wall_of(1.1)));
+  ASSERT_TRUE(wall) << wall.error().message;
+  ASSERT_TRUE(wall->slope);
+  EXPECT_NEAR(wall->slope->ratio, 1.1, wall->slope->error);
+  EXPECT_LT(wall->slope->error, 0.2);
+  EXPECT_THAT(wall_to_text(*wall, {}), HasSubstr("one more watt at the sensors is"));
+  // A clock that is wrong by seconds is no reason to refuse a meter.
+  wall = compare_wall(run, {}, log_of(wall_of(1.1, 10)));
+  ASSERT_TRUE(wall) << wall.error().message;
+  EXPECT_TRUE(wall->slope->follows());
+}
+
+TEST(CompareWall, RefusesAMeterThatDoesNotFollow) {
+  const analysis::Run run(alternating().recording);
+  const auto wall = compare_wall(run, {}, log_of(wall_of(0)));
+  ASSERT_FALSE(wall);
+  EXPECT_EQ(wall.error().code, Errc::kCorrupt);
+  EXPECT_THAT(wall.error().message, HasSubstr("does not follow this machine"));
+  // Of a load without changes nothing is known.
+  EXPECT_FALSE(compare_wall(worked(), {}, log_of({{-1, 800}, {11, 800}}))->slope);
+}
+
+TEST(CompareWall, AMeterThatWasReadDuringTheRunIsALog) {
+  auto recorded = alternating();
+  const analysis::Run without(recorded.recording);
+  EXPECT_FALSE(recorded_wall(without));
+  model::Domain domain;
+  domain.id = model::DomainId{1};
+  domain.kind = model::DomainKind::kPlatform;
+  domain.device = "wall";
+  recorded.recording.domains.push_back(domain);
+  model::Sensor sensor;
+  sensor.id = model::SensorId{2};
+  sensor.domain = domain.id;
+  sensor.kind = model::SensorKind::kPowerAverage;
+  sensor.name = "wall:shelly:plug";
+  recorded.recording.sensors.push_back(sensor);
+  for (const auto& [at, watts] : wall_of(0)) {
+    if (at < -2) continue;
+    recorded.recording.readings.powers.push_back(
+        {sensor.id, analysis::simulated::at(3 + at), Power::watts(watts)});
+  }
+  const analysis::Run run(recorded.recording);
+  const auto log = recorded_wall(run);
+  ASSERT_TRUE(log);
+  EXPECT_EQ(log->file, "shelly:plug");
+  EXPECT_EQ(log->format, "live");
+  EXPECT_EQ(log->readings.front().at, RealTime{std::chrono::seconds{kBegin - 2}});
+  std::ostringstream out;
+  EXPECT_TRUE(find_format("text")->write(run, {}, {}, out));
+  EXPECT_THAT(out.str(), HasSubstr("refused: shelly:plug does not follow"));
+}
+
+TEST(WallSlope, HasAnIntervalThatCoversTheTruth) {
+  // Noise of a meter with fans: a slow part, alike in neighbours, and a fast one.
+  unsigned state = 7;
+  const auto random = [&state] {
+    state = state * 1664525U + 1013904223U;
+    return static_cast<double>(state >> 8) / 0x1p24 - 0.5;
+  };
+  int inside = 0;
+  constexpr int kRounds = 400;
+  for (int round = 0; round < kRounds; ++round) {
+    std::vector<WallPiece> pieces;
+    double slow = 0;
+    for (int i = 0; i < 30; ++i) {
+      slow = 0.6 * slow + 10 * random();
+      const double sensors = 300 + 200 * random();
+      pieces.push_back({sensors, 90 + 1.08 * sensors + slow + 10 * random()});
+    }
+    const auto slope = wall_slope(pieces);
+    ASSERT_TRUE(slope);
+    inside += std::abs(slope->ratio - 1.08) <= slope->error;
+  }
+  EXPECT_GE(inside, kRounds * 93 / 100);
+  EXPECT_FALSE(wall_slope(std::vector<WallPiece>(30, {300, 400})));
+  EXPECT_FALSE(wall_slope({{1, 1}, {100, 100}}));
 }
 
 }  // namespace

@@ -38,6 +38,9 @@ Result<void> write(const analysis::Run& run, const analysis::Part& part,
     auto made = compare_wall(run, part, *options.wall);
     if (!made) return forward_error(made);
     wall = std::move(*made);
+  } else if (const auto log = recorded_wall(run); log && !options.by) {
+    auto made = compare_wall(run, part, *log);
+    if (made) wall = std::move(*made);
   }
   return write_table_or_summary(
       run, part, options, out,
@@ -230,6 +233,8 @@ Json wall_json(const WallComparison& wall) {
   j["components_error_joules"] = sum ? joules_json(sum->error) : Json(nullptr);
   j["explained_ratio"] = optional_json(wall.explained(), number_json);
   j["unexplained_joules"] = sum ? joules_json(wall.wall.energy - sum->energy) : Json(nullptr);
+  j["slope_ratio"] = wall.slope ? number_json(wall.slope->ratio) : Json(nullptr);
+  j["slope_error_ratio"] = wall.slope ? number_json(wall.slope->error) : Json(nullptr);
   j["warnings"] = wall.log.warnings;
   return j;
 }

@@ -16,6 +16,17 @@
 namespace jouleprof::report {
 namespace {
 
+// A line of its own below the summary, wrapped.
+std::string line_to_text(const std::string& label, const std::string& words, Style style,
+                         const TextOptions& text) {
+  Table table({""});
+  table.add_text({label, style}, {printable(words, text.ascii)}, 4);
+  std::string all;
+  const auto lines = table.lines(static_cast<std::size_t>(std::max(text.width, 60)), text.colour);
+  for (std::size_t i = 1; i < lines.size(); ++i) all += lines[i] + '\n';
+  return all;
+}
+
 Result<void> write(const analysis::Run& run, const analysis::Part& part,
                    const FormatOptions& options, std::ostream& out) {
   if (options.windows) {
@@ -42,6 +53,11 @@ Result<void> write(const analysis::Run& run, const analysis::Part& part,
     const auto made = compare_wall(run, part, *options.wall);
     if (!made) return forward_error(made);
     costs += wall_to_text(*made, options.text);
+  } else if (const auto log = recorded_wall(run); log && !options.by) {
+    const auto made = compare_wall(run, part, *log);
+    costs += made ? wall_to_text(*made, options.text)
+                  : line_to_text("wall", "refused: " + made.error().message, Style::kAttention,
+                                 options.text);
   }
   return write_table_or_summary(
       run, part, options, out,
@@ -308,10 +324,7 @@ std::string to_text(const model::Profile& profile, const TextOptions& options) {
 std::string costs_to_text(const Costs& costs, const TextOptions& text) {
   std::string all;
   for (const auto& line : cost_lines(costs, text.ascii)) {
-    Table table({""});
-    table.add_text({line.label, Style::kDim}, {printable(line.words, text.ascii)}, 4);
-    const auto lines = table.lines(static_cast<std::size_t>(std::max(text.width, 60)), text.colour);
-    for (std::size_t i = 1; i < lines.size(); ++i) all += lines[i] + '\n';
+    all += line_to_text(line.label, line.words, Style::kDim, text);
   }
   return all;
 }
@@ -346,6 +359,10 @@ std::string explained_words(const WallComparison& w) {
         "; more than the meter reported: another machine's meter, shifted clocks, or error of "
         "the sensors";
   }
+  if (w.slope) {
+    words += fmt::format("; one more watt at the sensors is {:.2f} ± {:.2f} W at the meter",
+                         w.slope->ratio, w.slope->error);
+  }
   if (w.uncovered > Duration{}) {
     words += fmt::format("; {} of the run are not in the log, and not compared",
                          duration_text(w.uncovered));
@@ -358,10 +375,7 @@ std::string explained_words(const WallComparison& w) {
 std::string wall_to_text(const WallComparison& wall, const TextOptions& text) {
   std::string all;
   const auto write = [&](const std::string& label, const std::string& words, Style style) {
-    Table table({""});
-    table.add_text({label, style}, {printable(words, text.ascii)}, 4);
-    const auto lines = table.lines(static_cast<std::size_t>(std::max(text.width, 60)), text.colour);
-    for (std::size_t i = 1; i < lines.size(); ++i) all += lines[i] + '\n';
+    all += line_to_text(label, words, style, text);
   };
   write("wall", wall_words(wall), Style::kDim);
   write("explained", explained_words(wall), Style::kDim);
