@@ -64,11 +64,12 @@ ROOMS = {
         "kernels": _KERNELS,
         "repeated": _KERNELS | {"repeated"},
         "slices": _KERNELS | {"slices"},
+        "serving": _KERNELS | {"serving"},
         "sweep": {"sweep"},
         "bench": {"bench", ""},
         "compare": {"compare", ""},
         "job": {"job", "collectives", ""},
-        "": _KERNELS | _WINDOWS | {"repeated", "slices", "findings", "collectives", "live", "sweep", ""},
+        "": _KERNELS | _WINDOWS | {"repeated", "slices", "serving", "findings", "collectives", "live", "sweep", ""},
     },
     "session": {
         "sampling": {"sampling"},

@@ -13,6 +13,7 @@
 #include "analysis/processes/traced_split.h"
 #include "analysis/profile_builder.h"
 #include "analysis/repeated/repeated_windows.h"
+#include "analysis/serving/serving.h"
 #include "analysis/slices/activity_slices.h"
 #include "analysis/slices/process_slicer.h"
 #include "analysis/timeline/recording_timelines.h"
@@ -50,6 +51,7 @@ struct Run::State {
   Kept<Slices> slices;
   Kept<model::ProcessSlices> process_slices;
   Kept<model::CollectiveProfile> collectives;
+  Kept<model::ServingProfile> servings;
 
   Timelines& timelines() {
     if (!built) {
@@ -252,6 +254,20 @@ const Result<model::ProcessSlices>& Run::process_slices(std::size_t most_cells,
     if (!made) return forward_error(made);
     find_or_make(state_->profiles, part, [&] { return std::move(made); });
     return slicer.finish();
+  });
+}
+
+const Result<model::ServingProfile>& Run::serving(const Part& part) const {
+  return find_or_make(state_->servings, part, [&]() -> Result<model::ServingProfile> {
+    const auto chosen = state_->span(part);
+    if (!chosen) return forward_error(chosen);
+    std::vector<ServingBoard> boards;
+    for (std::size_t i = 0; i < recording().domains.size(); ++i) {
+      auto& timeline = state_->timelines()[i];
+      if (recording().domains[i].kind != model::DomainKind::kGpu || !timeline) continue;
+      boards.push_back({&recording().domains[i], &*timeline, &state_->levels(i)});
+    }
+    return attribute_serving(recording(), boards, chosen->begin, chosen->end);
   });
 }
 

@@ -13,6 +13,7 @@
 #include "model/process/process.h"
 #include "model/profile.h"
 #include "model/recording.h"
+#include "model/serving_profile.h"
 
 namespace jouleprof::analysis {
 
@@ -72,6 +73,10 @@ class Run {
 
   // Collectives of the traced ranks. Empty without any. Errors: as activity()'s.
   const Result<model::CollectiveProfile>& collectives(const Part& part = {}) const;
+
+  // The energy of each request of the inference servers that recorded their steps. Empty without
+  // any. Errors: as span(); corrupt, where steps cannot be decoded.
+  const Result<model::ServingProfile>& serving(const Part& part = {}) const;
 
   // `domain`: index into the recording's list. Errors: as EnergyTimeline::energy(); unavailable,
   // with a reason, for a domain without readings.

@@ -96,6 +96,7 @@ enum class ChunkKind : std::uint8_t {
   kOverlappedScopes = 10,
   kCollectives =
       11,  // EventEntry: launches of collectives' kernels on a device (model/activity/collective.h)
+  kServing = 12,  // steps and requests of an inference server (model/activity/serving.h)
 };
 
 // How much longer wide bins are.
@@ -126,7 +127,8 @@ inline bool is_overlapped_bins(ChunkKind kind) {
 
 // Of the process; of no device.
 inline bool is_of_host(ChunkKind kind) {
-  return kind == ChunkKind::kLayers || kind == ChunkKind::kReplay || kind == ChunkKind::kPhases;
+  return kind == ChunkKind::kLayers || kind == ChunkKind::kReplay || kind == ChunkKind::kPhases ||
+         kind == ChunkKind::kServing;
 }
 
 // The length of the bins of a kind of chunks in a trace whose Trace::bin is `bin`.

@@ -68,7 +68,8 @@ inline std::span<const std::string_view> words_of(ChunkKind) {
                                              "overlapped_bins",
                                              "wide_overlapped_bins",
                                              "overlapped_scopes",
-                                             "collectives"};
+                                             "collectives",
+                                             "serving"};
   return kWords;
 }
 

@@ -98,7 +98,7 @@ class RandomTrace {
 
   model::ActivityChunk chunk(Duration bin) {
     model::ActivityEncoder encoder;
-    const auto kind = model::ChunkKind{static_cast<std::uint8_t>(1 + below(11))};
+    const auto kind = model::ChunkKind{static_cast<std::uint8_t>(1 + below(12))};
     const std::uint32_t bins = 1 + below(1000);
     const HostTime begin{std::chrono::microseconds{below(1'000'000'000)}};
     std::uint32_t at = 0;
@@ -127,6 +127,8 @@ class RandomTrace {
           break;
         case model::ChunkKind::kPhases:
           encoder.add(model::PhaseEntry{phase(), below(9), below(999), below(999)});
+          break;
+        case model::ChunkKind::kServing:
           break;
       }
     }

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "model/activity/activity_codec.h"
+#include "model/activity/serving.h"
 
 namespace jouleprof::spool {
 namespace {
@@ -125,6 +126,8 @@ std::string_view TraceCheck::add(const model::ActivityChunk& chunk, Duration bin
         }
       }
       break;
+    case kServing:
+      return model::decode_serving(chunk.bytes, [](const auto&) {}) ? std::string_view{} : kBroken;
     default:
       return "is of an unknown kind";
   }

@@ -30,6 +30,12 @@ std::string line(const Record&... record) {
 
 Result<void> write_domains(const Run& run, const Part& part, const FormatOptions& options,
                            std::ostream& out) {
+  if (options.serving) {
+    const auto made = served_requests(run, part);
+    if (!made) return forward_error(made);
+    out << serving_to_csv(**made, *options.serving);
+    return {};
+  }
   if (options.windows) {
     const auto made = profile_with_windows(run, part);
     if (!made) return forward_error(made);

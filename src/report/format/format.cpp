@@ -140,6 +140,19 @@ std::string rank_name(const model::CollectiveRank& rank) {
                           : fmt::format("pid {}", rank.pid);
 }
 
+Result<const model::ServingProfile*> served_requests(const analysis::Run& run,
+                                                     const analysis::Part& part) {
+  const auto& made = run.serving(part);
+  if (!made) return forward_error(made);
+  if (made->requests.empty()) {
+    return fail(Errc::kUnavailable,
+                "the recording has no requests of an inference server; record them with "
+                "`jouleprof run --serving -- COMMAND`, where the command uses jouleprof.serving "
+                "(docs/serving.md)");
+  }
+  return &*made;
+}
+
 Result<const model::CollectiveProfile*> traced_collectives(const analysis::Run& run,
                                                            const analysis::Part& part) {
   if (const auto activity = traced_activity(run, part); !activity) {

@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "model/activity/activity_profile.h"
 #include "model/activity/collective.h"
+#include "model/serving_profile.h"
 #include "model/wall_log.h"
 #include "report/activity/activity.h"
 #include "report/costs/costs.h"
@@ -22,16 +23,23 @@
 
 namespace jouleprof::report {
 
+// The table of an inference server's requests, or of their tenants.
+struct ServingOptions {
+  bool by_tenant = false;
+  std::optional<std::size_t> top;  // those with the most energy, of text; absent: all
+};
+
 struct FormatOptions {
   // The table by kernel, layer, range or phase, of formats that have it; absent: the summary.
   std::optional<ActivityOptions> by;
-  bool collectives = false;            // the table of collectives by rank, of "text" and "json"
-  bool windows = false;                // the table of windows, of "text", "json" and "domains"
-  CostFactors costs;                   // of the summary as text, JSON and page
-  std::optional<model::WallLog> wall;  // shown with the summary as text and JSON
-  std::optional<UnitCount> per;        // units of work, of the summary as text and JSON
-  TextOptions text;                    // of the format "text"
-  std::string version;                 // of the tool, for formats that name it
+  bool collectives = false;               // the table of collectives by rank, of "text" and "json"
+  std::optional<ServingOptions> serving;  // the table of requests, of "text", "json", "domains"
+  bool windows = false;                   // the table of windows, of "text", "json" and "domains"
+  CostFactors costs;                      // of the summary as text, JSON and page
+  std::optional<model::WallLog> wall;     // shown with the summary as text and JSON
+  std::optional<UnitCount> per;           // units of work, of the summary as text and JSON
+  TextOptions text;                       // of the format "text"
+  std::string version;                    // of the tool, for formats that name it
   bool redact = false;  // of the format "html": leave out what names a person, machine or folder
 };
 
@@ -76,6 +84,23 @@ Result<void> write_table_or_summary(
 // The moments whose readings a table of readings has: of a part its own, of the whole all that was
 // recorded. Errors: as Run::span(), of which imported windows without a time are none.
 Result<analysis::PartSpan> readings_span(const analysis::Run& run, const analysis::Part& part);
+
+// Requests of inference servers, as people and programs read them.
+
+std::string serving_to_text(const model::ServingProfile& profile, const ServingOptions& options,
+                            const TextOptions& text = {});
+// What was divided, for the end of a run.
+std::string serving_to_brief_text(const model::ServingProfile& profile,
+                                  const TextOptions& text = {});
+// The documented JSON object (docs/json.md), and a row for each request or tenant. `being_written`:
+// of the recording, so that more steps may come.
+std::string serving_to_json(const model::ServingProfile& profile, bool being_written);
+std::string serving_to_csv(const model::ServingProfile& profile, const ServingOptions& options);
+
+// run.serving(part), which has at least one request. Errors: as Run::serving(); unavailable, and
+// what records requests, without any.
+Result<const model::ServingProfile*> served_requests(const analysis::Run& run,
+                                                     const analysis::Part& part);
 
 // Collectives by rank, as people and programs read them.
 

@@ -15,6 +15,12 @@ namespace {
 
 Result<void> write(const analysis::Run& run, const analysis::Part& part,
                    const FormatOptions& options, std::ostream& out) {
+  if (options.serving) {
+    const auto made = served_requests(run, part);
+    if (!made) return forward_error(made);
+    out << serving_to_json(**made, run.recording().run.being_written);
+    return {};
+  }
   if (options.windows) {
     const auto made = profile_with_windows(run, part);
     if (!made) return forward_error(made);

@@ -29,6 +29,12 @@ std::string line_to_text(const std::string& label, const std::string& words, Sty
 
 Result<void> write(const analysis::Run& run, const analysis::Part& part,
                    const FormatOptions& options, std::ostream& out) {
+  if (options.serving) {
+    const auto made = served_requests(run, part);
+    if (!made) return forward_error(made);
+    out << serving_to_text(**made, *options.serving, options.text);
+    return {};
+  }
   if (options.windows) {
     const auto made = profile_with_windows(run, part);
     if (!made) return forward_error(made);

@@ -23,6 +23,7 @@ struct TraceOptions {
   bool kernels = false;
   bool layers = false;                   // of PyTorch's models
   bool events = false;                   // each launch
+  bool serving = false;                  // steps and requests of inference servers
   std::optional<double> replay_seconds;  // each layer is then run alone for so long, at the end
   std::filesystem::path inject_library;  // libjouleprof_inject.so
   std::filesystem::path python_hook;     // our sitecustomize.py's folder; empty: none is used
@@ -33,7 +34,7 @@ struct TraceOptions {
   // With `attach`: the spool that the process already writes. Nothing in it is changed.
   std::filesystem::path folder;
 
-  bool any() const { return kernels || layers || !folder.empty(); }
+  bool any() const { return kernels || layers || serving || !folder.empty(); }
 };
 
 struct SessionOptions {

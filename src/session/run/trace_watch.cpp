@@ -142,6 +142,7 @@ std::vector<std::string> TraceWatch::variables(const Environment& environment,
   want(options_.kernels, "kernels");
   want(options_.layers, "layers");
   want(options_.events, "events");
+  want(options_.serving, "serving");
   const auto set = [&all](const char* name, const std::string& value) {
     all.push_back(fmt::format("{}={}", name, value));
   };
@@ -224,7 +225,14 @@ void TraceWatch::explain(std::vector<std::string>& warnings) const {
         fmt::format("the damaged part of the trace is kept in {}", folder_.string()));
   }
   if (!own_ || !injected_) return;
-  if (collector_->sinks.empty()) {
+  const bool only_serving = options_.serving && !options_.kernels && !options_.layers;
+  if (only_serving && collector_->sinks.empty()) {
+    warnings.push_back(
+        "no steps were recorded: no process of the command opened a jouleprof.serving.Recorder, as "
+        "the adapters of docs/serving.md do");
+  } else if (only_serving) {
+    return;
+  } else if (collector_->sinks.empty()) {
     warnings.push_back(fmt::format(
         "nothing was traced: no {} ran that could be; a program that is statically linked to CUDA, "
         "runs as another user, or drops its environment (sudo, containers, remote workers) cannot "

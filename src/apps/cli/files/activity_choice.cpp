@@ -28,7 +28,8 @@ Result<report::ActivityOptions> ActivityChoice::options(bool all) const {
     return fail(
         Errc::kInvalidArgument,
         fmt::format(
-            "--by {}: give kernel, layer, range, phase, window, collective, host, rank or job",
+            "--by {}: give kernel, layer, range, phase, window, collective, request, tenant, "
+            "host, rank or job",
             by));
   }
   options.by = *parsed;

@@ -56,8 +56,9 @@ enum View : unsigned {
   kWindows = 4,
   kCollectives = 8,
   kHosts = 16,
-  kJobs = 32,  // --by job
-  kOneRecording = kSummary | kRows | kWindows | kCollectives,
+  kJobs = 32,     // --by job
+  kServing = 64,  // --by request and tenant
+  kOneRecording = kSummary | kRows | kWindows | kCollectives | kServing,
   kSeveral = kHosts | kJobs,
 };
 enum As : unsigned { kText = 1, kJson = 2, kCsv = 4, kPage = 8, kFigure = 16, kAny = 31 };
@@ -75,7 +76,8 @@ constexpr std::string_view kSummaryText = "the summary as text and JSON, and of 
 constexpr std::string_view kTableText = "--by kernel, layer, range and phase";
 constexpr std::string_view kFileText = "--html, --svg and --png";
 constexpr Allowed kAllowed[]{
-    {"--csv", kSummary | kRows | kWindows, kAny, "one recording, and not of --by collective"},
+    {"--csv", kSummary | kRows | kWindows | kServing, kAny,
+     "one recording, and not of --by collective"},
     {"--html", kSummary | kSeveral, kAny,
      "the summary and of a job, and a page has the tables of every --by"},
     {"--svg", kSummary, kAny, "the summary of one recording"},
@@ -90,7 +92,7 @@ constexpr Allowed kAllowed[]{
     {"--per", kSummary, kText | kJson, "the summary of one recording as text and JSON"},
     {"--fold", kRows, kAny, "--by layer"},
     {"--sort", kRows, kAny, kTableText},
-    {"--top", kRows, kAny, kTableText},
+    {"--top", kRows | kServing, kAny, "--by kernel, layer, range, phase, request and tenant"},
     {"--depth", kRows, kAny, kTableText},
     {"--from", kOneRecording, kAny, kOneText},
     {"--to", kOneRecording, kAny, kOneText},
@@ -173,6 +175,9 @@ class ReportVerb : public Verb {
     options.version = JOULEPROF_VERSION;
     options.collectives = choice_.by == "collective";
     options.windows = choice_.by == "window";
+    if (view(false) == kServing) {
+      options.serving = report::ServingOptions{choice_.by == "tenant", choice_.top.value_or(20)};
+    }
     if (view(false) == kRows) {
       auto by = choice_.options(json_ || csv_);
       if (!by) return complain(by.error(), kUsageError);
@@ -211,6 +216,7 @@ class ReportVerb : public Verb {
     if (is_of_job) return kHosts;
     if (choice_.by == "collective") return kCollectives;
     if (choice_.by == "window") return kWindows;
+    if (choice_.by == "request" || choice_.by == "tenant") return kServing;
     return choice_.by.empty() ? kSummary : kRows;
   }
   unsigned form() const {

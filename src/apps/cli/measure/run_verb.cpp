@@ -61,6 +61,7 @@ class RunVerb : public Verb {
     add(app, "--idle", idle_)->check(a_duration());
     auto* kernels = add(app, "--kernels", kernels_);
     add(app, "--layers", layers_);
+    add(app, "--serving", serving_);
     add(app, "--replay", replay_)->expected(0, 1)->default_str(kReplay);
     add(app, "--trace", events_)->needs(kernels);
     add(app, "--no-memory", no_memory_);
@@ -290,6 +291,11 @@ class RunVerb : public Verb {
       trace.folder = trace_folder_;
       return {};
     }
+    trace.serving = serving_;
+    if (serving_ && !pids_.empty()) {
+      return fail(Errc::kInvalidArgument,
+                  "--serving needs the command from its start: jouleprof run --serving -- COMMAND");
+    }
     if (!kernels_ && !layers_ && replay_.empty()) return {};
     if (!pids_.empty()) {
       return fail(Errc::kInvalidArgument,
@@ -345,9 +351,9 @@ class RunVerb : public Verb {
   Result<meters::MeterSet> open() const {
     meters::MeterOptions options;
     // The regression of kernels needs every step of the energy counter.
-    const auto shortest = parse_duration(!shortest_.empty() ? shortest_
-                                         : is_traced()      ? "1s"
-                                                            : "5s");
+    const auto shortest = parse_duration(!shortest_.empty()        ? shortest_
+                                         : is_traced() || serving_ ? "1s"
+                                                                   : "5s");
     if (!shortest) return tl::unexpected(shortest.error());
     options.demand.shortest_window = *shortest;
     if (!counter_interval_.empty()) {
@@ -498,6 +504,7 @@ class RunVerb : public Verb {
     if (per) say(report::per_unit_to_text(*per, text));
     if (costs) say(report::costs_to_text(*costs, text));
     if (is_traced()) show_kernels(run, kept);
+    if (serving_) show_requests(run, kept);
   }
 
   void write_as(const char* format, const std::string& path, const analysis::Run& run,
@@ -526,6 +533,17 @@ class RunVerb : public Verb {
         layers_ || !replay_.empty() ? "layer" : "kernel");
   }
 
+  void show_requests(const analysis::Run& run, const KeptRecording& kept) const {
+    const auto& serving = run.serving();
+    if (!serving) return void(complain(serving.error(), kInternalError));
+    if (serving->requests.empty()) return;
+    const auto text = text_options(STDERR_FILENO);
+    say("\n{}", report::serving_to_brief_text(*serving, text));
+    if (kept.path.empty()) return;
+    say("next       jouleprof report{} --by request\n",
+        report::printable(kept.words(), text.ascii));
+  }
+
   std::string output_;
   AppendChoice append_;
   bool force_ = false;
@@ -549,6 +567,7 @@ class RunVerb : public Verb {
   bool kernels_ = false;
   bool layers_ = false;
   bool events_ = false;
+  bool serving_ = false;
   std::string replay_;  // empty: not asked for
   bool no_memory_ = false;
   std::string driver_;  // of the GPUs; empty: nothing is remembered

@@ -146,7 +146,8 @@ void choose_clock_of_layers(const meters::MeterSet& found, session::SessionOptio
         "on the CPU";
   }
   // What the processes used in a second is too coarse for that.
-  if (trace.any() && !trace.kernels) options.process_period = kLayersOnCpu;
+  const bool of_layers = trace.layers || !trace.folder.empty();
+  if (of_layers && !trace.kernels) options.process_period = kLayersOnCpu;
 }
 
 }  // namespace jouleprof::cli

@@ -17,22 +17,24 @@ VerbText report_text() {
       "Prints the results of a recording. The recording may still be written to, or have been cut "
       "off. If the tool was killed while traced programs ran on, their trace is read from the "
       "folder FILE.spool.";
-  text.common = {kJson,
-                 {"--csv", "", "write one row per domain instead of text"},
-                 {"--html", "FILE", "write a page for a browser, which needs no network"},
-                 {"--svg", "FILE", "write headline, balance and power as one figure"},
-                 {"--png", "FILE", "write that figure as a picture (needs librsvg2-2)"},
-                 {"--by", "WHAT",
-                  "kernel, layer, range or phase (of run --kernels or --layers); window; "
-                  "collective (ranks in NCCL's kernels); host, rank or job (docs/jobs.md)"},
-                 {"--top", "N", "with --by: the first N rows (default in text: 20)"},
-                 {"--depth", "N", "with --by: the first N levels of a tree"},
-                 kFrom,
-                 kTo,
-                 kPerUnits,
-                 kPrice,
-                 kCarbon,
-                 kDetails};
+  text.common = {
+      kJson,
+      {"--csv", "", "write one row per domain instead of text"},
+      {"--html", "FILE", "write a page for a browser, which needs no network"},
+      {"--svg", "FILE", "write headline, balance and power as one figure"},
+      {"--png", "FILE", "write that figure as a picture (needs librsvg2-2)"},
+      {"--by", "WHAT",
+       "kernel, layer, range or phase (of run --kernels or --layers); window; "
+       "collective (ranks in NCCL's kernels); request or tenant (of an inference server, "
+       "docs/serving.md); host, rank or job (docs/jobs.md)"},
+      {"--top", "N", "with --by: the first N rows (default in text: 20)"},
+      {"--depth", "N", "with --by: the first N levels of a tree"},
+      kFrom,
+      kTo,
+      kPerUnits,
+      kPrice,
+      kCarbon,
+      kDetails};
   text.more = {
       {"--open", "", "with --html: show the page with xdg-open"},
       kRedact,

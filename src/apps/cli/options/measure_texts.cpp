@@ -61,6 +61,9 @@ VerbText run_text() {
                  {"--layers", "",
                   "trace layers of PyTorch models: with --kernels on the GPU; without, an estimate "
                   "from CPU time"},
+                 {"--serving", "",
+                  "record the steps and requests that jouleprof.serving reports, for `report --by "
+                  "request` (docs/serving.md)"},
                  {"--replay", "=TIME",
                   "as --kernels --layers, and re-run each kernel in isolation for TIME (default "
                   "0.4s), 30 s in all, when a program ends: separates what runs together"},

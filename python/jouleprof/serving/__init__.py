@@ -1,0 +1,13 @@
+"""Joules per request of an inference server with continuous batching (docs/serving.md).
+
+    jouleprof run --serving -- python server.py
+    jouleprof report server.jprof --by request
+
+jouleprof.serving.transformers and jouleprof.serving.vllm record the steps of those engines;
+Recorder records those of any other."""
+
+from ._recorder import Listener, Recorder, Request, Share
+from ._requests import RequestEnergy, RequestMetrics, follow_requests, read_requests
+
+__all__ = ["Listener", "Recorder", "Request", "RequestEnergy", "RequestMetrics", "Share", "follow_requests",
+           "read_requests"]

@@ -1,0 +1,47 @@
+"""python -m jouleprof.serving FILE.jprof: a line for each request once it has finished, while a server runs or later."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+
+from .._errors import Error
+from ._requests import RequestMetrics, follow_requests
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m jouleprof.serving", description=__doc__.split(": ", 1)[1])
+    parser.add_argument("recording", help="of `jouleprof run --serving`; it may still be written")
+    parser.add_argument("--jsonl", metavar="FILE", help="append a JSON object for each request; - is stdout")
+    parser.add_argument("--prometheus", metavar="FILE", help="write metrics for a textfile collector")
+    parser.add_argument("--period", type=float, default=5.0, help="seconds between two looks (default: 5)")
+    given = parser.parse_args()
+    metrics = RequestMetrics()
+    log = open(given.jsonl, "a") if given.jsonl and given.jsonl != "-" else None
+    try:
+        for request in follow_requests(given.recording, given.period):
+            if given.jsonl:
+                print(json.dumps(request.to_dict()), file=log or sys.stdout, flush=True)
+            else:
+                print(f"{request.request}: {request}", flush=True)
+            metrics.add(request)
+            if given.prometheus:
+                part = given.prometheus + ".part"
+                with open(part, "w") as file:
+                    file.write(metrics.text())
+                os.replace(part, given.prometheus)
+    except Error as error:
+        print(f"jouleprof: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        pass
+    finally:
+        if log is not None:
+            log.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,195 @@
+"""The engine-neutral recorder of an inference server's steps and requests."""
+
+from __future__ import annotations
+
+import os
+import struct
+import threading
+import time
+from array import array
+from typing import Iterable, NamedTuple, Protocol
+
+from ._spool import SpoolFile, spool_folder
+
+_NONE = 0xFFFFFFFF
+_MOST = 0xFFFFFFFF
+_REQUEST, _FINISH, _STEP, _DEVICE, _LOST = 1, 2, 3, 4, 5
+_STEP_HEAD = struct.Struct("<BIqqII")
+_STEP_PAYLOAD = 24  # bytes before the shares
+_SHARE = 28  # bytes
+_MOST_REQUESTS = 1_000_000  # open at once
+_MOST_FINISHED = 4096  # whose numbers are known: a batch that was submitted before may name them
+
+
+class Share(NamedTuple):
+    """One request in one step."""
+
+    number: int  # of Recorder.request()
+    tokens: int  # computed in this step, rejected and recomputed ones included
+    context: int  # tokens before them, whose keys and values are read
+    cached: int = 0  # of the context, taken from the prefix cache now
+    rejected: int = 0  # of `tokens`: speculative, rejected afterwards
+    recomputed: int = 0  # of `tokens`: computed before, and lost by a preemption
+    prefill: int = 0  # 1: tokens of the prompt
+
+
+class Listener(Protocol):
+    """What follows a recorder, as jouleprof.serving.LiveRequests does. Calls come from the engine's thread."""
+
+    def on_request(self, number: int, request: Request) -> None: ...
+    def on_step(self, begin: int, end: int, shares: Iterable[int]) -> None: ...
+    def on_finish(self, number: int, request: Request) -> None: ...
+
+
+class Request:
+    """A request that was begun: what is known of it."""
+
+    __slots__ = ("id", "number", "model", "tenant", "arrival", "finish", "tokens_in", "tokens_out")
+
+    def __init__(self, id: str, number: int, model: str, tenant: str, arrival: int) -> None:
+        self.id = id
+        self.number = number
+        self.model = model
+        self.tenant = tenant
+        self.arrival = arrival
+        self.finish: int | None = None
+        self.tokens_in = 0
+        self.tokens_out = 0
+
+
+def _text(text: str) -> bytes:
+    data = text.encode(errors="replace")[:0xFFFF]
+    return struct.pack("<H", len(data)) + data
+
+
+def _entry(kind: int, payload: bytes) -> bytes:
+    return struct.pack("<BI", kind, len(payload)) + payload
+
+
+class Recorder:
+    """Records the steps of one engine, for `jouleprof run --serving` and for listeners.
+
+        recorder = jouleprof.serving.Recorder(model="llama")
+        request = recorder.request("chat-1", tenant="alice")
+        begin = recorder.now()
+        ...                                       # the engine computes a batch
+        recorder.step(begin, recorder.now(), [Share(request, tokens=512, context=0, prefill=1)])
+        recorder.finish("chat-1", tokens_in=512, tokens_out=1)
+
+    model: of requests that name none. devices: of the steps: UUIDs ("GPU-...") or names ("gpu0"); without them the
+    recording's only GPU. A step on several devices counts once for each, with the energy of each.
+    Outside of `jouleprof run --serving` nothing is recorded; listeners hear of everything all the same."""
+
+    def __init__(self, *, model: str = "", devices: Iterable[str] = ()) -> None:
+        folder = spool_folder()
+        self._spool = SpoolFile(folder) if folder is not None else None
+        self._model = model
+        self._devices: list[int] = []
+        self._requests: dict[str, Request] = {}
+        self._finished: dict[str, int] = {}  # in order of their end
+        self._next = 0
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._listeners: list[Listener] = []
+        self._lost_steps = 0
+        self._lost_requests = 0
+        self._reported_lost = (0, 0)
+        for number, name in enumerate(devices):
+            self._add(_entry(_DEVICE, struct.pack("<I", number) + _text(name)))
+            self._devices.append(number)
+
+    now = staticmethod(time.monotonic_ns)
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether a `jouleprof run --serving` around this process takes the steps."""
+        return self._spool is not None
+
+    @property
+    def lost(self) -> tuple[int, int]:
+        """Steps and requests for which there was no room; the report says so, too."""
+        return self._lost_steps, self._lost_requests
+
+    def listen(self, listener: Listener) -> None:
+        self._listeners.append(listener)
+
+    def number(self, id: str) -> int | None:
+        """Of a request that was begun, and has not finished long ago."""
+        known = self._requests.get(id)
+        return self._finished.get(id) if known is None else known.number
+
+    def request(self, id: str, *, tenant: str = "", model: str = "", arrival: int | None = None,
+                prefix_of: str | None = None) -> int:
+        """A request has arrived; returns its number. prefix_of: the request that filled the prefix cache for it."""
+        with self._lock:
+            known = self._requests.get(id)
+            if known is not None:
+                return known.number
+            number = self._next
+            self._next += 1
+            request = Request(id, number, model or self._model, tenant, self.now() if arrival is None else arrival)
+            if len(self._requests) < _MOST_REQUESTS:
+                self._requests[id] = request
+        filler = self.number(prefix_of) if prefix_of is not None else None
+        payload = (struct.pack("<Iq", number, request.arrival) + _text(id) + _text(request.model) + _text(tenant)
+                   + struct.pack("<I", _NONE if filler is None else filler))
+        if not self._add(_entry(_REQUEST, payload)):
+            self._lost_requests += 1
+        for listener in self._listeners:
+            listener.on_request(number, request)
+        return number
+
+    def step(self, begin: int, end: int, shares: Iterable[Share]) -> None:
+        """A step that has ended; times as now() returns them."""
+        self.step_of(begin, end, [value for share in shares for value in share])
+
+    def step_of(self, begin: int, end: int, shares: list[int]) -> None:
+        """As step(), with the seven numbers of each Share one after the other: for engines with large batches."""
+        data = array("I", shares).tobytes()
+        count = len(shares) // 7
+        size = _STEP_PAYLOAD + len(data)
+        kept = True
+        if self._spool is not None:
+            for device in self._devices or (_NONE,):
+                kept = self._add(_STEP_HEAD.pack(_STEP, size, begin, end, device, count) + data) and kept
+        if not kept:
+            self._lost_steps += 1
+        for listener in self._listeners:
+            listener.on_step(begin, end, shares)
+
+    def finish(self, id: str, *, tokens_in: int = 0, tokens_out: int = 0, at: int | None = None) -> None:
+        """A request has finished, failed or was cancelled."""
+        with self._lock:
+            request = self._requests.pop(id, None)
+            if request is None:
+                return
+            self._finished[id] = request.number
+            if len(self._finished) > _MOST_FINISHED:
+                del self._finished[next(iter(self._finished))]
+        request.finish = self.now() if at is None else at
+        request.tokens_in = min(tokens_in, _MOST)
+        request.tokens_out = min(tokens_out, _MOST)
+        payload = struct.pack("<IqII", request.number, request.finish, request.tokens_in, request.tokens_out)
+        if not self._add(_entry(_FINISH, payload)):
+            self._lost_requests += 1
+        for listener in self._listeners:
+            listener.on_finish(request.number, request)
+
+    def close(self) -> None:
+        """Writes what is left. Requests that have not finished stay so in the recording."""
+        if self._spool is not None:
+            if self.lost != (0, 0):
+                self._spool.flush()
+                self._add(_entry(_LOST, struct.pack("<QQ", *self.lost)))
+            self._spool.close()
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _add(self, entry: bytes) -> bool:
+        return self._spool is None or self._spool.add(entry)
+
+

@@ -1,0 +1,33 @@
+"""An engine that is not the one that an adapter was written for is refused, never guessed."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Callable
+
+from .._errors import Unsupported
+
+
+def require_version(engine: str, found: str, tested: tuple[str, ...]) -> None:
+    """tested: versions as "5.17"; any patch release of one is accepted."""
+    parts = found.split("+")[0].split(".")
+    if not any(parts[:len(known.split("."))] == known.split(".") for known in tested):
+        raise Unsupported(
+            f"jouleprof.serving knows {engine} {' and '.join(tested)}, and this is {found}: what its scheduler reports "
+            f"may have changed. Install {engine} {tested[-1]}, or record steps by jouleprof.serving.Recorder")
+
+
+def require_parameters(engine: str, function: Callable[..., Any], names: tuple[str, ...]) -> None:
+    """The function takes parameters of these names."""
+    missing = [name for name in names if name not in inspect.signature(function).parameters]
+    if missing:
+        raise Unsupported(f"{engine}: {getattr(function, '__qualname__', function)} has no parameter "
+                          f"{', '.join(missing)}: this {engine} was changed, and its steps cannot be recorded")
+
+
+def require_attributes(engine: str, thing: object, names: tuple[str, ...]) -> None:
+    missing = [name for name in names if not hasattr(thing, name)]
+    if missing:
+        what = thing.__qualname__ if isinstance(thing, type) else type(thing).__qualname__
+        raise Unsupported(f"{engine}: {what} has no {', '.join(missing)}: this {engine} was changed, "
+                          "and its steps cannot be recorded")

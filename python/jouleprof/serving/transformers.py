@@ -1,0 +1,193 @@
+"""Continuous batching of transformers: `ContinuousBatchingManager` and `generate_batch`.
+
+    import jouleprof.serving.transformers
+
+    jouleprof.serving.transformers.attach()      # before the first manager is made
+    model.generate_batch(inputs)                 # under: jouleprof run --serving -- python ...
+
+A request's tenant: `with tenant("alice"): manager.add_request(...)`."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import functools
+import time
+from typing import Any, Iterator
+
+from ._recorder import Recorder
+from ._refusal import require_attributes, require_parameters, require_version
+
+ENGINE = "transformers"
+TESTED = ("5.17",)
+
+_tenant: contextvars.ContextVar[str] = contextvars.ContextVar("jouleprof_tenant", default="")
+_attached: list[tuple[type, str, Any]] = []  # what was there before
+_recorder: Recorder | None = None
+
+
+@contextlib.contextmanager
+def tenant(name: str) -> Iterator[None]:
+    """Requests that are added within are this tenant's."""
+    token = _tenant.set(name)
+    try:
+        yield
+    finally:
+        _tenant.reset(token)
+
+
+class _Batches:
+    """The batches of one processor, from their submission to the end of their computation.
+
+    With asynchronous batching the next batch is submitted before the results of the last one are fetched; the
+    device computes them one after the other."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._prepared: list[int] | None = None
+        self._in_flight: list[tuple[int, list[int]]] = []
+        self._last_end = 0
+        self._seen: set[int] = set()
+
+    def prepare(self, requests_in_batch: list[Any]) -> None:
+        shares: list[int] = []
+        number_of = self._recorder.number
+        for future in requests_in_batch:
+            state = future.state
+            number = number_of(state.request_id)
+            if number is None:  # a child of a fork, or added before attach()
+                number = self._recorder.request(state.request_id)
+            tokens = future.query_length
+            context = state.position_offset
+            prompt = len(state.initial_tokens)
+            prefill = context < prompt
+            is_new = number not in self._seen
+            if is_new:
+                self._seen.add(number)
+            recomputed = tokens if prefill and state._true_initial_tokens else 0
+            cached = context if is_new and prefill else 0
+            shares += (number, tokens, context, cached, 0, recomputed, int(prefill))
+        self._prepared = shares
+
+    def submit(self) -> None:
+        if self._prepared is not None:
+            self._in_flight.append((time.monotonic_ns(), self._prepared))
+            self._prepared = None
+
+    def fetched(self) -> None:
+        if not self._in_flight:
+            return
+        end = time.monotonic_ns()
+        submitted, shares = self._in_flight.pop(0)
+        self._recorder.step_of(max(submitted, self._last_end), end, shares)
+        self._last_end = end
+
+    def finish(self, number: int | None) -> None:
+        if number is not None:
+            self._seen.discard(number)
+
+
+def attach(recorder: Recorder | None = None, *, model: str = "") -> Recorder:
+    """Records the steps of every manager that is made from now on, and returns the recorder. Without one, makes a
+    Recorder of all devices that PyTorch uses. Raises Unsupported where this is not a transformers that it knows."""
+    global _recorder
+    import transformers
+    from transformers.generation.continuous_batching import continuous_api, input_outputs, scheduler
+
+    require_version(ENGINE, transformers.__version__, TESTED)
+    processor = continuous_api.ContinuousBatchProcessor
+    manager = continuous_api.ContinuousBatchingManager
+    require_attributes(ENGINE, processor, ("prepare_next_batch", "update_batch", "_generation_step"))
+    require_parameters(ENGINE, manager.add_request, ("input_ids", "request_id", "max_new_tokens"))
+    require_parameters(ENGINE, scheduler.Scheduler.finish_request, ("request_id",))
+    ios = [input_outputs.ContinuousBatchingIOs, input_outputs.ContinuousBatchingAsyncIOs]
+    for kind in ios:
+        require_parameters(ENGINE, kind.prepare_batch_tensors, ("requests_in_batch",))
+        require_attributes(ENGINE, kind, ("prepare_batch_update",))
+    if _attached:
+        detach()
+    _recorder = recorder or Recorder(model=model, devices=_devices())
+    own = _recorder
+
+    def batches_of(instance: Any) -> _Batches:
+        known = instance.__dict__.get("_jouleprof_batches")
+        if known is None:
+            known = instance.__dict__["_jouleprof_batches"] = _Batches(own)
+        return known  # type: ignore[no-any-return]
+
+    def prepare_next_batch(before: Any, self: Any) -> Any:
+        self.inputs_and_outputs.__dict__["_jouleprof_batches"] = batches_of(self)
+        return before(self)
+
+    def prepare_batch_tensors(before: Any, self: Any, requests_in_batch: Any, *args: Any, **kwargs: Any) -> Any:
+        batches = self.__dict__.get("_jouleprof_batches")
+        if batches is not None:
+            batches.prepare(requests_in_batch)
+        return before(self, requests_in_batch, *args, **kwargs)
+
+    def generation_step(before: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+        batches_of(self).submit()
+        return before(self, *args, **kwargs)
+
+    def prepare_batch_update(before: Any, self: Any) -> Any:
+        found = before(self)
+        batches = self.__dict__.get("_jouleprof_batches")
+        if batches is not None:
+            batches.fetched()
+        return found
+
+    def add_request(before: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("request_id") is None and len(args) < 2:
+            with self._request_lock:
+                kwargs["request_id"] = f"req_{self._request_counter}"
+                self._request_counter += 1
+        id = kwargs["request_id"] if "request_id" in kwargs else args[1]
+        own.request(id, tenant=_tenant.get(), model=model)
+        return before(self, *args, **kwargs)
+
+    def finish_request(before: Any, self: Any, request_id: str) -> Any:
+        state = self.active_requests.get(request_id)
+        if state is not None:
+            prompt = state._true_initial_tokens or len(state.initial_tokens)
+            produced = len(state.initial_tokens) - prompt + state.generated_len()
+            own.finish(request_id, tokens_in=prompt, tokens_out=produced)
+        return before(self, request_id)
+
+    _wrap(processor, "prepare_next_batch", prepare_next_batch)
+    _wrap(processor, "_generation_step", generation_step)
+    _wrap(manager, "add_request", add_request)
+    _wrap(scheduler.Scheduler, "finish_request", finish_request)
+    for kind in ios:
+        for name, wrapper in (("prepare_batch_tensors", prepare_batch_tensors),
+                              ("prepare_batch_update", prepare_batch_update)):
+            if name in kind.__dict__:
+                _wrap(kind, name, wrapper)
+    return own
+
+
+def detach() -> None:
+    """Leaves transformers as it was. The recorder stays open."""
+    while _attached:
+        owner, name, before = _attached.pop()
+        setattr(owner, name, before)
+
+
+def _wrap(owner: type, name: str, wrapper: Any) -> None:
+    before = getattr(owner, name)
+
+    @functools.wraps(before)
+    def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return wrapper(before, self, *args, **kwargs)
+
+    _attached.append((owner, name, before))
+    setattr(owner, name, wrapped)
+
+
+def _devices() -> list[str]:
+    """The UUID of the current GPU; none without CUDA."""
+    import torch
+
+    if not torch.cuda.is_available():
+        return []
+    uuid = str(torch.cuda.get_device_properties(torch.cuda.current_device()).uuid)
+    return [uuid if uuid.startswith("GPU-") else f"GPU-{uuid}"]

@@ -1,0 +1,578 @@
+#include "analysis/serving/serving.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "analysis/activity/activity_table.h"
+#include "analysis/kernels/kernel_evidence.h"
+#include "analysis/processes/apportion.h"
+#include "analysis/serving/step_model.h"
+#include "analysis/timeline/sensors/error_model.h"
+#include "model/activity/serving.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using Eigen::VectorXd;
+
+constexpr double kSlice = 0.5;       // seconds over which steps are scaled to the measured energy
+constexpr double kMostScale = 1.25;  // more is the work of others, and less a model that is wrong
+
+struct LoggedStep {
+  HostTime begin{};
+  HostTime end{};
+  std::size_t first = 0;  // its shares go up to first + count
+  std::size_t count = 0;
+};
+
+struct LoggedShare {
+  std::uint32_t request = 0;  // index into Log::requests
+  model::StepShare share;
+};
+
+// The steps of one board, and the requests of all.
+struct Log {
+  std::vector<model::RequestEnergy> requests;
+  std::vector<std::vector<LoggedStep>> steps;  // by board, in order of their begins
+  std::vector<LoggedShare> shares;
+  std::uint64_t without_device = 0;
+  model::ServingLoss lost;
+};
+
+class LogReader {
+ public:
+  LogReader(const model::Recording& recording, std::span<const ServingBoard> boards)
+      : recording_(recording), boards_(boards) {
+    log_.steps.resize(boards.size());
+  }
+
+  Result<Log> read() {
+    for (const auto& trace : recording_.traces) {
+      pid_ = trace.pid;
+      known_.clear();
+      devices_.clear();
+      model::ServingLoss lost;
+      for (const auto& chunk : trace.chunks) {
+        if (chunk.kind != model::ChunkKind::kServing) continue;
+        const bool decoded = model::decode_serving(chunk.bytes, [&](const model::ServingEntry& e) {
+          if (const auto* loss = std::get_if<model::ServingLoss>(&e)) lost = *loss;
+          std::visit([this](const auto& entry) { take(entry); }, e);
+        });
+        if (!decoded) {
+          return fail(Errc::kCorrupt,
+                      "steps of an inference server in the recording cannot be read");
+        }
+      }
+      log_.lost.steps += lost.steps;
+      log_.lost.requests += lost.requests;
+    }
+    for (auto& steps : log_.steps) {
+      std::stable_sort(steps.begin(), steps.end(),
+                       [](const auto& a, const auto& b) { return a.begin < b.begin; });
+    }
+    return std::move(log_);
+  }
+
+ private:
+  std::uint32_t index_of(std::uint32_t number) {
+    const auto [at, is_new] =
+        known_.try_emplace(number, static_cast<std::uint32_t>(log_.requests.size()));
+    if (is_new) {  // its begin was lost: it is there without a name
+      auto& request = log_.requests.emplace_back();
+      request.pid = pid_;
+      request.id = fmt::format("#{}", number);
+    }
+    return at->second;
+  }
+
+  void take(const model::ServedRequest& r) {
+    auto& request = log_.requests[index_of(r.number)];
+    request.id = r.id;
+    request.model = r.model;
+    request.tenant = r.tenant;
+    request.arrival = r.arrival;
+    if (const auto filler = known_.find(r.filler); filler != known_.end()) {
+      request.filler = log_.requests[filler->second].id;
+    }
+  }
+  void take(const model::FinishedRequest& f) {
+    auto& request = log_.requests[index_of(f.number)];
+    request.finish = f.at;
+    request.tokens_in = f.tokens_in;
+    request.tokens_out = f.tokens_out;
+  }
+  void take(const model::ServingDevice& d) { devices_[d.number] = d.name; }
+  void take(const model::ServingLoss&) {}
+  void take(const model::ServingStep& s) {
+    const auto board = board_of(s.device);
+    if (!board) {
+      ++log_.without_device;
+      return;
+    }
+    if (s.end <= s.begin) return;
+    log_.steps[*board].push_back({s.begin, s.end, log_.shares.size(), s.shares.size()});
+    for (const auto& share : s.shares) log_.shares.push_back({index_of(share.number), share});
+  }
+
+  std::optional<std::size_t> board_of(std::uint32_t device) const {
+    if (device == model::kNone)
+      return boards_.size() == 1 ? std::optional<std::size_t>(0) : std::nullopt;
+    const auto name = devices_.find(device);
+    if (name == devices_.end()) return std::nullopt;
+    for (std::size_t i = 0; i < boards_.size(); ++i) {
+      const auto& domain = *boards_[i].domain;
+      if (name->second == domain.uuid || name->second == domain.device) return i;
+    }
+    return std::nullopt;
+  }
+
+  const model::Recording& recording_;
+  std::span<const ServingBoard> boards_;
+  Log log_;
+  pid_t pid_ = 0;
+  std::unordered_map<std::uint32_t, std::uint32_t> known_;  // of the trace, by number
+  std::unordered_map<std::uint32_t, std::string> devices_;
+};
+
+// Joules of one request, or of a tenant's, on one board.
+struct Sum {
+  double energy = 0;
+  double fixed = 0;    // of the energy: parts of what is fixed in steps that were not its own alone
+  double prefill = 0;  // of the energy
+  double recomputed = 0;
+  double rejected = 0;
+  double idle_share = 0;
+  double idle_time = 0;  // seconds of its own time: what an error of the idle power moves
+  VectorXd factor;       // by the model's watts
+};
+
+// Divides the energy of one board.
+class Board {
+ public:
+  Board(const model::Recording& recording, const ServingBoard& board, const Log& log,
+        const std::vector<LoggedStep>& steps, const std::vector<std::uint32_t>& tenant_of,
+        std::size_t tenants)
+      : recording_(recording),
+        board_(board),
+        log_(log),
+        logged_(steps),
+        tenant_of_(tenant_of),
+        by_request(log.requests.size()),
+        by_tenant(tenants) {
+    time_.origin = logged_.front().begin;
+    for (const LoggedStep& s : logged_) {
+      BoardStep step{time_.seconds_of(s.begin), time_.seconds_of(s.end), {}, false};
+      for (std::size_t i = 0; i < s.count; ++i) {
+        const auto& share = log.shares[s.first + i].share;
+        const StepWork work = work_of(share);
+        for (std::size_t k = 0; k < kWorkKinds; ++k) step.work[k] += work[k];
+        step.prefill = step.prefill || (share.prefill && share.tokens > 0);
+      }
+      steps_.push_back(step);
+    }
+  }
+
+  // False: its energy is not known.
+  bool run(HostTime begin, HostTime end) {
+    EnergyTimeline& timeline = *board_.timeline;
+    const auto extent = timeline.extent();
+    if (!extent) return false;
+    begin = std::max(begin, extent->begin);
+    end = std::min(end, extent->end);
+    if (end <= begin) return false;
+    const auto measured = timeline.energy(begin, end);
+    if (!measured) return false;
+    out.domain = *board_.domain;
+    out.measured = *measured;
+    fit(*extent);
+    const auto levels = board_.levels->split(*measured, begin, end);
+    if (levels.rest) out.rest = levels.rest->energy;
+    if (levels.held) out.held = levels.held->energy;
+    idle_power_ = model_ ? model_->idle_watts() : 0;
+    has_levels_ = levels.idle.has_value();
+    out.idle_levels = levels.idle.value_or(Energy::joules(idle_power_ * seconds(end - begin)));
+    if (!has_levels_) out.held.reset();
+    if (model_) divide(begin, end);
+    return true;
+  }
+
+  double gain() const {
+    const auto& sensors = board_.timeline->sensors();
+    return sensors.counter ? sensors.counter->traits.gain_error : sensors.power->traits.gain_error;
+  }
+
+  // Half of a 95 % interval, without the sensor's gain.
+  double regression_of(const Sum& sum) const {
+    if (!model_ || sum.factor.size() == 0) return 0;
+    return kErrors.normal95 * std::sqrt(std::max(model_->variance(sum.factor), 0.0) +
+                                        std::pow(kErrors.kernel_power * sum.energy, 2) +
+                                        std::pow(idle_sigma_ * sum.idle_time, 2));
+  }
+  bool is_fixed_part_known() const { return !model_ || model_->is_fixed_part_known(); }
+  bool has_model() const { return model_.has_value(); }
+  bool is_idle_unseen() const { return idle_unseen_; }
+  double others_joules() const { return beyond_; }
+
+  model::ServedBoard out;
+
+ private:
+  const model::Recording& recording_;
+  const ServingBoard& board_;
+  const Log& log_;
+  const std::vector<LoggedStep>& logged_;
+  const std::vector<std::uint32_t>& tenant_of_;
+
+ public:
+  std::vector<Sum> by_request;
+  std::vector<Sum> by_tenant;
+
+ private:
+  void fit(const EnergyTimeline::Extent& extent) {
+    std::vector<BoardStep> known;  // with readings
+    const double first = time_.seconds_of(extent.begin);
+    const double last = time_.seconds_of(extent.end);
+    for (const BoardStep& s : steps_) {
+      if (s.begin >= first && s.end <= last) known.push_back(s);
+    }
+    if (known.empty()) return;
+    ActivityTable around;  // what kernel_evidence() needs
+    around.time = time_;
+    for (const BoardStep& s : known) {
+      const double begin = std::max(
+          s.begin,
+          around.bins.empty() ? s.begin : around.bins.back().begin + around.bins.back().width);
+      if (s.end <= begin) continue;
+      around.bins.push_back({begin, s.end - begin, around.entries.size()});
+      around.entries.push_back({0, static_cast<float>(s.end - begin)});
+    }
+    around.classes.resize(1);
+    around.begin = known.front().begin;
+    around.end = around.bins.back().begin + around.bins.back().width;
+    const auto evidence = kernel_evidence(recording_, *board_.timeline, around, *board_.levels, {});
+    idle_unseen_ = evidence.idle_unseen;
+    model_ = StepModel::fit(known, time_, evidence.observed, evidence.idle,
+                            board_.timeline->time_constant());
+    if (!model_) return;
+    idle_sigma_ = model_->idle_sigma();
+    out.explained = model_->explained();
+  }
+
+  // Of [begin, end]: above rest and held; absent where the energy is not known.
+  std::optional<std::pair<double, double>> active_and_idle(HostTime begin, HostTime end) const {
+    const auto energy = board_.timeline->energy(begin, end);
+    if (!energy) return std::nullopt;
+    const double all = energy->energy.joules();
+    double idle = idle_power_ * seconds(end - begin);
+    if (has_levels_) {
+      const auto levels = board_.levels->split(*energy, begin, end);
+      if (levels.idle) idle = levels.idle->joules();
+    }
+    return std::pair{all - idle, idle};
+  }
+
+  void divide(HostTime begin, HostTime end) {
+    double between = 0;
+    for (std::size_t first = 0; first < steps_.size();) {
+      std::size_t last = first + 1;
+      while (last < steps_.size() && steps_[last].begin < steps_[first].begin + kSlice) ++last;
+      divide_slice(first, last, begin, end, between);
+      first = last;
+    }
+    out.between = Energy::joules(between);
+    const Energy active = out.measured.energy - out.idle_levels;
+    out.requests = Energy{};
+    for (const Sum& sum : by_request) out.requests += Energy::joules(sum.energy);
+    out.unattributed = active - out.between - out.requests;
+  }
+
+  void divide_slice(std::size_t first, std::size_t last, HostTime begin, HostTime end,
+                    double& between) {
+    const HostTime from = std::max(logged_[first].begin, begin);
+    const bool is_last = last == steps_.size();
+    HostTime to = is_last ? HostTime::min() : logged_[last].begin;
+    for (std::size_t i = first; i < last; ++i) to = std::max(to, is_last ? logged_[i].end : to);
+    to = std::min(to, end);
+    if (to <= from) return;
+    const auto known = active_and_idle(from, to);
+    if (!known) return;
+    const auto [active, idle] = *known;
+    const double length = seconds(to - from);
+    double busy = 0;      // seconds in steps
+    double covered = 0;   // up to here
+    double modelled = 0;  // joules above the model's idle power
+    double reached = time_.seconds_of(from);
+    for (std::size_t i = first; i < last; ++i) {
+      const double part = part_within(i, from, to);
+      modelled += part * model_->joules_of(steps_[i]);
+      busy += part * steps_[i].time();
+      const double a = std::max(reached, time_.seconds_of(from));
+      const double b = std::min(steps_[i].end, time_.seconds_of(to));
+      if (b > std::max(a, steps_[i].begin)) covered += b - std::max(a, steps_[i].begin);
+      reached = std::max(reached, b);
+    }
+    if (busy <= 0) return;
+    covered = std::min(covered, length);
+    const double above = std::max(idle_power_ - idle / length, 0.0);  // of idle over the levels
+    const double gap = std::clamp(above * (length - covered), 0.0, std::max(active, 0.0));
+    between += gap;
+    const double expected = modelled + above * covered;
+    if (expected <= 0) return;
+    const double scale = std::clamp((active - gap) / expected, 1 / kMostScale, kMostScale);
+    beyond_ += std::abs(active - gap - scale * expected);
+    const double idle_watts = idle / length;
+    for (std::size_t i = first; i < last; ++i) {
+      const double part = part_within(i, from, to);
+      if (part <= 0) continue;
+      const double of_time = covered / busy;  // of steps that overlap
+      divide_step(i, part, scale, above * of_time * part * steps_[i].time(),
+                  idle_watts * of_time * part * steps_[i].time());
+    }
+  }
+
+  double part_within(std::size_t i, HostTime from, HostTime to) const {
+    const double a = std::max(steps_[i].begin, time_.seconds_of(from));
+    const double b = std::min(steps_[i].end, time_.seconds_of(to));
+    return steps_[i].time() > 0 ? std::max(b - a, 0.0) / steps_[i].time() : 0;
+  }
+
+  // `idle_above`: joules of the step that are idle power above the levels; `idle_levels`: at the
+  // levels.
+  void divide_step(std::size_t i, double part, double scale, double idle_above,
+                   double idle_levels) {
+    const BoardStep& step = steps_[i];
+    const LoggedStep& logged = logged_[i];
+    ++out.steps;
+    out.busy += duration_of(part * step.time());
+    if (logged.count == 0) return;  // unattributed
+    const auto shares = std::span(log_.shares).subspan(logged.first, logged.count);
+    const auto count = static_cast<double>(logged.count);
+    double prefills = 0;
+    for (const auto& s : shares) prefills += s.share.prefill && s.share.tokens > 0 ? 1 : 0;
+    const double whole = model_->joules_of(step);
+    double own = model_->own_joules(step.work);
+    double of_prefill = prefills > 0 ? model_->prefill_joules() : 0;
+    // A step that was shorter than its work suggests has no fixed part.
+    const double fits = own + of_prefill > whole ? whole / (own + of_prefill) : 1;
+    own *= fits;
+    of_prefill *= fits;
+    const double fixed = whole - own - of_prefill;
+    const double times = part * scale;
+    const VectorXd own_all = model_->own_factor(step.work) * fits;
+    const VectorXd prefill_all =
+        prefills > 0 ? VectorXd(model_->prefill_factor() * fits) : VectorXd(0 * own_all);
+    const VectorXd fixed_all = model_->factor_of(step.time(), step.work) - own_all - prefill_all;
+
+    bool one_tenant = true;
+    bool one_prefill_tenant = true;
+    std::optional<std::uint32_t> prefill_tenant;
+    const std::uint32_t tenant = tenant_of_[shares.front().request];
+    for (const auto& s : shares) {
+      const std::uint32_t own_tenant = tenant_of_[s.request];
+      one_tenant = one_tenant && own_tenant == tenant;
+      if (!s.share.prefill || s.share.tokens == 0) continue;
+      one_prefill_tenant = one_prefill_tenant && prefill_tenant.value_or(own_tenant) == own_tenant;
+      prefill_tenant = own_tenant;
+    }
+    for (const auto& s : shares) {
+      const StepWork work = work_of(s.share);
+      const bool prefill = s.share.prefill && s.share.tokens > 0;
+      const double mine = times * fits * model_->own_joules(work);
+      const double of_fixed = times * fixed / count + scale * idle_above / count;
+      const double of_prefills = prefill ? times * of_prefill / prefills : 0;
+      const double energy = mine + of_fixed + of_prefills;
+      VectorXd factor = times * (model_->own_factor(work) * fits + fixed_all / count);
+      if (prefill) factor += times / prefills * prefill_all;
+      const auto tokens = static_cast<double>(std::max(s.share.tokens, 1U));
+      const auto add = [&](Sum& sum, bool alone, bool prefills_alone) {
+        sum.energy += energy;
+        if (!alone) sum.fixed += of_fixed;
+        if (!prefills_alone) sum.fixed += of_prefills;
+        if (s.share.prefill) sum.prefill += energy;
+        sum.recomputed += (mine + of_prefills) * s.share.recomputed / tokens;
+        sum.rejected += mine * s.share.rejected / tokens;
+        sum.idle_share += idle_levels / count;
+        sum.idle_time += part * step.time() / count;
+        if (sum.factor.size() == 0) sum.factor = VectorXd::Zero(factor.size());
+        sum.factor += factor;
+      };
+      add(by_request[s.request], logged.count == 1, prefills == 1);
+      add(by_tenant[tenant_of_[s.request]], one_tenant, one_prefill_tenant);
+      fixed_sum_ += of_fixed;
+    }
+    fixed_steps_ += part;
+    out.fixed_joules = fixed_sum_ / fixed_steps_;
+    out.step_watts = model_->step_watts();
+    out.joules_per_prefill_token = model_->own_joules({1, 0, 0, 0});
+    out.joules_per_decode_token = model_->own_joules({0, 1, 0, 0});
+  }
+
+  TimeBase time_;
+  std::vector<BoardStep> steps_;
+  std::optional<StepModel> model_;
+  bool idle_unseen_ = false;
+  bool has_levels_ = false;
+  double idle_power_ = 0;  // watts, of the regression
+  double idle_sigma_ = 0;
+  double beyond_ = 0;  // joules that steps do not explain
+  double fixed_sum_ = 0;
+  double fixed_steps_ = 0;
+};
+
+// Adds the figures of one board, whose energies become whole microjoules.
+void add_sum(model::ServedEnergy& to, const Sum& sum, Energy energy, const Board& board) {
+  if (sum.factor.size() == 0) return;
+  const double joules = sum.energy;
+  to.energy += energy;
+  to.calibration += Energy::joules(board.gain() * joules);
+  to.regression = Energy::joules(std::hypot(to.regression.joules(), board.regression_of(sum)));
+  to.marginal += Energy::joules(std::max(joules - sum.fixed, 0.0));
+  const Energy prefill =
+      std::clamp(Energy::joules(sum.prefill), Energy{}, std::max(energy, Energy{}));
+  to.prefill += prefill;
+  to.decode += energy - prefill;
+  to.recomputed += Energy::joules(sum.recomputed);
+  to.rejected += Energy::joules(sum.rejected);
+  to.idle_share += Energy::joules(sum.idle_share);
+}
+
+// Counts of each request over its steps in [begin, end]; a step on several boards counts once.
+void count_steps(const Log& log, HostTime begin, HostTime end,
+                 std::vector<model::RequestEnergy>& requests) {
+  std::vector<double> others(requests.size());
+  std::vector<double> time(requests.size());
+  std::set<std::pair<HostTime, HostTime>> counted;
+  for (std::size_t board = 0; board < log.steps.size(); ++board) {
+    for (const LoggedStep& s : log.steps[board]) {
+      if (s.begin < begin || s.begin > end) continue;
+      if (log.steps.size() > 1 && !counted.emplace(s.begin, s.end).second) continue;
+      const double length = seconds(s.end - s.begin);
+      for (std::size_t i = s.first; i < s.first + s.count; ++i) {
+        const auto& [r, share] = log.shares[i];
+        others[r] += length * static_cast<double>(s.count - 1);
+        time[r] += length;
+        ++requests[r].steps;
+        requests[r].computed += share.tokens;
+        requests[r].cached += share.cached;
+      }
+    }
+  }
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (time[i] > 0) requests[i].shared_with = others[i] / time[i];
+  }
+}
+
+}  // namespace
+
+Result<model::ServingProfile> attribute_serving(const model::Recording& recording,
+                                                std::span<const ServingBoard> boards,
+                                                HostTime begin, HostTime end) {
+  model::ServingProfile out;
+  auto read = LogReader(recording, boards).read();
+  if (!read) return forward_error(read);
+  Log log = std::move(*read);
+  out.requests = std::move(log.requests);
+  log.requests.resize(out.requests.size());
+  if (out.requests.empty()) return out;
+
+  std::map<std::string, std::uint32_t> tenants;
+  std::vector<std::uint32_t> tenant_of;
+  for (const auto& request : out.requests) {
+    const auto [at, is_new] =
+        tenants.try_emplace(request.tenant, static_cast<std::uint32_t>(tenants.size()));
+    if (is_new) out.tenants.emplace_back().tenant = request.tenant;
+    tenant_of.push_back(at->second);
+  }
+  count_steps(log, begin, end, out.requests);
+  for (std::size_t i = 0; i < boards.size(); ++i) {
+    if (log.steps[i].empty()) continue;
+    Board board(recording, boards[i], log, log.steps[i], tenant_of, out.tenants.size());
+    const auto& name = boards[i].domain->device;
+    if (!board.run(begin, end)) {
+      out.warnings.push_back(fmt::format(
+          "{}: no energy is known of the time of its steps; requests are without it", name));
+      continue;
+    }
+    if (!board.has_model()) {
+      out.warnings.push_back(fmt::format(
+          "{}: no sensor reports power over known times; its energy is of no request", name));
+    }
+    for (std::size_t r = 0; r < out.requests.size(); ++r) {
+      const Energy energy = Energy::joules(board.by_request[r].energy);
+      add_sum(out.requests[r], board.by_request[r], energy, board);
+    }
+    // The parts of a tenant are whole microjoules already.
+    std::vector<Energy> of_tenants(out.tenants.size());
+    for (std::size_t r = 0; r < out.requests.size(); ++r) {
+      of_tenants[tenant_of[r]] += Energy::joules(board.by_request[r].energy);
+    }
+    for (std::size_t t = 0; t < out.tenants.size(); ++t) {
+      add_sum(out.tenants[t], board.by_tenant[t], of_tenants[t], board);
+    }
+    if (board.is_idle_unseen() && board.has_model()) {
+      out.warnings.push_back(fmt::format(
+          "{}: idle power was not observed between steps; the intervals of requests include this",
+          name));
+    }
+    if (!board.is_fixed_part_known()) {
+      out.warnings.push_back(fmt::format(
+          "{}: all steps were alike, so what is fixed in a step and what is a request's own cannot "
+          "be separated: marginal energies are a guess, shares are not",
+          name));
+    }
+    const double active =
+        (board.out.requests + board.out.between + board.out.unattributed).joules();
+    if (board.others_joules() > 0.05 * std::abs(active)) {
+      out.warnings.push_back(
+          fmt::format("{}: {:.3g} J of the time of steps do not fit what the steps computed: "
+                      "another program may "
+                      "have used it",
+                      name, board.others_joules()));
+    }
+    out.provenance = combine(out.provenance, board.out.measured.provenance);
+    out.boards.push_back(std::move(board.out));
+  }
+  for (std::size_t r = 0; r < out.requests.size(); ++r) {
+    auto& request = out.requests[r];
+    auto& tenant = out.tenants[tenant_of[r]];
+    const double before = static_cast<double>(tenant.steps);
+    const double more = static_cast<double>(request.steps);
+    if (before + more > 0) {
+      tenant.shared_with =
+          (tenant.shared_with * before + request.shared_with * more) / (before + more);
+    }
+    ++tenant.requests;
+    tenant.steps += request.steps;
+    tenant.tokens_in += request.tokens_in;
+    tenant.tokens_out += request.tokens_out;
+    tenant.computed += request.computed;
+    tenant.cached += request.cached;
+  }
+  std::stable_sort(out.requests.begin(), out.requests.end(),
+                   [](const auto& a, const auto& b) { return a.arrival < b.arrival; });
+  std::stable_sort(out.tenants.begin(), out.tenants.end(),
+                   [](const auto& a, const auto& b) { return a.energy > b.energy; });
+  if (log.without_device > 0) {
+    out.warnings.push_back(fmt::format(
+        "{} steps name no GPU of this recording and are left out; with several GPUs the recorder "
+        "has to name the devices of a step",
+        log.without_device));
+  }
+  if (log.lost.steps + log.lost.requests > 0) {
+    out.warnings.push_back(fmt::format(
+        "{} steps and {} requests were not recorded, because they came faster than they could be "
+        "written; their energy is unattributed or of other requests",
+        log.lost.steps, log.lost.requests));
+  }
+  return out;
+}
+
+}  // namespace jouleprof::analysis

@@ -1,0 +1,130 @@
+#include <optional>
+#include <string>
+
+#include "report/format/format.h"
+#include "report/json/records.h"
+
+namespace jouleprof::report {
+namespace {
+
+std::optional<double> per_token(const model::ServedEnergy& e) {
+  if (e.tokens_out == 0) return std::nullopt;
+  return e.energy.joules() / static_cast<double>(e.tokens_out);
+}
+
+void columns(const model::ServedEnergy& e, Columns& column) {
+  column("energy_joules", e.energy,
+         "active energy: its own work, and equal parts of what is fixed in each step");
+  column("interval_joules", Bounds{e.low(), e.high()},
+         "[lower, upper bound], 95 %, calibration and regression together");
+  column(
+      "calibration_joules", e.calibration,
+      "half of the width of the interval that is the sensor's gain, the same way for all requests");
+  column("regression_joules", e.regression,
+         "half of the width of the interval that is the model of a step");
+  column("marginal_joules", e.marginal,
+         "what would be saved without it; up to `energy_joules` reaches the choice of a rule");
+  column("prefill_joules", e.prefill, "of the energy: prefill");
+  column("decode_joules", e.decode, "of the energy: decode");
+  column("recomputed_joules", e.recomputed, "of the energy: computed again after a preemption");
+  column("rejected_joules", e.rejected, "of the energy: speculative tokens that were rejected");
+  column("joules_per_token", per_token(e), "energy divided by tokens out", "no token came out");
+  column("idle_joules", e.idle_share,
+         "not in the energy: rest and held in its steps, in equal parts");
+  column("tokens_in", e.tokens_in, "tokens of the prompt");
+  column("tokens_out", e.tokens_out, "tokens of the answer");
+  column("tokens_computed", e.computed, "tokens computed, rejected and recomputed ones included");
+  column("tokens_cached", e.cached, "tokens taken from the prefix cache");
+  column("steps", e.steps, "steps that it was in");
+  column("shared_with", e.shared_with, "other requests in its steps, mean over time", "",
+         {.decimals = 3});
+}
+
+void columns(const model::RequestEnergy& r, Columns& column) {
+  column("request", r.id, "the engine's id of the request");
+  column("model", r.model, "its model", "it was not given");
+  column("tenant", r.tenant, "its tenant or user", "it was not given");
+  column("pid", r.pid, "the process that served it");
+  columns(static_cast<const model::ServedEnergy&>(r), column);
+  column("prefix_of", r.filler, "the request that filled the prefix cache for it",
+         "it is not known");
+  column("arrival_nanoseconds", r.arrival.time_since_epoch().count(), "CLOCK_MONOTONIC");
+  column(
+      "finish_nanoseconds",
+      r.finish ? std::optional(std::int64_t{r.finish->time_since_epoch().count()}) : std::nullopt,
+      "CLOCK_MONOTONIC", "it had not finished when the recording ended");
+}
+
+void columns(const model::TenantEnergy& t, Columns& column) {
+  column("tenant", t.tenant, "tenant or user", "it was not given");
+  column("requests", t.requests, "number of requests");
+  columns(static_cast<const model::ServedEnergy&>(t), column);
+}
+
+void columns(const model::ServedBoard& b, Columns& column) {
+  column("device", b.domain.device, "the GPU");
+  column("provenance", b.measured.provenance, "provenance of its energy");
+  column("energy_joules", b.measured.energy,
+         "measured: rest + held + between + requests + unattributed, exactly");
+  column("interval_joules", bounds_of(b.measured), "[lower, upper bound], 95 %");
+  column("rest_joules", b.rest, "at rest", "it is not known apart from held");
+  column("held_joules", b.held, "held", "it is not known apart from rest");
+  column("idle_joules", b.idle_levels, "rest and held together");
+  column("between_joules", b.between, "above held between steps: of no request");
+  column("requests_joules", b.requests, "of all requests");
+  column("unattributed_joules", b.unattributed,
+         "before the first and after the last step, and what steps do not explain");
+  column("steps", b.steps, "steps on this GPU");
+  column("busy_seconds", b.busy, "time in steps");
+  column("explained_ratio", b.explained, "of the variance of power");
+  column("step_watts", b.step_watts,
+         "of the model: above idle while a step runs, without its work");
+  column("joules_per_prefill_token", b.joules_per_prefill_token, "of the model: own part of one");
+  column("joules_per_decode_token", b.joules_per_decode_token, "of the model: own part of one");
+  column("fixed_joules", b.fixed_joules, "of the model: not of any request's work, a step");
+}
+
+template <class Record>
+std::string csv_of(const std::vector<Record>& records) {
+  const auto row_of = [](const Record& record) {
+    CsvColumns row;
+    columns(record, row);
+    return row;
+  };
+  std::string csv = row_of({}).heading();
+  for (const auto& record : records) csv += row_of(record).line();
+  return csv;
+}
+
+template <class Record>
+Json list_of(const std::vector<Record>& records) {
+  Json list = Json::array();
+  for (const auto& record : records) {
+    Json object = Json::object();
+    JsonColumns column(object);
+    columns(record, column);
+    list.push_back(std::move(object));
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string serving_to_json(const model::ServingProfile& profile, bool being_written) {
+  Json j = Json::object();
+  j["schema"] = "jouleprof.requests/1";
+  j["simulated"] = profile.provenance == model::Provenance::kSimulated;
+  j["being_written"] = being_written;
+  j["division"] = "own work and equal parts of what is fixed";
+  j["boards"] = list_of(profile.boards);
+  j["requests"] = list_of(profile.requests);
+  j["tenants"] = list_of(profile.tenants);
+  j["warnings"] = profile.warnings;
+  return write_json(j) + '\n';
+}
+
+std::string serving_to_csv(const model::ServingProfile& profile, const ServingOptions& options) {
+  return options.by_tenant ? csv_of(profile.tenants) : csv_of(profile.requests);
+}
+
+}  // namespace jouleprof::report

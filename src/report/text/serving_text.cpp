@@ -1,0 +1,163 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "report/cells.h"
+#include "report/format/format.h"
+#include "report/quantity.h"
+#include "report/text/table.h"
+
+namespace jouleprof::report {
+namespace {
+
+using model::ServedEnergy;
+using model::ServingProfile;
+
+class Writer {
+ public:
+  Writer(const ServingProfile& profile, const TextOptions& text)
+      : profile_(profile),
+        text_(text),
+        width_(static_cast<std::size_t>(std::max(text.width, 60))) {}
+
+  std::string whole(const ServingOptions& options) {
+    table(options);
+    lines_.emplace_back();
+    boards();
+    note("",
+         "fair share: a request's own work, and equal parts of what is fixed in each step; "
+         "marginal: what would be saved without it. Between the two lies the choice of a rule, "
+         "which is no error. Rest and held are not in either.");
+    for (const auto& warning : profile_.warnings) note("warning", warning, Style::kAttention);
+    return joined();
+  }
+
+  std::string brief() {
+    boards();
+    for (const auto& warning : profile_.warnings) note("warning", warning, Style::kAttention);
+    return joined();
+  }
+
+ private:
+  std::string joined() const {
+    std::string all;
+    for (const auto& line : lines_) all += line + '\n';
+    return all;
+  }
+
+  void note(const std::string& label, const std::string& words, Style style = Style::kDim) {
+    Table table({""});
+    table.add_text({label, style}, {printable(words, text_.ascii)}, 4);
+    const auto made = table.lines(width_, text_.colour);
+    lines_.insert(lines_.end(), made.begin() + 1, made.end());
+  }
+
+  static std::string per_token(const ServedEnergy& e) {
+    if (e.tokens_out == 0) return "-";
+    return energy_text(Energy::joules(e.energy.joules() / static_cast<double>(e.tokens_out)));
+  }
+
+  void row(Table& table, const std::string& label, const std::string& of, const ServedEnergy& e,
+           const std::string& notes) {
+    table.add({{printable(label, text_.ascii), Style::kBold},
+               {printable(of, text_.ascii)},
+               {energy_text(e.energy), Style::kBold},
+               {interval_text(e.energy, e.error(), e.error(), text_.ascii)},
+               {energy_text(e.prefill)},
+               {energy_text(e.decode)},
+               {per_token(e)},
+               {energy_text(e.marginal)},
+               {energy_text(e.idle_share)},
+               {fmt::format("{}+{}", e.tokens_in, e.tokens_out)},
+               {fmt::format("{:.1f}", e.shared_with)},
+               {printable(notes, text_.ascii)}});
+  }
+
+  static std::string notes_of(const model::RequestEnergy& r) {
+    std::string out = notes_of(static_cast<const ServedEnergy&>(r));
+    if (r.cached > 0 && !r.filler.empty()) out += " of " + r.filler;
+    if (!r.finish) out += out.empty() ? "not finished" : ", not finished";
+    return out;
+  }
+  static std::string notes_of(const ServedEnergy& e) {
+    std::string out;
+    const auto add = [&](const std::string& text) { out += (out.empty() ? "" : ", ") + text; };
+    if (e.recomputed > Energy{}) add(energy_text(e.recomputed) + " recomputed");
+    if (e.rejected > Energy{}) add(energy_text(e.rejected) + " rejected");
+    if (e.cached > 0) add(fmt::format("{} tokens cached", e.cached));
+    return out;
+  }
+
+  void table(const ServingOptions& options) {
+    Table table({options.by_tenant ? "tenant" : "request",
+                 options.by_tenant ? "requests" : "<tenant", "energy", "<95 %", "prefill", "decode",
+                 "a token out", "marginal", "rest and held", "tokens in+out", "shared with",
+                 "<notes"});
+    const std::size_t most = options.top.value_or(profile_.requests.size());
+    std::size_t left = 0;
+    if (options.by_tenant) {
+      for (const auto& t : profile_.tenants) {
+        if (&t - profile_.tenants.data() >= static_cast<std::ptrdiff_t>(most)) break;
+        row(table, t.tenant.empty() ? "(none)" : t.tenant, fmt::format("{}", t.requests), t,
+            notes_of(t));
+      }
+      left = profile_.tenants.size() - std::min(most, profile_.tenants.size());
+    } else {
+      std::vector<const model::RequestEnergy*> order;
+      for (const auto& r : profile_.requests) order.push_back(&r);
+      std::stable_sort(order.begin(), order.end(),
+                       [](auto* a, auto* b) { return a->energy > b->energy; });
+      left = order.size() - std::min(most, order.size());
+      order.resize(order.size() - left);
+      for (const auto* r : order) row(table, r->id, r->tenant, *r, notes_of(*r));
+    }
+    for (auto& line : table.lines(width_, text_.colour)) lines_.push_back(std::move(line));
+    if (left > 0) note("", fmt::format("{} more: --top {}", left, left + most));
+  }
+
+  // Rest + held + between + requests + unattributed == the board's energy.
+  void boards() {
+    for (const auto& b : profile_.boards) {
+      std::string parts;
+      const auto add = [&](std::string_view name, Energy e) {
+        parts += fmt::format("{}{} {}", parts.empty() ? "" : " + ", name, energy_text(e));
+      };
+      if (b.rest && b.held) {
+        add("rest", *b.rest);
+        add("held", *b.held);
+      } else {
+        add("idle", b.idle_levels);
+      }
+      add("between steps", b.between);
+      add("requests", b.requests);
+      add("unattributed", b.unattributed);
+      const auto word = provenance_word(b.measured.provenance);
+      note(printable(b.domain.device, text_.ascii),
+           fmt::format(
+               "{} {}= {}; {} steps, {} of them; {:.0f} % of the variance of power explained",
+               energy_text(b.measured.energy), word == "measured" ? "" : word + ' ', parts, b.steps,
+               duration_text(b.busy), 100 * b.explained),
+           Style::kBold);
+    }
+  }
+
+  const ServingProfile& profile_;
+  const TextOptions& text_;
+  std::size_t width_;
+  std::vector<std::string> lines_;
+};
+
+}  // namespace
+
+std::string serving_to_text(const ServingProfile& profile, const ServingOptions& options,
+                            const TextOptions& text) {
+  return Writer(profile, text).whole(options);
+}
+
+std::string serving_to_brief_text(const ServingProfile& profile, const TextOptions& text) {
+  return Writer(profile, text).brief();
+}
+
+}  // namespace jouleprof::report
