@@ -115,15 +115,16 @@ class RequestMetrics:
     def __init__(self, buckets: Iterable[float] = BUCKETS) -> None:
         self._buckets = tuple(sorted(buckets))
         self._counts: dict[tuple[str, str], list[int]] = {}
-        self._sums: dict[tuple[str, str], list[float]] = {}  # joules, tokens in, tokens out
+        self._sums: dict[tuple[str, str], list[float]] = {}  # joules, tokens in and out, joules of idle
 
     def add(self, request: RequestEnergy) -> None:
         key = (request.model or "", request.tenant or "")
         counts = self._counts.setdefault(key, [0] * (len(self._buckets) + 1))
         place = sum(1 for bound in self._buckets if request.energy_joules > bound)
         counts[place] += 1
-        sums = self._sums.setdefault(key, [0.0, 0.0, 0.0])
-        for i, value in enumerate((request.energy_joules, request.tokens_in, request.tokens_out)):
+        sums = self._sums.setdefault(key, [0.0] * 4)
+        for i, value in enumerate((request.energy_joules, request.tokens_in, request.tokens_out,
+                                   request.idle_joules)):
             sums[i] += value
 
     def text(self) -> str:
@@ -142,6 +143,10 @@ class RequestMetrics:
             name = f"jouleprof_request_{direction}_tokens_total"
             lines += [f"# HELP {name} Tokens of finished requests.", f"# TYPE {name} counter"]
             lines += [f"{name}{{{self._labels(key)}}} {sums[place]:.0f}" for key, sums in self._sums.items()]
+        name = "jouleprof_request_idle_joules_total"
+        lines += [f"# HELP {name} Rest and held in the steps of finished requests, apart from their energy.",
+                  f"# TYPE {name} counter"]
+        lines += [f"{name}{{{self._labels(key)}}} {sums[3]:.6f}" for key, sums in self._sums.items()]
         return "\n".join(lines) + "\n"
 
     @staticmethod

@@ -200,7 +200,10 @@ class Board {
     idle_power_ = model_ ? model_->idle_watts() : 0;
     has_levels_ = levels.idle.has_value();
     out.idle_levels = levels.idle.value_or(Energy::joules(idle_power_ * seconds(end - begin)));
-    if (!has_levels_) out.held.reset();
+    if (!has_levels_) {
+      out.held.reset();
+      out.idle_levels = std::clamp(out.idle_levels, Energy{}, measured->energy);
+    }
     if (model_) divide(begin, end);
     return true;
   }
