@@ -105,6 +105,8 @@ bool is_apu(const Board& board) {
   if (board.driver != "amdgpu") return false;
   const auto metrics = read_file(board.device / "gpu_metrics");
   if (metrics && is_apu_table(*metrics)) return true;
+  // MI300A has a board's table.
+  if (read_attribute(board.device / "device").value_or("") == "0x74a0") return true;
   // The driver shows the voltage of a northbridge on APUs only.
   return read_attribute(board.chip / "in1_label").value_or("") == "vddnb";
 }

@@ -32,7 +32,7 @@ std::vector<Board> find_cards(const std::filesystem::path& root);
 // Sorted by driver and address, with their index.
 std::vector<Board> number_boards(std::vector<Board> boards);
 
-// A processor with graphics: its sensor sees the CPU cores, too.
+// A processor with graphics, or Instinct MI300A: its sensor sees the CPU cores, too.
 bool is_apu(const Board& board);
 
 // Part of an Intel processor, whose package contains its energy.

@@ -157,6 +157,15 @@ TEST(Boards, AnApuIsAModuleWhateverShowsIt) {
   EXPECT_THAT(describe_domains(*meter), ElementsAre("module amdgpu-0"));
   EXPECT_THAT(meter->sensors(), SizeIs(1));
   EXPECT_THAT(meter->missing(), IsEmpty());
+
+  // MI300A has the table of a board, and 24 CPU cores.
+  TempTree instinct;
+  Card(instinct, "card1", "amdgpu", "0000:01:00.0")
+      .device("device", "0x74a0\n")
+      .metrics(300, 65536);
+  const auto socket = open_meter(instinct);
+  ASSERT_TRUE(socket);
+  EXPECT_THAT(describe_domains(*socket), ElementsAre("module amdgpu-0"));
 }
 
 TEST(Boards, ACardCounterAtZeroLeavesThePackage) {

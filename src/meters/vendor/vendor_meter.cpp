@@ -102,6 +102,8 @@ LibraryGpu socket_gpu(const std::shared_ptr<AmdSmi>& api, smi::Handle socket, st
                                       id)};
       continue;
     }
+    constexpr std::uint16_t kMi300A = 0x74a0;
+    if (id == kMi300A) gpu.kind = model::DomainKind::kModule;
     auto first = read_energy(*api, processor);
     if (!first) {
       gpu.missing = std::move(first.error());
@@ -263,7 +265,7 @@ VendorMeter::VendorMeter(std::string name, std::vector<LibraryGpu> gpus, bool si
   for (auto& gpu : gpus) {
     model::Domain domain;
     domain.id = model::DomainId{static_cast<std::uint32_t>(domains_.size())};
-    domain.kind = model::DomainKind::kGpu;
+    domain.kind = gpu.kind;
     domain.device = gpu.device;
     domain.name = gpu.name;
     if (gpu.missing) {

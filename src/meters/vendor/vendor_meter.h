@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,13 +21,15 @@ struct VendorOptions {
 struct LibraryGpu {
   std::string device;  // model::Domain::device
   std::string name;
+  model::DomainKind kind = model::DomainKind::kGpu;
   std::string sensor;
   std::optional<Error> missing;             // why there is no counter
   std::function<Result<Energy>()> counter;  // else
 };
 
-// One domain of kind kGpu a board, with its energy counter: every 100 ms, or 10 ms for windows
-// below a second. Partitions of a board, and processors of one socket, are counted once.
+// One domain a board, of kind kGpu (MI300A: kModule, for its CPU cores), with its energy counter:
+// every 100 ms, or 10 ms for windows below a second. Partitions of a board, and processors of one
+// socket, are counted once.
 class VendorMeter : public Meter {
  public:
   // Errors: not_found without the library, or without a GPU; unavailable where it fails.

@@ -49,10 +49,12 @@ TEST_F(Vendor, PartitionsOfASocketAreOneBoard) {
   for (int function = 0; function < 8; ++function) {  // CPX: each repeats the socket's counter
     scenario += "amd 1 74a1 c0" + std::to_string(function) + " 0 3e80000\n";
   }
-  scenario += "amd 2 74a1 2200 0 10000\n";
+  scenario += "amd 2 74a0 2200 0 10000\n";  // MI300A: with CPU cores
   auto meter = VendorMeter::open_amd(simulate(scenario));
   ASSERT_TRUE(meter) << meter.error().message;
   EXPECT_THAT(devices(**meter), ElementsAre("amdsmi-0", "amdsmi-1"));
+  EXPECT_EQ((*meter)->domains()[0].kind, model::DomainKind::kGpu);
+  EXPECT_EQ((*meter)->domains()[1].kind, model::DomainKind::kModule);
   EXPECT_EQ((*meter)->domains()[0].name, "AMD GPU at 0000:0c:00");
   ASSERT_THAT((*meter)->sensors(), SizeIs(2));
   EXPECT_EQ((*meter)->sensors()[0].provenance, model::Provenance::kSimulated);
