@@ -173,13 +173,26 @@ def test_an_execution_that_raised_is_in_no_row():
     assert [each["layer_name"] for each in timer.time(run, 2)] == ["net", "works"] * 2
 
 
+def test_power_at_the_ends_is_the_nearest_reading_of_the_device():
+    readings = object.__new__(_executions.Readings)
+    readings._found = {"gpu0": [(10.0, 100.0), (10.1, 200.0), (10.2, 300.0)]}
+    at = {"start_time": 10.04, "end_time": 10.16}
+    each, other, late = readings.add_to([{"device": "gpu0", **at}, {"device": None, **at},
+                                         {"device": "gpu0", "start_time": 11.1, "end_time": 11.3}])
+    assert (each["start_power_w"], each["end_power_w"]) == (100.0, 300.0)
+    assert other["start_power_w"] is other["end_power_w"] is None
+    assert (late["start_power_w"], late["end_power_w"]) == (300.0, None)
+
+
 def test_executions_of_a_real_model(tmp_path):
     found, done = run("executions", tmp_path)
     assert found["layers"] == ["Sequential", "0", "1", "2"] * 5 and found["runs"] == [n for n in range(5) for _ in "abcd"]
     assert "20 executions saved to layer_power_profile_executions.csv (energies are estimated)\n" in done.stdout
     with open(tmp_path / "layer_power_profile_executions.csv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0])[:5] == ["layer_name", "exec_id", "start_time", "end_time", "duration_ms"]
+    assert list(rows[0])[:9] == ["layer_name", "exec_id", "start_time", "end_time", "duration_ms", "start_power_w",
+                                 "end_power_w", "avg_power_w", "energy_j"]
+    assert all(float(each["start_power_w"]) > 0 and float(each["end_power_w"]) > 0 for each in rows)
     assert [int(each["exec_id"]) for each in rows] == list(range(20))
     for whole, *parts in zip(*(rows[n::4] for n in range(4))):  # each run: the model has its parts
         assert float(whole["duration_ms"]) >= sum(float(part["duration_ms"]) for part in parts)

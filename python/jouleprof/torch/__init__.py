@@ -14,6 +14,16 @@ from ._profilers import KernelProfiler, LayerProfiler
 
 __all__ = ["KernelPowerProfiler", "KernelProfiler", "LayerPowerProfiler", "LayerProfiler"]
 
-# As GPUPP calls them.
-LayerPowerProfiler = LayerProfiler
-KernelPowerProfiler = KernelProfiler
+
+class LayerPowerProfiler(LayerProfiler):
+    """As GPUPP calls it: it prints what it does."""
+
+    def _say(self, text):
+        print(f"{text} (Layer Profiler)...", flush=True)
+
+
+class KernelPowerProfiler(KernelProfiler):
+    """As GPUPP calls it: it prints what it does."""
+
+    def _say(self, text):
+        print(f"{text} (Kernel Profiler)...", flush=True)

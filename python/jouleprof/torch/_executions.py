@@ -4,18 +4,21 @@ A sensor is slower than a layer, so no single execution is measured. Its energy 
 energy of the layer's executions, in proportion to the execution's own time (constant mean power).
 """
 
+import bisect
 import contextlib
 import csv
 import math
 import statistics
+import threading
 import time
 
 from .. import _text
+from .._live.monitor import Monitor
 
 METHOD = "mean energy of the layer's executions, in proportion to the execution's time"
 # Those that other layer profilers have come first.
-COLUMNS = ["layer_name", "exec_id", "start_time", "end_time", "duration_ms", "avg_power_w", "energy_j",
-           "energy_low_j", "energy_high_j", "provenance", "run", "step", "device", "reason"]
+COLUMNS = ["layer_name", "exec_id", "start_time", "end_time", "duration_ms", "start_power_w", "end_power_w",
+           "avg_power_w", "energy_j", "energy_low_j", "energy_high_j", "provenance", "run", "step", "device", "reason"]
 # Student's t at 97.5 %, for 1 to 10 degrees of freedom.
 _T = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
 
@@ -100,6 +103,53 @@ class Timer:
 
 def _order(found):
     return found[0]
+
+
+class Readings:
+    """What the devices draw while executions are timed, by a thread that asks every 10 ms."""
+
+    def __init__(self):
+        self._found = {}  # by device: (seconds since 1970, watts), in order
+        self._stopping = threading.Event()
+        self._monitor = Monitor()
+        self._thread = threading.Thread(target=self._run, name="jouleprof-readings", daemon=True)
+
+    def __enter__(self):
+        self._take()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._stopping.set()
+        self._thread.join()
+        self._take()
+        self._monitor.close()
+
+    def _run(self):
+        while not self._stopping.wait(0.01):
+            self._take()
+
+    def _take(self):
+        snapshot = self._monitor.snapshot()
+        for state in snapshot.domains:
+            if state.power is None or state.domain.label != state.domain.device:
+                continue  # a part of a device
+            moment, kept = snapshot.time - (state.age or 0.0), self._found.setdefault(state.domain.device, [])
+            if not kept or moment > kept[-1][0]:
+                kept.append((moment, state.power))
+
+    def add_to(self, executions):
+        """Of each execution the readings nearest to its start and end; None where there is none within a second."""
+        for each in executions:
+            for name in ("start", "end"):
+                each[f"{name}_power_w"] = self._at(each.get("device"), each[f"{name}_time"])
+        return executions
+
+    def _at(self, device, moment):
+        kept = self._found.get(device, [])
+        place = bisect.bisect_left(kept, (moment,))
+        near = min(kept[max(place - 1, 0):place + 1], key=lambda reading: abs(reading[0] - moment), default=None)
+        return None if near is None or abs(near[0] - moment) > 1 else near[1]
 
 
 class Mean:

@@ -164,6 +164,7 @@ class _Profiler:
             if os.path.exists(file):
                 raise InvalidArgument(f"{file} exists already")
             side = self._watch()
+            self._say("Running warmup")
             with torch.no_grad():
                 for _ in range(warmup):
                     run()
@@ -172,6 +173,7 @@ class _Profiler:
                 wait()
                 side.forget()  # the calls of the warm-up
                 end = time.perf_counter() + max_seconds - _ENDING_SECONDS
+                self._say(f"Running {num_runs} profiling run(s)")
                 what = "kernels,layers" if _has_gpu() else "layers"
                 with _tracing.traced(what, self._tool, file, _IDLE_SECONDS,
                                      self._memory) as trace:
@@ -201,6 +203,9 @@ class _Profiler:
         rows = self._tables.results(devices, runs, self._macs)
         return rows, _tables.stats(devices, runs, seconds, began, rows)
 
+    def _say(self, text):
+        """For who waits."""
+
     def _check_executions(self, asked):
         self.executions = []
         if not asked:
@@ -217,9 +222,9 @@ class _Profiler:
 
         names = self._watch().names
         gpu = next((parameter.device for parameter in self.model.parameters() if parameter.is_cuda), None)
-        with torch.no_grad():
+        with torch.no_grad(), _executions.Readings() as readings:
             found = _executions.Timer(torch, self.model, names.name_of, gpu).time(run, num_runs)
-        self.executions = _executions.estimate(found, mean_of)
+        self.executions = readings.add_to(_executions.estimate(found, mean_of))
 
     def _chosen(self, report):
         if self.device_index is None:
