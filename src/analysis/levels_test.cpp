@@ -152,6 +152,37 @@ TEST(Levels, HeldAndActiveEnergyOfABoardThatMigDividesIsOfNoProcess) {
   EXPECT_THAT(profile.warnings, ::testing::Contains(HasSubstr("gpu0: MIG divides this GPU")));
 }
 
+TEST(Levels, ActiveEnergyOfABoardThatMigDividesIsDividedBySlices) {
+  Board board;
+  board.draw(cold).gauges().listed(model::ProcessId{1}, 5.5, 18);
+  auto& r = board.recording();
+  r.domains.push_back({model::DomainId{9}, model::DomainKind::kGpu, "gpu0:mig0", "an instance",
+                       "MIG-1", r.domains[0].id, true, "MIG instances have no sensor"});
+  model::Process other;
+  other.id = model::ProcessId{77};
+  other.pid = 77;
+  r.processes.push_back(other);
+  const auto own = r.process_readings.gpu_processes;
+  for (auto& reading : r.process_readings.gpu_processes) reading.compute_utilisation = 0.75;
+  for (auto reading : own) {
+    reading.process = other.id;
+    reading.compute_utilisation = 0.25;
+    r.process_readings.gpu_processes.push_back(reading);
+  }
+  const auto profile = board.profile();
+  const auto& gpu = profile.domains[0];
+  const auto& share = profile.processes.at(0).shares.at(0);
+  ASSERT_TRUE(share.held);
+  EXPECT_NEAR((share.energy - *share.held).joules(), 0.75 * kActive, 0.02 * kActive);
+  EXPECT_NEAR((*gpu.others - *share.held).joules(), 0.25 * kActive, 0.02 * kActive);
+  // Which of them worked is not known.
+  EXPECT_EQ(gpu.command_bounds->low, *share.held);
+  EXPECT_GT((gpu.command_bounds->high - *share.held).joules(), 0.98 * kActive);
+  EXPECT_FALSE(profile.processes.at(0).mean_sm_utilisation);
+  ASSERT_TRUE(gpu.command);
+  EXPECT_EQ(gpu.command->energy.provenance, model::Provenance::kEstimated);
+}
+
 TEST(Levels, AnothersContextBeforeTheCommandIsNotRest) {
   const auto held = [](double) { return kHeld; };
   Board board;

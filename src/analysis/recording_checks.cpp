@@ -94,8 +94,9 @@ void check_divided(const model::Recording& recording, std::vector<std::string>& 
     if (domain.kind != model::DomainKind::kGpu || !is_divided(recording, domain)) continue;
     out.push_back(fmt::format(
         "{}: MIG divides this GPU, and its sensors see all instances together: held energy is "
-        "unattributed, active energy belongs to a process only by readings of its utilisation, and "
-        "kernels have no energy; disable MIG mode to measure one program",
+        "unattributed, active energy is divided by the slices of the instances that have processes "
+        "(ESTIMATED; whether each worked is not known), and kernels have no energy; disable MIG "
+        "mode to measure one program",
         domain.device));
   }
 }

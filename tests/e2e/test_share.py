@@ -181,3 +181,50 @@ def test_another_user_sees_own_processes_only(gpu):
     mine.kill()
     theirs.kill()
     assert found == {mine.pid: "sleep", 0: "other users"}
+
+
+def mig_board(tool):
+    """Two tenants on two instances of a board that draws 400 W: three slices and one."""
+    return tool.simulate({"devices": [{
+        "generation": "hopper", "idle_watts": 100, "power": {"shape": "constant", "watts": 400},
+        "mig": [{"profile": "3g.40gb", "gpu_instance_id": 1}, {"profile": "1g.10gb", "gpu_instance_id": 2}],
+        "processes": [{"tree": {"environment": f"TENANT=one of {tool.folder}"}, "memory_mib": 1000, "mig": 0},
+                      {"tree": {"environment": f"TENANT=two of {tool.folder}"}, "memory_mib": 1000, "mig": 1}]}]})
+
+
+@pytest.fixture
+def neighbour(tool):
+    with subprocess.Popen(["sleep", "600"], env={**os.environ, "TENANT": f"two of {tool.folder}"}) as process:
+        yield process
+        process.kill()
+
+
+def test_instances_of_a_board_have_their_slices_of_its_energy(tool, neighbour):
+    mig_board(tool)("run", "-q", "-o", "run.jprof", "--", "env", f"TENANT=one of {tool.folder}",
+                    "sleep", "4")
+    report = tool.report("run.jprof")
+    gpu = domain(report, "gpu", "gpu0")
+    own, others = gpu["balance"]["processes_joules"], gpu["balance"]["others_joules"]
+    assert 2 * others < own < 3.1 * others and own > 100  # it began later than its neighbour
+    low, high = gpu["command_division_interval_joules"]
+    assert low < 0.1 * own and high > own + others - 10  # which of them worked is not known
+    assert any("MIG" in text and "ESTIMATED" in text for text in report["warnings"])
+    assert domain(report, "gpu", "gpu0:mig0")["energy_joules"] is None
+
+
+def test_a_service_divides_a_board_by_slices_too(tool, neighbour):
+    service = Service(mig_board(tool), "--level", "process", tick="1s")
+    mine = subprocess.Popen(["sleep", "600"], env={**os.environ, "TENANT": f"one of {tool.folder}"})
+    try:
+        service.ready()
+
+        def of(process):
+            return sum(value for (name, labels), value in service.samples().items()
+                       if name == "jouleprof_process_energy_joules_total" and ("pid", str(process.pid)) in labels
+                       and ("domain", "gpu") in labels)
+
+        wait_for("energy", lambda: of(mine) > 300)
+        assert float(of(mine)) == pytest.approx(3 * float(of(neighbour)), rel=0.35)  # it began later
+    finally:
+        mine.kill()
+        stop(service)

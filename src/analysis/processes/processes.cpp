@@ -4,7 +4,9 @@
 #include <chrono>
 #include <map>
 #include <numeric>
+#include <set>
 
+#include "analysis/levels/domains.h"
 #include "analysis/processes/apportion.h"
 #include "analysis/processes/recorded_use.h"
 #include "analysis/timeline/sensors/error_model.h"
@@ -58,9 +60,14 @@ ProcessSplitter::ProcessSplitter(const model::Recording& recording, HostTime beg
     std::map<model::DomainId, HostTime> last;
   };
   std::vector<Reported> reported(recording.processes.size());
+  std::set<model::DomainId> divided;
+  for (const auto& domain : recording.domains) {
+    if (is_divided(recording, domain)) divided.insert(domain.id);
+  }
   for (const auto& r : readings.gpu_processes) {
     const auto found = index.find(r.process);
     if (found == index.end() || !r.compute_utilisation || r.at < begin || r.at > end) continue;
+    if (divided.contains(r.domain)) continue;  // a share of slices
     Reported& t = reported[found->second];
     const auto last =
         t.last.try_emplace(r.domain, std::max(begin, recording.processes[found->second].start));
@@ -174,12 +181,16 @@ namespace {
 // What part of a slice's energy is of an owner with the weights `own` (certainly) and `maybe`.
 class Part {
  public:
+  // `by_slices`: weights say how much of the board each has, and not how much it used.
+  explicit Part(bool by_slices) : by_slices_(by_slices) {}
   void add(double weight, bool is_own, bool may_be_own, bool at_rest) {
     (is_own ? own_ : may_be_own ? maybe_ : others_) += weight;
     // Where none of the listed processes worked, one that no list caught did.
     if (at_rest) at_rest_ = true;
   }
   model::DivisionBounds of(Energy energy) const {
+    if (by_slices_ && others_ + maybe_ > 0)
+      return {Energy{}, own_ + maybe_ > 0 ? energy : Energy{}};
     const double own = std::max(own_ - kErrors.utilisation, 0.0);
     const double most = own_ + maybe_ + kErrors.utilisation;
     const double low = at_rest_ ? 0
@@ -196,16 +207,17 @@ class Part {
   double own_ = 0;
   double maybe_ = 0;
   double others_ = 0;
+  bool by_slices_ = false;
   bool at_rest_ = false;
 };
 
 void add_bounds(const UseSlice& slice, Energy energy, const std::vector<model::Process>& processes,
-                DomainSplit& out) {
-  Part command;
+                bool by_slices, DomainSplit& out) {
+  Part command(by_slices);
   std::map<std::size_t, Part> by_process;
   for (const auto& claim : slice.claims) {
     for (const std::size_t p : claim.candidates) {
-      if (p != kUnidentified) by_process.try_emplace(p);
+      if (p != kUnidentified) by_process.try_emplace(p, by_slices);
     }
   }
   for (const auto& claim : slice.claims) {
@@ -232,6 +244,7 @@ void add_bounds(const UseSlice& slice, Energy energy, const std::vector<model::P
 
 DomainSplit ProcessSplitter::split_board(const DomainEnergy& domain, const OnPortions& also) const {
   const auto slices = recorded_use(recording_, domain.domain, edges_.front(), edges_.back());
+  const bool by_slices = is_divided(recording_, domain.domain);
   std::vector<double> weights;
   std::vector<Energy> own(recording_.processes.size());
   return split_slices(
@@ -249,7 +262,7 @@ DomainSplit ProcessSplitter::split_board(const DomainEnergy& domain, const OnPor
           out.command_bounds.emplace();
           out.bounds.resize(own.size());
         }
-        add_bounds(slice, part, recording_.processes, out);
+        add_bounds(slice, part, recording_.processes, by_slices, out);
         own.assign(own.size(), Energy{});
         for (std::size_t c = 0; c < portions.size(); ++c) {
           switch (owner_of(slice.claims[c], recording_.processes)) {

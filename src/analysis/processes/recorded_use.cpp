@@ -89,8 +89,12 @@ std::vector<UseSlice> recorded_use(const model::Recording& recording, const mode
     evidence.known.push_back({*process, span.begin, span.end});
   }
   if (is_divided(recording, domain)) {
-    // The list may lack processes of other instances.
-    for (auto& look : evidence.looks) look.has_unidentified = true;
+    // Without the privilege to list all instances, processes of others are missing; then no shares
+    // of slices are known either.
+    for (auto& look : evidence.looks) {
+      const auto has_share = [](const auto& use) { return use.utilisation.has_value(); };
+      if (!std::all_of(look.uses.begin(), look.uses.end(), has_share)) look.has_unidentified = true;
+    }
   } else {
     evidence.utilisation = gauge_of(recording, domain, model::gauge::kGpuUtilisation);
   }

@@ -44,6 +44,8 @@ struct MigDevice {
   unsigned index = 0;  // of the instance, within its GPU
   std::string uuid;    // "MIG-..."
   std::string name;
+  std::optional<unsigned> gpu_instance;
+  unsigned slices = 0;  // compute slices of its GPU instance; 0: its name does not say it
 };
 
 struct Gpu {

@@ -13,8 +13,18 @@ using namespace std::chrono_literals;
 class GpuProcessesTest : public testing::Test {
  protected:
   GpuProcessesTest() : gpu_(fake_.gpus.emplace_back()) {
-    processes_.emplace(api_, gpu_.device(), model::DomainId{2}, fake_.clock.real);
+    open({});
     fake_.pass(1s);
+  }
+  // `slices`: of GPU instances, where MIG divides the device.
+  void open(const std::map<unsigned, unsigned>& slices) {
+    Gpu gpu;
+    gpu.handle = gpu_.device();
+    gpu.mig_enabled = !slices.empty();
+    for (const auto& [instance, count] : slices) {
+      gpu.mig_devices.push_back({0, "MIG-1", "", instance, count});
+    }
+    processes_.emplace(api_, gpu, model::DomainId{2}, fake_.clock.real);
   }
   unsigned long long stamp(Duration ago) const {
     return static_cast<unsigned long long>((fake_.clock.real - ago).time_since_epoch().count() /
@@ -64,6 +74,23 @@ TEST_F(GpuProcessesTest, SumsOverMigInstances) {
   const auto uses = read();
   ASSERT_EQ(uses.size(), 1u);
   EXPECT_EQ(uses[0].memory_bytes, 800u);
+}
+
+TEST_F(GpuProcessesTest, ProcessesOfMigInstancesHaveTheirSlices) {
+  open({{1, 3}, {2, 2}, {3, 1}});
+  gpu_.compute = {{10, 500, 1, 0}, {11, 500, 1, 0}, {12, 500, 3, 0}};
+  auto uses = read();
+  ASSERT_EQ(uses.size(), 3u);
+  EXPECT_DOUBLE_EQ(uses[0].compute_utilisation.value(), 1.5 / 4);
+  EXPECT_DOUBLE_EQ(uses[1].compute_utilisation.value(), 1.5 / 4);
+  EXPECT_DOUBLE_EQ(uses[2].compute_utilisation.value(), 1.0 / 4);
+  gpu_.compute = {{10, 500, 1, 0}, {10, 500, 2, 0}};
+  EXPECT_DOUBLE_EQ(read()[0].compute_utilisation.value(), 1);
+  // An instance that was made after the device was opened.
+  gpu_.compute = {{10, 500, 1, 0}, {12, 500, 7, 0}};
+  uses = read();
+  EXPECT_FALSE(uses[0].compute_utilisation);
+  EXPECT_FALSE(uses[1].compute_utilisation);
 }
 
 TEST_F(GpuProcessesTest, IgnoresStaleSamples) {

@@ -144,9 +144,29 @@ bool lists_processes(const NvmlApi& api, abi::Device device) {
   return code == Return::kSuccess || code == Return::kInsufficientSize;
 }
 
-GpuProcesses::GpuProcesses(const NvmlApi& api, abi::Device device, model::DomainId domain,
+GpuProcesses::GpuProcesses(const NvmlApi& api, const Gpu& gpu, model::DomainId domain,
                            RealTime since)
-    : api_(api), device_(device), domain_(domain), since_(stamp(since)) {}
+    : api_(api),
+      device_(gpu.handle),
+      domain_(domain),
+      is_divided_(gpu.mig_enabled),
+      since_(stamp(since)) {
+  for (const auto& mig : gpu.mig_devices) {
+    if (mig.gpu_instance && mig.slices > 0) slices_[*mig.gpu_instance] = mig.slices;
+  }
+}
+
+std::optional<double> GpuProcesses::share_of(unsigned pid, const Instances& instances) const {
+  double all = 0;
+  double own = 0;
+  for (const auto& [instance, pids] : instances) {
+    const auto slices = slices_.find(instance);
+    if (slices == slices_.end()) return std::nullopt;
+    all += slices->second;
+    if (pids.contains(pid)) own += slices->second / static_cast<double>(pids.size());
+  }
+  return all > 0 ? std::optional(own / all) : std::nullopt;
+}
 
 // Fills samples_ with those since `since_`; false where there is no utilisation now.
 bool GpuProcesses::ask_utilisation(const ClockPoint& now) {
@@ -197,6 +217,7 @@ Return GpuProcesses::read(const ClockPoint& now, std::vector<model::GpuProcessUs
   std::map<unsigned, Memory> memory;
   auto result = Return::kFunctionNotFound;
   bool complete = api_.compute_processes != nullptr;
+  Instances instances;
   listed_.reset();
   for (const auto list : {api_.compute_processes, api_.graphics_processes}) {
     if (!list) continue;
@@ -204,6 +225,7 @@ Return GpuProcesses::read(const ClockPoint& now, std::vector<model::GpuProcessUs
       return list(device_, count, infos);
     });
     if (code == Return::kSuccess) merge(memory, by_pid(infos_));
+    for (const auto& info : infos_) instances[info.gpu_instance_id].insert(info.pid);
     const bool of_graphics = list == api_.graphics_processes;
     if (code != Return::kSuccess && !(of_graphics && is_unsupported(code))) complete = false;
     if (result != Return::kSuccess) result = code;
@@ -224,6 +246,7 @@ Return GpuProcesses::read(const ClockPoint& now, std::vector<model::GpuProcessUs
     use.at = now.host;
     use.memory_bytes = bytes;
     if (is_known) use.compute_utilisation = utilisation_of(pid);
+    if (is_divided_) use.compute_utilisation = share_of(pid, instances);
     out.push_back(use);
   }
   if (is_known) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,7 @@ bool lists_processes(const NvmlApi& api, abi::Device device);
 class GpuProcesses {
  public:
   // Utilisation is counted from `since` on.
-  GpuProcesses(const NvmlApi& api, abi::Device device, model::DomainId domain, RealTime since);
+  GpuProcesses(const NvmlApi& api, const Gpu& gpu, model::DomainId domain, RealTime since);
 
   // Appends the processes that use the device now, by pid. The utilisation of the multiprocessors
   // is a mean over what the driver sampled since a read that listed the process: the driver reports
@@ -33,7 +34,10 @@ class GpuProcesses {
   // holds samples of earlier processes; where the driver reports more than 100 %; and in reads that
   // did not ask for it. Asked for at most every 3 s (the driver updates a process's samples up
   // to 1.6 s late, and drops them when it ends); of a process that is alone on the device every 30
-  // s. Returns the driver's code; an unsupported code where the device does not list processes.
+  // s. Where MIG divides the device the driver counts no utilisation: it is the share of a
+  // process's instances of the slices of all instances with processes, in equal parts within one;
+  // absent where an instance's slices are unknown. Returns the driver's code; an unsupported code
+  // where the device does not list processes.
   abi::Return read(const ClockPoint& now, std::vector<model::GpuProcessUse>& out);
 
   // How many processes the last read listed. Absent when the driver did not answer for all of them.
@@ -43,10 +47,14 @@ class GpuProcesses {
   using Stamp = unsigned long long;  // microseconds of the wall clock
   bool ask_utilisation(const ClockPoint& now);
   std::optional<double> utilisation_of(unsigned pid) const;
+  using Instances = std::map<unsigned, std::set<unsigned>>;  // processes of GPU instances
+  std::optional<double> share_of(unsigned pid, const Instances& instances) const;
 
   const NvmlApi& api_;
   abi::Device device_;
   model::DomainId domain_;
+  bool is_divided_;                      // by MIG
+  std::map<unsigned, unsigned> slices_;  // of GPU instances
   // From here on the driver is asked for samples; set at a read, of that time.
   Stamp since_;
   HostTime since_at_{};

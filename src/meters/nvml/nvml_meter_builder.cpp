@@ -405,7 +405,7 @@ void NvmlMeterBuilder::add_processes(const Gpu& gpu, DomainId domain) {
   if (nvml::lists_processes(meter_.api_, gpu.handle)) {
     count = add_sensor(domain, SensorKind::kGauge, std::string(model::gauge::kProcessCount), {});
   }
-  meter_.processes_.push_back({{meter_.api_, gpu.handle, domain, meter_.clock_.now().real}, count});
+  meter_.processes_.push_back({{meter_.api_, gpu, domain, meter_.clock_.now().real}, count});
 }
 
 }  // namespace jouleprof::meters

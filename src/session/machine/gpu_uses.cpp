@@ -27,6 +27,10 @@ GpuUses::GpuUses(const std::vector<model::Domain>& domains,
     }
     outermost_[i] = place;
   }
+  for (const auto& domain : domains) {
+    const auto parent = domain.parent ? places_.find(*domain.parent) : places_.end();
+    if (domain.uuid.starts_with("MIG-") && parent != places_.end()) divided_.insert(parent->second);
+  }
   for (const auto& sensor : sensors) {
     if (sensor.kind == model::SensorKind::kGauge) gauges_.push_back(sensor);
   }
@@ -89,6 +93,8 @@ void GpuUses::append(const Sampled& sampled) {
       continue;
     }
     look.uses.push_back({*process, use.compute_utilisation});
+    // Without the privilege to list all instances, processes of others are missing.
+    if (divided_.contains(domain) && !use.compute_utilisation) look.has_unidentified = true;
     if (&look == &looks.back()) boards_[domain].memory[*process] = use.memory_bytes;
   }
 }
@@ -105,6 +111,7 @@ std::vector<analysis::GpuHolder> GpuUses::holders(std::size_t domain, HostTime s
     for (auto look = looks.rbegin(); look != looks.rend() && look->at > since; ++look) {
       for (const auto& use : look->uses) {
         if (use.process != last.process || !use.utilisation) continue;
+        if (divided_.contains(domain)) continue;  // a share of slices
         sum += *use.utilisation;
         ++count;
       }

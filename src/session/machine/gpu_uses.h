@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -64,6 +65,7 @@ class GpuUses {
   std::vector<std::size_t> outermost_;  // by place
   std::map<model::DomainId, std::size_t> places_;
   std::vector<model::Sensor> gauges_;
+  std::set<std::size_t> divided_;        // places of boards that MIG divides
   std::map<std::size_t, Board> boards_;  // by place
   std::vector<Found> known_;
   std::unordered_map<pid_t, std::size_t> by_pid_;  // the latest with this pid

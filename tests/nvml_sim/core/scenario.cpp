@@ -32,6 +32,7 @@ ProcessSpec read_process(JsonReader& o) {
   if (process.pid && !process.utilisation) process.utilisation = 0;
   o.read("memory_mib", process.memory_bytes, kMebibytes);
   process.graphics = o.word("type", {"compute", "graphics"}) == 1;
+  o.read("mig", process.mig, kInstance);
   return process;
 }
 

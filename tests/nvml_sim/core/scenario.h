@@ -104,6 +104,7 @@ struct ProcessSpec {
   std::optional<double> utilisation;  // 0 to 1, of a tree split evenly; absent: its CPU use
   std::uint64_t memory_bytes = 0;     // of each process
   bool graphics = false;
+  unsigned mig = 0;  // place of its MIG device
 };
 
 struct MigSpec {

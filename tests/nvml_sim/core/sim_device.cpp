@@ -206,7 +206,7 @@ std::vector<ProcessUse> SimDevice::processes(double t) const {
     const ProcessSpec& process = spec_.processes[i];
     if (t < process.begin || t >= process.end) continue;
     const auto add = [&](pid_t pid, double use) {
-      uses.push_back({pid, use, process.memory_bytes, process.graphics});
+      uses.push_back({pid, use, process.memory_bytes, process.graphics, process.mig});
     };
     if (process.pid) {
       add(*process.pid == 0 ? getpid() : *process.pid, process.utilisation.value_or(0));

@@ -24,6 +24,7 @@ struct ProcessUse {
   double utilisation = 0;  // 0 to 1
   std::uint64_t memory_bytes = 0;
   bool graphics = false;
+  unsigned mig = 0;  // place of its MIG device
 };
 
 // Thread-safe. Times are seconds since the scenario's start. Values of the future are right only

@@ -12,18 +12,16 @@ Return give_running(const char* call, Device device, bool graphics, unsigned* co
   return with_device(call, device, [&](const DeviceCall& c) {
     std::vector<Info> list;
     const auto& layout = c.spec.mig;
-    // With MIG, processes run in the first of its devices.
-    const bool elsewhere = c.handle.mig != nullptr && c.handle.mig != &layout.front();
     for (const auto& process : c.device.processes(c.now)) {
-      if (process.graphics != graphics || elsewhere) continue;
+      if (process.graphics != graphics) continue;
+      const MigSpec* mig = layout.empty() ? nullptr : &layout[process.mig % layout.size()];
+      if (c.handle.mig != nullptr && c.handle.mig != mig) continue;
       Info& info = list.emplace_back();
       info.pid = static_cast<unsigned>(process.pid);
       info.used_gpu_memory = process.memory_bytes;
       if constexpr (std::is_same_v<Info, abi::ProcessInfo>) {
-        info.gpu_instance_id =
-            layout.empty() ? abi::kNotAvailable32 : layout.front().gpu_instance_id;
-        info.compute_instance_id =
-            layout.empty() ? abi::kNotAvailable32 : layout.front().compute_instance_id;
+        info.gpu_instance_id = mig != nullptr ? mig->gpu_instance_id : abi::kNotAvailable32;
+        info.compute_instance_id = mig != nullptr ? mig->compute_instance_id : abi::kNotAvailable32;
       }
     }
     return give_list(list, count, out);

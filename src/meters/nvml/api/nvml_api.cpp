@@ -34,6 +34,7 @@ void bind_identity(const DynLib& lib, NvmlApi& api) {
   bind(lib, api.mig_mode, {"nvmlDeviceGetMigMode"});
   bind(lib, api.max_mig_devices, {"nvmlDeviceGetMaxMigDeviceCount"});
   bind(lib, api.mig_device_by_index, {"nvmlDeviceGetMigDeviceHandleByIndex"});
+  bind(lib, api.gpu_instance_id, {"nvmlDeviceGetGpuInstanceId"});
 }
 
 void bind_sensors(const DynLib& lib, NvmlApi& api) {

@@ -35,6 +35,7 @@ struct NvmlApi {
   abi::fn::DeviceGetMigMode* mig_mode = nullptr;
   abi::fn::DeviceGetMaxMigDeviceCount* max_mig_devices = nullptr;
   abi::fn::DeviceGetMigDeviceHandleByIndex* mig_device_by_index = nullptr;
+  abi::fn::DeviceGetGpuInstanceId* gpu_instance_id = nullptr;
 
   abi::fn::DeviceGetTotalEnergyConsumption* total_energy = nullptr;
   abi::fn::DeviceGetSamples* samples = nullptr;
