@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +18,7 @@
 #include "report/json/live_json.h"
 #include "session/sampling/recording_sink.h"
 #include "session/sampling/sampler.h"
+#include "session/windows/growing_monitor.h"
 #include "session/windows/live_monitor.h"
 #include "session/windows/run_monitor.h"
 #include "session/windows/window_protocol.h"
@@ -34,32 +34,10 @@ using jouleprof::lib::open_handles;
 using jouleprof::lib::refuse;
 using jouleprof::lib::without_exceptions;
 
-// What a monitor does not measure because it appeared later.
-class Appeared {
- public:
-  void add(const std::vector<std::string>& names) {
-    const std::lock_guard lock(mutex_);
-    names_.insert(names.begin(), names.end());
-  }
-  std::string warning() const {
-    const std::lock_guard lock(mutex_);
-    std::string text;
-    for (const auto& name : names_) text += (text.empty() ? "" : ", ") + name;
-    return text.empty() ? text
-                        : "sensors have appeared since this monitor was opened: " + text +
-                              "; a monitor that is opened now measures them";
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::set<std::string> names_;
-};
-
 struct jouleprof_monitor {
-  Appeared appeared;  // before what adds to it
-  std::unique_ptr<jouleprof::meters::HardwareWatch> watch;
   std::unique_ptr<jouleprof::session::EnergySource> source;
-  std::vector<int> visible_indices;  // by domain
+  std::unique_ptr<jouleprof::meters::HardwareWatch> watch;  // ends before the source
+  std::vector<int> visible_indices;                         // by domain
   std::string kind;
   pid_t pid = 0;
 };
@@ -117,6 +95,20 @@ Result<std::unique_ptr<jouleprof::session::Sink>> open_log(
   return std::move(*created);
 }
 
+// Of GPUs that appeared after the monitor was opened.
+Result<std::unique_ptr<EnergySource>> open_boards_only(
+    const jouleprof::meters::MeterOptions& choice, Duration history) {
+  auto found = jouleprof::meters::open_meters(choice);
+  if (!found) return forward_error(found);
+  jouleprof::session::LiveOptions live;
+  live.history = history;
+  live.tool_version = JOULEPROF_VERSION;
+  live.devices.words = {"gpu"};
+  auto opened = jouleprof::session::LiveMonitor::open(std::move(live), std::move(found->meters));
+  if (!opened) return forward_error(opened);
+  return std::move(*opened);
+}
+
 Result<void> open_own(const jouleprof_monitor_options& options, jouleprof_monitor& monitor) {
   jouleprof::meters::MeterOptions choice;
   choice.demand.shortest_window = options.shortest_window_nanoseconds > 0
@@ -132,11 +124,19 @@ Result<void> open_own(const jouleprof_monitor_options& options, jouleprof_monito
   if (!found) return forward_error(found);
   const auto all = jouleprof::session::joined_domains(found->meters);
   if (options.log != nullptr) live.open_sink = [&] { return open_log(options); };
-  auto opened = jouleprof::session::LiveMonitor::open(std::move(live), std::move(found->meters));
+  auto opened = jouleprof::session::LiveMonitor::open(live, std::move(found->meters));
   if (!opened) return forward_error(opened);
-  monitor.source = std::move(*opened);
-  monitor.watch->start(all, kLookPeriod,
-                       [&monitor](const auto& names) { monitor.appeared.add(names); });
+  jouleprof::session::GrowingMonitor::OpenBoards open_boards;
+  if (!live.devices.is_named()) {
+    choice.use_service = false;
+    open_boards = [choice, history = live.history] { return open_boards_only(choice, history); };
+  }
+  auto growing = std::make_unique<jouleprof::session::GrowingMonitor>(std::move(*opened),
+                                                                      std::move(open_boards));
+  monitor.watch->start(all, kLookPeriod, [growing = growing.get()](const auto& names) {
+    growing->add_appeared(names);
+  });
+  monitor.source = std::move(growing);
   return {};
 }
 
@@ -384,10 +384,6 @@ jouleprof_status jouleprof_monitor_warnings(jouleprof_monitor* monitor, char** t
   return checked(error, error_size, [&] {
     std::string lines;
     for (const auto& warning : monitor->source->warnings()) lines += warning + '\n';
-    const bool is_child = monitor->pid != getpid();
-    if (const auto later = is_child ? "" : monitor->appeared.warning(); !later.empty()) {
-      lines += later + '\n';
-    }
     return give(lines, text, error, error_size);
   });
 }
