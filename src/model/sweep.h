@@ -27,6 +27,8 @@ struct SweepPlan {
   std::string throughput;  // a regular expression whose group is the number
   std::string bench;       // the workload; `command` lacks the file of its result
 
+  bool whole_machine = false;  // energies are of whole GPUs, and not of the command
+
   std::string objective = "energy";
   double eta = 0.5;
   std::optional<double> max_slowdown;  // 0.05 is 5 %

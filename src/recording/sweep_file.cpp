@@ -182,6 +182,7 @@ void visit_plan(Plan& plan, const Field& field) {
   field("window", plan.window, false);
   field("throughput", plan.throughput, false);
   field("bench", plan.bench, false);
+  field("whole_machine", plan.whole_machine, false);
   field("objective", plan.objective, true);
   field("eta", plan.eta, true);
   field("max_slowdown_ratio", plan.max_slowdown, false);

@@ -169,7 +169,8 @@ void measure_run(const analysis::Run& run, const model::SweepPlan& plan, const W
   } else {
     out.units = 1;
     out.seconds = length;
-    out.joules = command_joules(run, asked).value_or(*out.total_joules);
+    const auto own = plan.whole_machine ? std::nullopt : command_joules(run, asked);
+    out.joules = own.value_or(*out.total_joules);
   }
 }
 

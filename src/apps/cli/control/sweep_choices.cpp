@@ -68,6 +68,7 @@ void SweepChoices::declare(CLI::App& app) {
   add(app, "--repeats", most_blocks)->check(CLI::Range(2U, 1000U));
   add(app, "--seed", seed);
   add(app, "--cool-to", most_celsius);
+  add(app, "--whole-machine", whole_machine)->excludes(per)->excludes(printed)->excludes(benched);
 }
 
 Result<Knob> SweepChoices::knob() const {

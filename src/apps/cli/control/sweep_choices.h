@@ -49,6 +49,7 @@ struct SweepChoices {
   std::uint64_t seed = 1;
   std::optional<double> most_celsius;
   bool observe = false;
+  bool whole_machine = false;
 
  private:
   // What both plans have: the work, and what is asked of it.

@@ -135,6 +135,7 @@ VerbText sweep_text() {
       {"--seed", "N", "of the random order; default 1"},
       {"--cool-to", "C",
        "before each run, wait until the GPU is at C degrees Celsius or below, at most 2 min"},
+      {"--whole-machine", "", "the energy of a run is that of whole GPUs, and not the command's"},
       kShared,
       kForce,
       {"-q,--quiet", "", "no table of runs, no recommendation"}};
