@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "analysis/levels/board_levels.h"
+#include "analysis/timeline/locked_load.h"
 #include "analysis/timeline/recording_timelines.h"
 #include "tests/coverage/rows.h"
 
@@ -27,15 +28,24 @@ struct Figure {
 inline std::optional<Figure> figure_of(const Row& row, const Run& run) {
   analysis::Timelines timelines = analysis::timelines_of(run.recording);
   if (!timelines[0]) return std::nullopt;
-  const auto m = timelines[0]->energy(at(run.begin), at(run.end));
+  auto m = timelines[0]->energy(at(run.begin), at(run.end));
   if (row.bounds == Row::Bounds::kRest) {
     const auto levels = analysis::board_levels(*timelines[0], run.recording.domains[0],
                                                run.recording, at(run.begin), at(run.end));
     if (!levels.rest) return std::nullopt;
-    // It may have risen at any time of the work.
-    return Figure{levels.rest->power.watts(), kRestWatts + 20, levels.rest->error.watts()};
+    // It may have changed at any time of the work: both levels are to be inside.
+    const double watts = levels.rest->power.watts();
+    const bool after = std::abs(watts - run.rest_after) > std::abs(watts - kRestWatts);
+    return Figure{watts, after ? run.rest_after : kRestWatts, levels.rest->error.watts()};
   }
   if (!m) return std::nullopt;
+  // As a profile has it.
+  const auto lock = analysis::suspected_lock(run.recording, run.recording.domains[0], *timelines[0],
+                                             at(run.begin), at(run.end), kRestWatts);
+  if (lock) {
+    const double active = std::max(m->energy.joules() - kRestWatts * (run.end - run.begin), 0.0);
+    analysis::widen(*m, Energy::joules(lock->error * active));
+  }
   const Energy half = row.bounds == Row::Bounds::kError ? m->error : m->repeatability;
   return Figure{m->energy.joules(), run.joules, half.joules()};
 }

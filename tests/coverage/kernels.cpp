@@ -72,6 +72,33 @@ std::vector<Case> cases() {
                      42});
     }
   }
+  // Other periods and duties than those by which the constants were chosen, and other sensors.
+  for (const double ms : {12.5, 30.0, 60.0, 200.0 / 3, 200.0}) {
+    out.push_back({fmt::format("another loop, of {:.1f} ms", ms), [=](unsigned s) {
+                     std::mt19937 random(s + 900);
+                     std::uniform_real_distribution<double> uniform(0, 1);
+                     FixedRate loop;
+                     loop.period = ms / 1e3;
+                     loop.jitter = s % 2 == 0 ? 2e-4 : 2e-3;
+                     loop.phase = 0.02 * uniform(random);
+                     const double busy = 0.1 + 0.85 * uniform(random);
+                     const double first = busy * (0.1 + 0.8 * uniform(random));
+                     loop.shares = {first, busy - first};
+                     loop.watts = {80 + 450 * uniform(random), 80 + 450 * uniform(random)};
+                     KernelLoad load = fixed_rate(loop, s);
+                     load.sensors.sums_phase = 0.02 * uniform(random);
+                     return load;
+                   }});
+  }
+  for (const double ms : {10.0, 50.0, 100.0}) {
+    out.push_back({fmt::format("bursts of 5-80 ms, samples and their windows of {:.0f} ms", ms),
+                   [=](unsigned s) {
+                     KernelLoad load = bursts({}, s);
+                     load.sensors.sample_every = load.sensors.window = ms / 1e3;
+                     load.sensors.sums_every = 0;
+                     return load;
+                   }});
+  }
   for (const double watts : {6.0, 10.0, 20.0}) {
     out.push_back({fmt::format("idle drifts by {:.0f} W", watts), [=](unsigned s) {
                      KernelLoad load = bursts({}, s);
@@ -134,6 +161,10 @@ std::vector<Case> cases() {
   }
   out.push_back({"two kernels of 0.3 ms in alternation",
                  [](unsigned s) { return alternating(2, 0.3e-3, 30, s); }, 50});
+  for (const double ms : {5.0, 60.0}) {
+    out.push_back({fmt::format("two kernels of {:.0f} ms in alternation", ms),
+                   [=](unsigned s) { return alternating(2, ms / 1e3, 30, s); }});
+  }
   out.push_back(
       {"six kernels of 0.3 ms in turn", [](unsigned s) { return alternating(6, 0.3e-3, 30, s); }});
   for (const std::size_t count : {150, 400}) {

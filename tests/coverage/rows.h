@@ -21,6 +21,10 @@ struct Row {
 // Seconds after the work began.
 inline double since_work(double t) { return t - kIdleBefore; }
 
+inline std::string fixed_rate_text(double period, double duty) {
+  return " of " + std::to_string(period) + " s, on for " + std::to_string(duty);
+}
+
 inline std::vector<Row> rows() {
   std::vector<Row> out;
   const auto add = [&](std::string name, std::function<Setting(Random&)> make,
@@ -113,7 +117,7 @@ inline std::vector<Row> rows() {
                    .load = locked_load(period, duty, jitter),
                    .length = length,
                    .utilisation = duty,
-                   .text = " of " + std::to_string(period) + " s, on for " + std::to_string(duty)};
+                   .text = fixed_rate_text(period, duty)};
   };
   const Choices near_20_ms{0.010, 0.019, 0.020, 0.021, 0.022, 0.025, 0.040, 0.050, 0.100};
   const Choices near_100_ms{0.05, 0.1, 0.1003, 0.12, 0.15, 0.2, 0.3, 0.4, 0.7};
@@ -268,6 +272,191 @@ inline std::vector<Row> rows() {
         return s;
       },
       Row::Bounds::kRest);
+  // Other periods, duties and sensors than those by which the constants were chosen.
+  const Choices other_periods{0.0125, 0.015, 0.030, 0.035, 0.060, 0.0667, 0.080, 0.125, 0.2, 0.333};
+  const auto other_fixed_rate = [=](Random& r, const Board& b, const Choices& periods,
+                                    const Choices& lengths) {
+    const double period = r.one_of(periods);
+    const double duty = r.uniform(0.03, 0.97);
+    const double jitter = r.one_of({0.0, 0.0003, 0.003});
+    const double length = r.one_of(lengths);
+    const double high = r.uniform(250, 680);
+    const double middle = r.uniform(100, high);
+    const double part = r.uniform(0, 1);  // of the busy time at the high level
+    return Setting{.board = b,
+                   .load = two_level_load(period, duty, part, jitter, high, middle, 100),
+                   .length = length,
+                   .utilisation = duty,
+                   .text = fixed_rate_text(period, duty)};
+  };
+  add("two levels at other fixed rates, counter and buffer", [=](Random& r) {
+    Board b = a_counter_board(r);
+    b.utilisation = r.one_of({true, false});
+    return other_fixed_rate(r, b, other_periods, {1, 2, 5, 10});
+  });
+  add("two levels at other fixed rates, counter and polled power", [=](Random& r) {
+    return other_fixed_rate(r, a_polled_board(true, true), other_periods, {3, 5, 10});
+  });
+  add("two levels at other fixed rates, polled and average power", [=](Random& r) {
+    return other_fixed_rate(r, a_polled_board(false, true), other_periods, {3, 5, 10});
+  });
+  const auto summing_board = [] {
+    Board b = lagging_board();
+    b.sums = b.utilisation = true;
+    return b;
+  };
+  add("counter that adds up samples, random load",
+      [=](Random& r) { return with_load(r, summing_board()); });
+  add("fixed rate, counter that adds up samples", [=](Random& r) {
+    return fixed_rate(r, summing_board(), near_20_ms, jitters, {1, 2, 5, 10});
+  });
+  add("two levels at other fixed rates, counter that adds up samples", [=](Random& r) {
+    return other_fixed_rate(r, summing_board(), other_periods, {1, 2, 5, 10});
+  });
+  const auto buffer_of = [](double refresh, double window, bool counter) {
+    Board b;
+    b.ring = {.refresh = refresh, .window = window, .lag = 0.1 * window};
+    if (counter) b.counter = {.refresh = std::max(refresh, 0.05)};
+    return b;
+  };
+  const auto other_buffer = [=](Random& r) {
+    const double refresh = r.one_of({0.010, 0.050, 0.500, 1.000});
+    const double seen = r.one_of({0.5, 1.0, 1.25});
+    Board b = buffer_of(refresh, seen * refresh, r.one_of({true, false}));
+    b.utilisation = true;
+    return b;
+  };
+  add("buffers of 10, 50, 500 and 1000 ms, random load", [=](Random& r) {
+    const Board b = other_buffer(r);
+    Setting s{.board = b, .load = random_load(0.003, 2), .length = r.one_of({3.0, 5.0, 10.0})};
+    s.utilisation = 0.8;
+    return s;
+  });
+  add("buffers of 10, 50, 500 and 1000 ms, fixed rate", [=](Random& r) {
+    const Board b = other_buffer(r);
+    return other_fixed_rate(r, b, {0.01, 0.0125, 0.05, 0.1, 0.25, 0.5, 1.0}, {5, 10});
+  });
+  add("counters of 10, 20, 500 and 1000 ms, random load", [=](Random& r) {
+    Board b = r.one_of({true, false}) ? fused_board() : Board{};
+    b.counter = {.refresh = r.one_of({0.01, 0.02, 0.5, 1.0})};
+    b.updates_read = r.one_of({true, false});
+    return with_load(r, b);
+  });
+  add("30 to 200 ms of random load, counter and buffer", [=](Random& r) {
+    const Board b = a_counter_board(r);
+    Setting s{.board = b, .load = random_load(0.003, r.one_of({0.01, 0.05, 0.2}))};
+    s.length = r.uniform(0.03, 0.2);
+    return s;
+  });
+  add("30 to 200 ms of random load, polled power", [=](Random& r) {
+    const Board b = a_polled_board(r.one_of({true, false}));
+    Setting s{.board = b, .load = random_load(0.003, r.one_of({0.01, 0.05, 0.2}))};
+    s.length = r.uniform(0.03, 0.2);
+    return s;
+  });
+  add("0.2 to 2 s of random load, power polled every 0.5 or 1 s", [=](Random& r) {
+    Board b;
+    const double refresh = r.one_of({0.5, 1.0});
+    b.instant = {.refresh = refresh, .window = r.one_of({0.1, 0.5, 1.0}) * refresh};
+    Setting s{.board = b, .load = random_load(0.02, r.one_of({0.05, 0.2, 1.0}))};
+    s.length = r.uniform(0.2, 2);
+    return s;
+  });
+  add("counter stands still for 0.3 to 2 s and catches up", [=](Random& r) {
+    const Board b = with_samples(r);
+    Setting s = with_fault(b, r, {});
+    s.board.updates_read = r.one_of({true, false});
+    auto held = std::make_shared<std::optional<double>>();
+    const double from = kIdleBefore + r.uniform(0.2, 2);
+    const double until = from + r.uniform(0.3, 2);
+    s.faults = counter_fault([=](double t, double j) {
+      if (t < from || t > until) return j;
+      if (!*held) *held = j;
+      return **held;
+    });
+    return s;
+  });
+  add("counter stands still for 0.3 to 2 s and loses it", [=](Random& r) {
+    const Board b = with_samples(r);
+    Setting s = with_fault(b, r, {});
+    s.board.updates_read = r.one_of({true, false});
+    auto held = std::make_shared<std::pair<double, double>>(0, -1);  // lost, held
+    const double from = kIdleBefore + r.uniform(0.2, 2);
+    const double until = from + r.uniform(0.3, 2);
+    s.faults = counter_fault([=](double t, double j) {
+      if (t < from) return j;
+      if (held->second < 0) held->second = j;
+      if (t < until) held->first = j - held->second;
+      return j - held->first;
+    });
+    return s;
+  });
+  add("counter jumps up and back by 50 to 1000 J", [=](Random& r) {
+    const double from = kIdleBefore + r.uniform(0.2, 2);
+    const double until = from + r.uniform(0.1, 1.5);
+    const double joules = r.one_of({-1, 1}) * r.uniform(50, 1000);
+    const Board b = with_samples(r);
+    Setting s = with_fault(b, r, counter_fault([=](double t, double j) {
+                             return t > from && t < until ? j + joules : j;
+                           }));
+    s.board.updates_read = r.one_of({true, false});
+    return s;
+  });
+  add("counter jumps by 20 to 200 J", [=](Random& r) {
+    const double from = kIdleBefore + r.uniform(0.2, 2.5);
+    const double joules = r.one_of({-1, 1}) * r.uniform(20, 200);
+    const Board b = with_samples(r);
+    Setting s = with_fault(
+        b, r, counter_fault([=](double t, double j) { return t > from ? j + joules : j; }));
+    s.board.updates_read = r.one_of({true, false});
+    return s;
+  });
+  add("samples missing for 0.3 to 2 s", [=](Random& r) {
+    const double from = r.uniform(0.2, 2);
+    const double until = from + r.uniform(0.3, 2);
+    const Board b = r.one_of({true, false}) ? a_buffer_board(r) : a_polled_board(true);
+    return with_fault(b, r, power_fault([=](double t, double w, int) {
+                        const bool gone = since_work(t) > from && since_work(t) < until;
+                        return gone ? std::nullopt : std::optional(w);
+                      }));
+  });
+  add("every 2nd to 5th sample missing", [=](Random& r) {
+    const int every = r.one_of({2, 3, 5});
+    const Board b = a_buffer_board(r);
+    return with_fault(b, r, power_fault([=](double, double w, int i) {
+                        return i % every == 0 ? std::nullopt : std::optional(w);
+                      }));
+  });
+  add("samples repeat one value for 0.2 to 1 s", [=](Random& r) {
+    const double from = r.uniform(0.2, 2);
+    const double until = from + r.uniform(0.2, 1);
+    auto held = std::make_shared<std::optional<double>>();
+    const Board b = with_samples(r);
+    return with_fault(b, r, power_fault([=](double t, double w, int) {
+                        const bool on = since_work(t) > from && since_work(t) < until;
+                        if (on && !*held) *held = w;
+                        return std::optional(on ? **held : w);
+                      }));
+  });
+  add("single samples of 0 W or 3 kW", [=](Random& r) {
+    const double value = r.one_of({0.0, 3000.0});
+    const int every = r.one_of({23, 50, 101});
+    const Board b = a_buffer_board(r);
+    return with_fault(b, r, power_fault([=](double t, double w, int i) {
+                        return std::optional(since_work(t) > 0 && i % every == 0 ? value : w);
+                      }));
+  });
+  const auto rest_changes = [=](double watts) {
+    return [=](Random& r) {
+      Setting s{.board = a_counter_board(r)};
+      s.load = random_load(0.05, 0.5);
+      s.length = r.one_of({2.0, 5.0});
+      s.rest_after = kRestWatts + watts;
+      return s;
+    };
+  };
+  add("rest falls by 20 W during the work", rest_changes(-20), Row::Bounds::kRest);
+  add("rest rises by 5 W during the work", rest_changes(5), Row::Bounds::kRest);
   return out;
 }
 

@@ -38,6 +38,7 @@ struct Board {
   Periodic instant;  // polled as often as it is said to renew
   Periodic counter;
   double rise = 0;       // first-order lag of buffer and counter
+  bool sums = false;     // the counter adds up means such as the buffer's, 20 ms apart
   bool average = false;  // mean of the last second, read every 0.9 s
   bool utilisation = false;
   bool updates_read = false;  // each of the counter's updates; else a dense second, then every 5 s
@@ -82,7 +83,8 @@ struct Run {
   double begin = 0;
   double end = 0;
   double joules = 0;  // the truth over the work
-  std::string text;   // of the setting, for people
+  double rest_after = kRestWatts;
+  std::string text;  // of the setting, for people
 };
 
 class Random {
@@ -122,9 +124,10 @@ inline Load random_load(double shortest, double longest) {
     }
   };
 }
-// On and off at a fixed rate, from any phase on; `jitter` of the period.
-inline Load locked_load(double period, double duty, double jitter = 0, double high = 500,
-                        double low = 120) {
+// At a fixed rate, from any phase on: `high` for a part of the busy time, `middle` for its rest,
+// then `low`. `jitter` of the period.
+inline Load two_level_load(double period, double duty, double part, double jitter, double high,
+                           double middle, double low) {
   return [=](Truth& t, double length, Random& random) {
     const double begin = t.end();
     const double end = begin + length;
@@ -134,11 +137,15 @@ inline Load locked_load(double period, double duty, double jitter = 0, double hi
       if (to > t.end() + 1e-9) t.hold(watts, to - t.end());
     };
     while (t.end() < end - 1e-9) {
-      hold(high, next + duty * period);
+      hold(high, next + part * duty * period);
+      hold(middle, next + duty * period);
       hold(low, next + period);
       next += period + jitter * period * random.normal();
     }
   };
+}
+inline Load locked_load(double period, double duty, double jitter = 0) {
+  return two_level_load(period, duty, 1, jitter, 500, 500, 120);
 }
 
 struct Setting {
@@ -165,6 +172,7 @@ inline Run make_run(const Setting& s, unsigned seed) {
   out.end = work_end;
   out.joules = truth.joules(out.begin, out.end);
   out.text = s.text;
+  out.rest_after = s.rest_after;
   auto& r = out.recording;
   r.run.source = "run";
   r.run.complete = true;
@@ -257,6 +265,12 @@ inline Run make_run(const Setting& s, unsigned seed) {
     gpu.seed = seed;
     gpu.rise = s.board.rise;
     gpu.edge_every = s.board.counter.refresh;
+    if (s.board.sums) {
+      gpu.sums_every = 0.02;
+      gpu.window = s.board.ring.window;
+      gpu.lag = s.board.ring.lag;
+      gpu.sums_phase = random.uniform(0, gpu.sums_every);
+    }
     gpu.phase = random.uniform(0, gpu.edge_every);
     std::vector<double> times;
     const double said =

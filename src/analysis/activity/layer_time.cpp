@@ -13,6 +13,7 @@
 #include "analysis/processes/apportion.h"
 #include "analysis/processes/processes.h"
 #include "analysis/processes/traced_split.h"
+#include "analysis/timeline/sensors/error_model.h"
 #include "model/activity/activity_codec.h"
 #include "model/activity/activity_fields.h"
 
@@ -21,8 +22,6 @@ namespace {
 
 using model::kNone;
 using model::Phase;
-
-constexpr double kModelError = 0.3;  // of a layer's energy: layers differ in power
 
 constexpr std::array kPhases{Phase::kForward, Phase::kBackward, Phase::kOptimizer};
 
@@ -165,8 +164,8 @@ void fill(model::ActivityProfile& out, const Times& times, const Division& divis
   const auto figure = [&](Energy energy) {
     model::Measurement m = out.measured;
     m.energy = energy;
-    m.repeatability = Energy::joules(kModelError * energy.joules());
-    m.error = Energy::joules(std::hypot(kModelError, relative) * energy.joules());
+    m.repeatability = Energy::joules(kErrors.layer_time * energy.joules());
+    m.error = Energy::joules(std::hypot(kErrors.layer_time, relative) * energy.joules());
     m.provenance = model::combine(m.provenance, model::Provenance::kEstimated);
     m.method = "time";
     return m;

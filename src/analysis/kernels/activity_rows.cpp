@@ -20,11 +20,6 @@ namespace {
 using model::ActivityRow;
 using model::kNone;
 
-constexpr double kUnresolved = 0.5;  // of the energy, as a 95 % half-width
-// The same of loads in step with the sensor, whose few phases make wide intervals a poor guide:
-// chosen on simulated loops (docs/validation.md).
-constexpr double kUnresolvedLocked = 0.2;
-
 std::string detail_of(const model::KernelClass& c) {
   if (c.kind == model::ActivityKind::kMemcpy || c.kind == model::ActivityKind::kMemset) {
     if (c.bytes == 0) return "";
@@ -106,10 +101,10 @@ void ActivityRows::mark_unresolvable(ActivityRow& row) const {
     row.reason = "what ran when does not explain the readings";
     return;
   }
-  const double most = model_.sampling_error() > 0 ? kUnresolvedLocked : kUnresolved;
+  const double most = model_.sampling_error() > 0 ? kErrors.unresolved_locked : kErrors.unresolved;
   if (!whole || whole->repeatability.joules() <= most * whole->energy.joules()) return;
   row.resolvable = false;
-  if (row.reason.empty() && most < kUnresolved) {
+  if (row.reason.empty() && most < kErrors.unresolved) {
     row.reason = "the load repeats in step with the sensor, which sees few of its phases";
   }
   if (row.reason.empty()) row.reason = "not identifiable: collinear with other kernels";

@@ -84,6 +84,7 @@ class Attribution {
       return std::move(out_);
     }
     find_sampling_error(*model);
+    find_excess(*model);
     const auto& solution = model->solution();
     out_.idle_power = Power::watts(model->idle_watts());
     out_.idle_error = Power::watts(kErrors.normal95 * model->idle_sigma());
@@ -213,6 +214,17 @@ class Attribution {
     model.set_sampling_error(lock_->error);
   }
 
+  // Where idle and kernels exceed what was measured, at least one of them is wrong by that much,
+  // and nothing says which.
+  void find_excess(KernelModel& model) {
+    const double joules = model.energy_of(all_uses(model)).joules;
+    const double between = std::max(model.idle_between_watts(), 0.0) * table_.idle_between;
+    const double parts = joules + between + model.idle_watts() * seconds(out_.length());
+    const double excess = parts - out_.measured.energy.joules();
+    if (joules > 0 && excess > error_of_rest(model))
+      model.set_excess(std::min(excess / joules, 1.0));
+  }
+
   void add_sampling_error() {
     if (!lock_) return;
     const Energy active = std::max(out_.measured.energy - out_.idle, out_.kernels);
@@ -256,14 +268,18 @@ class Attribution {
     return std::max(measured->energy - Energy::joules(known), Energy{});
   }
 
-  // Half of the 95 % interval of what idle power and kernels leave over.
-  double error_of_rest(const KernelModel& model) const {
+  std::vector<KernelModel::Use> all_uses(const KernelModel& model) const {
     std::vector<KernelModel::Use> all;
     for (std::uint32_t k = 0; k < table_.classes.size(); ++k) {
       for (const auto& use : model.all_of(k)) all.push_back(use);
     }
+    return all;
+  }
+
+  // Half of the 95 % interval of what idle power and kernels leave over.
+  double error_of_rest(const KernelModel& model) const {
     return std::hypot(out_.measured.repeatability.joules(),
-                      kErrors.normal95 * model.energy_of(all).sigma,
+                      kErrors.normal95 * model.energy_of(all_uses(model)).sigma,
                       kErrors.normal95 * model.idle_sigma() * seconds(out_.length()));
   }
 

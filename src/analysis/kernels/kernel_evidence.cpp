@@ -43,7 +43,6 @@ class QuietPower {
 
 constexpr int kFewest = 5;      // observations
 constexpr double kNear = 0.12;  // seconds from the nearest work
-constexpr double kWarm = 5;     // seconds: time constant of a board's cooling
 
 void QuietPower::add(const ObservedPower& s) {
   const auto& bins = table_.bins;
@@ -51,7 +50,7 @@ void QuietPower::add(const ObservedPower& s) {
     const auto& bin = bins[next_];
     double busy = 0;
     for (std::size_t i = bin.first; i < table_.end_of(next_); ++i) busy += table_.entries[i].busy;
-    heat_ = heat_ * std::exp(-(bin.begin - last_end_) / kWarm) + busy;
+    heat_ = heat_ * std::exp(-(bin.begin - last_end_) / kErrors.warm) + busy;
     last_end_ = bin.begin + bin.width;
     ++next_;
   }
@@ -60,7 +59,7 @@ void QuietPower::add(const ObservedPower& s) {
   const double until = next_ < bins.size() ? bins[next_].begin - s.end : 1e9;
   const double length = s.end - s.begin;
   const double weight = length * std::exp(-std::min(since, until) / kNear) *
-                        (0.05 + heat_ * std::exp(-since / kWarm));
+                        (0.05 + heat_ * std::exp(-since / kErrors.warm));
   ++count_;
   between_ += last_end_ > -1e8 && next_ < bins.size() ? 1 : 0;
   weight_ += weight;
@@ -77,7 +76,6 @@ std::optional<IdleHint> QuietPower::hint() const {
 
 using namespace std::chrono_literals;
 
-constexpr double kNoContext = 25;    // watts: a context and its clocks may add them to idle power
 constexpr double kMostWatts = 20e3;  // no board draws more
 constexpr double kAsLow = 1.1;       // times the lowest power within the work: counts as idle
 constexpr Duration kAround = 3s;     // of the work
@@ -156,7 +154,7 @@ KernelEvidence kernel_evidence(const model::Recording& recording, EnergyTimeline
     const auto energy = timeline.energy(span.begin, span.end);
     if (!energy || span.end <= span.begin) continue;
     const double idle = (energy->energy / (span.end - span.begin)).watts();
-    out.idle = {std::min(idle + kNoContext, std::max(lowest, idle)), kNoContext};
+    out.idle = {std::min(idle + kErrors.no_context, std::max(lowest, idle)), kErrors.no_context};
     return out;
   }
   out.idle = {0.6 * lowest, 0.3 * lowest + 1};

@@ -23,15 +23,9 @@ constexpr std::size_t kMostOverlapped = 200;
 constexpr int kReplayRounds = 2;
 constexpr int kBoundRounds = 4;
 constexpr double kNegligible = 1e-6;             // watts
-constexpr double kUnresolved = 0.5;              // of the energy, as a 95 % half-width
-constexpr double kAnticorrelated = -0.3;         // correlation of errors within a group
 constexpr std::size_t kMostDoubted = 600;        // columns
 constexpr std::size_t kManyEntries = 5'000'000;  // entries of bins: fewer orders, in seconds
 constexpr std::size_t kFewOrders = 4;
-constexpr double kClearlyBusy = 3;  // standard deviations
-constexpr double kLittle = 0.5;     // explained of the variance ...
-constexpr double kFarOff = 0.2;     // ... and left over, of the mean active power: explains little
-constexpr double kWider = 1.25;     // the interval without earlier runs: rests on them
 
 void mark_reruns(const ActivityTable& table, PowerRows& rows) {
   for (PowerRow& row : rows.rows) {
@@ -183,14 +177,15 @@ std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
   model.solve_with_known(rows, priors, also, others, std::move(known));
   // Power between launches that idle time cannot draw is that of launches without a record, in all
   // of that time at most.
-  model.runs_between_ = model.idle_between_watts() > kClearlyBusy * kErrors.idle_between;
+  model.runs_between_ = model.idle_between_watts() > kErrors.clearly_busy * kErrors.idle_between;
   if (model.runs_between_) {
     const double between = table.idle_between / (table.busy + table.idle_between);
     model.dropped_share_ = std::max(model.dropped_share_, between);
   }
   const double left = std::min(model.solution_.counter_sigma, model.solution_.sample_sigma);
   const double mean_active = seconds > 0 ? above / seconds : 0.0;
-  model.explains_ = model.solution_.explained >= kLittle || left <= kFarOff * mean_active;
+  model.explains_ = model.solution_.explained >= kErrors.little_explained ||
+                    left <= kErrors.far_off * mean_active;
   return model;
 }
 
@@ -311,6 +306,12 @@ KnownPower KernelModel::power_of(const KnownKernel& known) const {
   return power;
 }
 
+// Kernels explain a load in step with the sensor nearly fully, or the timing is wrong.
+void KernelModel::set_sampling_error(double ratio) {
+  sampling_error_ = ratio;
+  explains_ = explains_ && solution_.explained >= kErrors.locked_explained;
+}
+
 double KernelModel::idle_sigma() const {
   VectorXd factor = VectorXd::Zero(solution_.watts.size());
   factor[0] = 1;
@@ -371,7 +372,7 @@ KernelModel::Estimate KernelModel::own_energy_of(std::span<const Use> uses) cons
 }
 
 bool KernelModel::rests_on_known(std::span<const Use> uses) const {
-  return own_ && energy_by(*own_, uses).sigma > kWider * energy_of(uses).sigma;
+  return own_ && energy_by(*own_, uses).sigma > kErrors.rests_on_known * energy_of(uses).sigma;
 }
 
 std::size_t KernelModel::own_column(const Use& use) const {
@@ -418,7 +419,8 @@ KernelModel::Estimate KernelModel::energy_by(const PowerSolution& solution,
   own += std::pow(solution.maximum_shift(factor, clock_variation_), 2);
   // What was dropped ran next to what was recorded, which takes its energy.
   own += std::pow(dropped_share_ * factor.dot(solution.watts) / kErrors.normal95, 2);
-  own += std::pow(sampling_error_ * factor.dot(solution.watts) / kErrors.normal95, 2);
+  own += std::pow(
+      std::hypot(sampling_error_, excess_) * factor.dot(solution.watts) / kErrors.normal95, 2);
   own += std::pow(factor.dot(solution.alternative_shift), 2);
   const double variance = solution.variance(factor) + own;
   return {factor.dot(solution.watts), std::sqrt(std::max(variance, 0.0))};
@@ -456,7 +458,7 @@ std::vector<std::vector<std::uint32_t>> KernelModel::groups() const {
     if (is_pooled(k)) continue;
     const auto uses = all_of(k);
     const Estimate e = energy_of(uses);
-    if (kErrors.normal95 * e.sigma <= kUnresolved * e.joules) continue;
+    if (kErrors.normal95 * e.sigma <= kErrors.unresolved * e.joules) continue;
     open.push_back(k);
     Sum& sum = sums.emplace_back();
     const VectorXd factor = factor_of(uses);
@@ -475,7 +477,7 @@ std::vector<std::vector<std::uint32_t>> KernelModel::groups() const {
   for (std::size_t i = 0; i < open.size(); ++i) {
     for (std::size_t j = i + 1; j < open.size(); ++j) {
       const double r = covariance(sums[i], sums[j]) / std::sqrt(std::max(own[i] * own[j], 1e-300));
-      if (r < kAnticorrelated) pairs.push_back({r, i, j});
+      if (r < kErrors.anticorrelated) pairs.push_back({r, i, j});
     }
   }
   std::sort(pairs.begin(), pairs.end(),

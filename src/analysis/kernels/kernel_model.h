@@ -75,8 +75,10 @@ class KernelModel {
   std::vector<Use> all_of(std::uint32_t kernel_class) const;
 
   // The load is locked to the sensors' samples, which may be wrong by so much of its energy.
-  void set_sampling_error(double ratio) { sampling_error_ = ratio; }
+  void set_sampling_error(double ratio);
   double sampling_error() const { return sampling_error_; }
+  // The part of all kernels' energy by which the parts exceed what was measured, beyond its errors.
+  void set_excess(double ratio) { excess_ = ratio; }
 
   double idle_watts() const { return solution_.watts[0]; }
   double idle_sigma() const;
@@ -130,6 +132,7 @@ class KernelModel {
   std::size_t columns_ = 0;
   double clock_variation_ = 0;
   double sampling_error_ = 0;
+  double excess_ = 0;
   double dropped_share_ = 0;  // of the launches
   bool runs_between_ = false;
   double held_sigma_ = 0;

@@ -15,9 +15,6 @@ using model::RememberedKernel;
 
 constexpr double kLaunchApart = 0.07;    // of the time of a launch: as between variants
 constexpr double kClockApart = 0.03;     // of the SM clock: 6 to 8 % of the power
-constexpr double kPriorRuns = 2;         // that ErrorModel::between_runs is worth
-constexpr double kResolved = 0.2;        // of the power, as a 95 % half-width ...
-constexpr double kResolvedWatts = 10;    // ... or in watts: kernels that hardly draw any
 constexpr double kMostOverlapped = 0.2;  // of the busy time
 
 bool is_near(double a, double b, double apart) {
@@ -36,11 +33,11 @@ KnownKernel combined(const Found& found) {
   double plain = 0;
   for (const auto* r : found) plain += r->power.watts();
   plain /= static_cast<double>(found.size());
-  double squares = kPriorRuns * std::pow(kErrors.between_runs * plain, 2);
+  double squares = kErrors.prior_runs * std::pow(kErrors.between_runs * plain, 2);
   for (const auto* r : found) squares += std::pow(r->power.watts() - plain, 2);
   const double runs = static_cast<double>(found.size());
-  const double between =
-      std::max(squares / (kPriorRuns + runs - 1), std::pow(kErrors.least_between_runs * plain, 2));
+  const double between = std::max(squares / (kErrors.prior_runs + runs - 1),
+                                  std::pow(kErrors.least_between_runs * plain, 2));
   KnownKernel known;
   known.runs = found.size();
   known.first = known.last = found.front()->observed;
@@ -108,7 +105,8 @@ std::vector<RememberedKernel> resolved_kernels(const std::string& board, const A
       const auto own = model.own_energy_of({&use, 1});
       if (use.busy <= 0 || launch <= 0 || own.joules <= 0) continue;
       const double half_width = kErrors.normal95 * own.sigma;
-      if (half_width > std::max(kResolved * own.joules, kResolvedWatts * use.busy)) continue;
+      if (half_width > std::max(kErrors.resolved * own.joules, kErrors.resolved_watts * use.busy))
+        continue;
       out.push_back({board,
                      c.key,
                      duration_of(launch),
@@ -126,10 +124,6 @@ namespace {
 using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
-
-constexpr double kApart = 2.5;       // sigma
-constexpr double kSuspected = 2;     // sigma: the least of another explanation
-constexpr double kNearlyAsWell = 4;  // difference in squared sigmas: twice the log-likelihood
 
 // Of `known` minus what `own` says, with the errors of both.
 struct Differences {
@@ -172,8 +166,9 @@ std::vector<std::size_t> contradicted(const PowerSolution& own, std::span<const 
     const VectorXd residual = inverse * all.value(open);
     const VectorXd squares = residual.array().square() / inverse.diagonal().array();
     const double worst = squares.maxCoeff();
-    if (worst <= kApart * kApart) break;
-    const double least = std::max(worst - kNearlyAsWell, kSuspected * kSuspected);
+    if (worst <= kErrors.contradicts * kErrors.contradicts) break;
+    const double least =
+        std::max(worst - kErrors.nearly_as_well, kErrors.suspected * kErrors.suspected);
     std::vector<Index> left;
     for (std::size_t i = 0; i < open.size(); ++i) {
       if (squares[static_cast<Index>(i)] < least) {

@@ -15,11 +15,8 @@
 namespace jouleprof::analysis {
 namespace {
 
-constexpr double kMostApart = 0.1;     // of the time in place
-constexpr double kMostOfKernel = 0.3;  // the same, of a kernel's re-run, with a wider interval
-constexpr double kMostHeld = 0.03;     // the same, of a slot: a power limit slows kernels
-constexpr double kFarClock = 0.25;     // logarithm of the ratio of clocks
-constexpr double kNoted = 0.05;  // of a kernel's power: what the model's own error does not hold
+constexpr double kMostHeld = 0.03;  // the same, of a slot: a power limit slows kernels
+constexpr double kFarClock = 0.25;  // logarithm of the ratio of clocks
 constexpr std::size_t kMostNamed = 10;
 
 using ByClass = ActivityTable::Replay::ByClass;
@@ -140,7 +137,7 @@ ReplayCheck drop_deviating_replays(const model::Recording& recording, const Acti
     const auto in_program = passes_like(recording, table, replay);
     const ByClass alone = all_sizes(table, replay);
     const double more = without_clock(1 + longer(in_program, alone), clock) - 1;
-    if (std::abs(more) <= (of_kernel ? kMostOfKernel : kMostApart)) {
+    if (std::abs(more) <= (of_kernel ? kErrors.rerun_kernel_apart : kErrors.rerun_apart)) {
       if (of_kernel) {
         const std::uint32_t kernel = kernel_of(replay);
         const std::uint32_t variant = replay.variant_of(kernel);
@@ -149,8 +146,8 @@ ReplayCheck drop_deviating_replays(const model::Recording& recording, const Acti
                              std::pow(clock, kErrors.power_of_clock) / middle});
         const double doubt = std::hypot(more < 0 ? more / 2 / middle : more,
                                         kErrors.power_of_clock_off * std::log(clock));
-        if (doubt > kNoted) out.deviating.push_back({kernel, variant, doubt});
-        if (std::abs(more) > kMostApart) continue;
+        if (doubt > kErrors.rerun_noted) out.deviating.push_back({kernel, variant, doubt});
+        if (std::abs(more) > kErrors.rerun_apart) continue;
       }
       // Other sizes take other times: a slot is held against the loop that it is of.
       const double loop = 1 + longer(in_program, replay.ran);

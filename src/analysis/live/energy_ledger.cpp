@@ -18,8 +18,6 @@ constexpr Duration kCoarseStep = 1s;
 constexpr Duration kBendStep = 20ms;
 constexpr std::size_t kMostReported = 100'000;
 constexpr Duration kQuickUpdates = 500ms;
-constexpr Duration kStill = 1s;  // of one value of a counter, and ...
-constexpr int kStillPeriods = 3;
 constexpr Duration kLateUpdate = 20ms;  // seen up to 16 ms after it was due
 
 }  // namespace
@@ -37,7 +35,6 @@ void EnergyLedger::append(const model::Readings& readings) {
   for (const auto& r : readings.counters) {
     if (!sensors.counter || r.sensor != sensors.counter->id) continue;
     newest_counter_ = std::max(newest_counter_, r.before);
-    if (!last_counter_ || last_counter_->total != r.total) counter_moved_ = r.before;
     last_counter_ = r;
     newest_ = std::max(newest_, r.after);
   }
@@ -70,10 +67,8 @@ bool EnergyLedger::knows(HostTime t) {
   const auto extent = timeline_.extent();
   if (extent && extent->end >= t) return true;
   // A sensor that stands still does not show what was used up to `t`, however long one waits.
-  const auto& counter = timeline_.sensors().counter;
-  if (!counter) return extent && timeline_.has_frozen_power();
-  const Duration refresh = counter->traits.refresh.value_or(0s);
-  return newest_counter_ - counter_moved_ > std::max(kStill, kStillPeriods * refresh);
+  if (!timeline_.sensors().counter) return extent && timeline_.has_frozen_power();
+  return timeline_.counter_stands_still();
 }
 
 std::optional<EnergyTimeline::Extent> EnergyLedger::known() {

@@ -87,7 +87,6 @@ class EnergyLedger {
   std::size_t most_coarse_;
   HostTime newest_{};
   HostTime newest_counter_{};
-  HostTime counter_moved_{};  // the first reading of its present value
   std::optional<model::CounterReading> last_counter_;
 
   std::optional<HostTime> origin_;  // where the reported energies count from

@@ -19,8 +19,6 @@ using Eigen::Index;
 using Eigen::VectorXd;
 
 constexpr int kDriftRounds = 3;
-constexpr double kModelError = 0.015;      // of the energy: power differs from window to window
-constexpr double kWidest = 0.3;            // of the energy, as a 95 % half-width
 constexpr std::size_t kMostRows = 90'000;  // observations: half an hour
 constexpr double kMostWatts = 20e3;        // no board draws more
 
@@ -101,10 +99,11 @@ std::optional<model::Measurement> RepeatedWindows::sum(
     }
   }
   const double joules = factor.dot(solution.watts);
-  const double model = std::hypot(kModelError * joules, factor.dot(s.powers.near_shift));
+  const double model = std::hypot(kErrors.repeated_model * joules, factor.dot(s.powers.near_shift));
   const double sigma = std::hypot(std::sqrt(solution.variance(factor)),
                                   factor.dot(solution.alternative_shift), model);
-  if (joules <= 0 || kErrors.normal95 * sigma > kWidest * joules) return std::nullopt;
+  if (joules <= 0 || kErrors.normal95 * sigma > kErrors.widest_repeated * joules)
+    return std::nullopt;
   model::Measurement m;
   m.energy = Energy::joules(joules);
   m.repeatability = Energy::joules(kErrors.normal95 * sigma);

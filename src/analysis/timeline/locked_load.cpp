@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/timeline/sensors/error_model.h"
 #include "analysis/timeline/sensors/sampling_error.h"
 #include "model/device/gauge_names.h"
 #include "model/recording.h"
@@ -13,10 +14,8 @@
 namespace jouleprof::analysis {
 namespace {
 
-constexpr std::size_t kFewest = 20;   // windows or samples
-constexpr double kRegular = 0.02;     // of the period: the middle half of the windows' begins
-constexpr double kLeastError = 0.02;  // of the energy: below, no lock
-constexpr double kFlat = 0.01;        // relative standard deviation of power above rest
+constexpr std::size_t kFewest = 20;  // windows or samples
+constexpr double kRegular = 0.02;    // of the period: the middle half of the windows' begins
 constexpr double kPartlyBusy[] = {0.05, 0.9};
 constexpr int kFewestReadings = 3;  // of utilisation
 
@@ -55,7 +54,8 @@ std::optional<SuspectedLock> by_windows(const model::Recording& recording, HostT
     const double period = length / std::round(length / middle);
     const double duty = times.busy / static_cast<double>(begins.size()) / period;
     const double error = square_wave_error(period, std::clamp(duty, 0.05, 0.95), sensor, length);
-    if (error > kLeastError && (!worst || error > worst->error)) worst = {period, error, true};
+    if (error > kErrors.least_locked && (!worst || error > worst->error))
+      worst = {period, error, true};
   }
   return worst;
 }
@@ -78,7 +78,7 @@ std::optional<SuspectedLock> suspected_lock(const model::Recording& recording,
   }
   const SamplingSensor sensor{seconds(*power->traits.refresh), seconds(*power->traits.window),
                               timeline.time_constant()};
-  if (sensor.window >= 0.7 * sensor.every) return std::nullopt;
+  if (sensor.window >= kErrors.locked_seen * sensor.every) return std::nullopt;
   if (auto found = by_windows(recording, begin, end, sensor)) return found;
   double busy = 0;
   int readings = 0;
@@ -102,7 +102,7 @@ std::optional<SuspectedLock> suspected_lock(const model::Recording& recording,
   const double mean = sum / static_cast<double>(count);
   const double spread =
       std::sqrt(std::max(squares / static_cast<double>(count) - mean * mean, 0.0));
-  if (mean <= 0 || spread > kFlat * mean) return std::nullopt;
+  if (mean <= 0 || spread > kErrors.flat_samples * mean) return std::nullopt;
   return SuspectedLock{sensor.every, square_wave_error(sensor.every, duty, sensor), false};
 }
 

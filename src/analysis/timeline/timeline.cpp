@@ -61,9 +61,10 @@ void EnergyTimeline::append(const model::CounterReading& reading) {
     add_note({reading.before, "a read of the energy counter took more than a second; dropped"});
     return;
   }
-  if (counter_reads_++ == 0) counter_begin_ = reading.before, counter_first_ = reading.total;
-  counter_newest_ = reading.after;
-  counter_still_ = counter_still_ && reading.total == counter_first_;
+  if (reads_.count++ == 0) reads_.begin = reads_.moved = reading.before;
+  if (reads_.count > 1 && reading.total != reads_.value) reads_.moved = reading.before;
+  reads_.newest = reading.before;
+  reads_.value = reading.total;
   const std::size_t old_size = points_.size();
   learn_period(reading);
   unwrapper_->push(reading, points_);

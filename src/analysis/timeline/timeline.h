@@ -70,6 +70,8 @@ std::optional<TimelineSensors> choose_sensors(const std::vector<model::Sensor>& 
 // added: as the moving average of the board shows it; else, for a pattern of samples that recurs,
 // as much as the steps between the samples allow, in one direction; else, for samples of one value,
 // what the board's utilisation leaves open.
+// Of few samples, the time outside of their windows adds what the board may have drawn in it: of
+// work, any power up to its limit; else the range of the samples around.
 // One shorter than the sensor's window W adds 0.6 x (W - length) x swing (with a first-order lag
 // 0.75, and 1.2 unless both ends are marked). Without a counter the sampling error covers the whole
 // interval, with 0.5 % of the energy, and 3 % of the energy outside of the samples' windows.
@@ -93,6 +95,10 @@ class EnergyTimeline {
   void mark(HostTime t);
   // The measured work, of which power says nothing before and after; marks both.
   void set_work(HostTime begin, HostTime end);
+
+  // Whether the counter's newest reads show one value for longer than its period explains. What was
+  // used since then is not known soon, however often it is read.
+  bool counter_stands_still() const;
 
   // Drops the data before `t`; energies before it are then unavailable. Bounds the memory.
   void forget_before(HostTime t);
@@ -198,6 +204,10 @@ class EnergyTimeline {
   std::optional<double> off_by_average(double a, double b, double& noise) const;
   std::optional<double> partly_busy(double a, double b) const;
   double hidden_by_utilisation(double a, double b) const;
+  double unseen(double a, double b) const;
+  bool is_polled() const;
+  double most_watts() const;
+  bool is_work(double a, double b) const;
   bool is_short_work(double a, double b) const;
   double hidden_step(double a, double b) const;
   double contradiction(double a, double b) const;
@@ -267,12 +277,15 @@ class EnergyTimeline {
   bool frozen_ = false;
   std::vector<Note> notes_;  // one of each text
   CounterPeriod counter_period_;
-  // Of all of its reads: their number, when and at what they began, and whether none differed.
-  std::size_t counter_reads_ = 0;
-  HostTime counter_begin_{};
-  HostTime counter_newest_{};
-  Energy counter_first_;
-  bool counter_still_ = true;
+  struct Reads {  // all of the counter's
+    std::size_t count = 0;
+    HostTime begin{};
+    HostTime newest{};
+    HostTime moved{};  // the first of the present value
+    Energy value;
+    // Two reads or more that do not differ: nothing is known of the energy.
+    bool have_one_value() const { return count > 1 && moved == begin; }
+  } reads_;
 
   std::optional<PowerShape> shape_;
   std::optional<PowerShape> average_;

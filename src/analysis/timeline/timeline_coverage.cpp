@@ -76,6 +76,12 @@ double EnergyTimeline::unplaced(double a, double b) const {
   if (!compared) return 0;
   const double given = joules_at(b) - joules_at(a) - shape_->integral(a, b);
   const double apart = std::abs(compared->counted - compared->sampled - given);
+  const double few = is_polled() ? unseen(a, b) : 0;
+  if (few > 0) {
+    // Nothing else shows which update a read belongs to, either.
+    const double refresh = seconds(sensors_.counter->traits.refresh.value_or(Duration{}));
+    return std::min(few, apart + refresh * power_at(to->anchor.at));
+  }
   return std::max(apart - kErrors.scale * compared->counted, 0.0);
 }
 
@@ -97,6 +103,41 @@ std::optional<double> EnergyTimeline::off_by_average(double a, double b, double&
   if (count == 0) return std::nullopt;
   noise = std::sqrt(variance) / count;
   return sum / count;
+}
+
+// What the time of [a, b] that no sample's window holds may have drawn, where so few samples hold
+// any of it that they do not show how power varied. Before and after work its samples show none of
+// it: then a board may draw any power. Elsewhere power is within the range of that around.
+double EnergyTimeline::unseen(double a, double b) const {
+  if (!has_samples() || b <= a || (shape_->seen_fraction() > 0.98 && !is_polled())) return 0;
+  double blind = b - a;
+  double count = 0;
+  const auto& samples = shape_->samples();
+  const auto near = shape_->around(a, b);
+  for (std::size_t i = near.first; i < near.last; ++i) {
+    const double held = std::min(samples[i].end, b) - std::max(samples[i].begin, a);
+    if (held < 0) continue;
+    if (!is_polled()) blind -= held;
+    if (++count >= kErrors.few_samples) return 0;
+  }
+  const double watts = (joules_at(b) - joules_at(a)) / (b - a);
+  const double reach = kErrors.samples_around * shape_->spacing();
+  double step = shape_->variation(a - reach, b + reach).range;
+  if (is_work(a, b)) step = std::max(most_watts() - watts, watts - shape_->lowest_watts());
+  return std::max(blind, 0.0) * std::max(step, 0.0);
+}
+
+// A value that is polled can be older than its timestamp by all of the sensor's period.
+bool EnergyTimeline::is_polled() const {
+  return shape_->sensor().kind != model::SensorKind::kPowerRing;
+}
+
+double EnergyTimeline::most_watts() const {
+  return limit_watts_ > 0 ? limit_watts_ : 3 * shape_->highest_watts();
+}
+
+bool EnergyTimeline::is_work(double a, double b) const {
+  return work_.second > work_.first && a <= work_.first + 1e-6 && b >= work_.second - 1e-6;
 }
 
 // The mean share of [a, b] in which the board was busy; absent where it is not known, or where the
@@ -128,15 +169,14 @@ double EnergyTimeline::hidden_by_utilisation(double a, double b) const {
   if (variation.step > kErrors.one_value * watts) return 0;
   const double least = std::min(shape_->lowest_watts(), watts);
   const double lower = (1 - *busy) * (watts - least);
-  const double most = limit_watts_ > 0 ? limit_watts_ : 3 * shape_->highest_watts();
-  const double upper = *busy < kErrors.mostly_busy ? *busy * (most - least) - (watts - least) : 0;
+  const double upper =
+      *busy < kErrors.mostly_busy ? *busy * (most_watts() - least) - (watts - least) : 0;
   return std::max(lower, upper) * (b - a);
 }
 
 // Nothing but these few samples shows the load's shape.
 bool EnergyTimeline::is_short_work(double a, double b) const {
-  return b - a < kErrors.short_seconds && work_.second > work_.first && a <= work_.first + 1e-6 &&
-         b >= work_.second - 1e-6;
+  return b - a < kErrors.short_seconds && is_work(a, b);
 }
 
 // The step of power that a load's pauses may hide at the ends of [a, b]: of a load that is busy for
@@ -167,8 +207,9 @@ double EnergyTimeline::hidden_joules(double a, double b) const {
 // Where the counter covers the interval, what samples miss is in it. Between the anchors around the
 // interval it may lie outside of that, too.
 double EnergyTimeline::hidden_in_samples(double a, double b, const Coverage& covered) const {
-  if (!has_samples() || shape_->seen_fraction() > 0.98) return 0;
-  const double hidden = hidden_joules(a, b);
+  if (!has_samples()) return 0;
+  const double hidden = std::max(hidden_joules(a, b), unseen(a, b));
+  if (hidden <= 0) return 0;
   if (anchors_.size() < 2) return hidden;
   const double joules = joules_at(b) - joules_at(a);
   const double lost = joules > 0 ? std::clamp(covered.lost / joules, 0.0, 1.0) : 1.0;
@@ -322,10 +363,18 @@ namespace {
 constexpr double kFrozen =
     1;  // while samples show power, of a counter whose period is not confirmed
 constexpr double kFrozenLeast = 0.1;
+constexpr double kStill = 1;  // of one value of a counter that is waited for, and ...
+constexpr double kStillPeriods = 3;
 constexpr double kFrozenAlone = 2;    // without samples
 constexpr double kLeastWatts = 0.05;  // of a domain whose counter is not frozen
 
 }  // namespace
+
+bool EnergyTimeline::counter_stands_still() const {
+  if (!sensors_.counter) return false;
+  const double refresh = seconds(sensors_.counter->traits.refresh.value_or(Duration{}));
+  return seconds(reads_.newest - reads_.moved) > std::max(kStill, kStillPeriods * refresh);
+}
 
 // Shorter periods than those of a lattice of updates need no correction.
 void EnergyTimeline::learn_period(const model::CounterReading& reading) {

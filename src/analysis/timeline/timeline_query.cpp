@@ -85,7 +85,7 @@ Result<model::Measurement> EnergyTimeline::energy(HostTime begin, HostTime end) 
                     early ? "begin" : "end", early ? knots_.front().at - a : b - knots_.back().at,
                     early ? "after the start of" : "before the end of"));
   }
-  if (!has_samples() && counter_reads_ > 1 && counter_still_) {
+  if (!has_samples() && reads_.have_one_value()) {
     return fail(Errc::kUnavailable, still_counter());
   }
   if (is_all_zero()) return fail(Errc::kUnavailable, without_curve());
@@ -118,8 +118,8 @@ std::string EnergyTimeline::still_counter() const {
       "{} stands still at {:.6g} J over {} reads in {:.3g} s: the machine is a guest, the sensor "
       "is "
       "stuck, or it is renewed more rarely",
-      sensors_.counter->name, counter_first_.joules(), counter_reads_,
-      seconds(counter_newest_ - counter_begin_));
+      sensors_.counter->name, reads_.value.joules(), reads_.count,
+      seconds(reads_.newest - reads_.begin));
 }
 
 // A part of a board that is in use never draws 0 W all the time; its sensor may show it.
@@ -135,8 +135,8 @@ std::string EnergyTimeline::without_curve() const {
         "(as the first die's of an MI250 holds the second's), or the sensor is stuck",
         sensors_.power->name);
   }
-  if (counter_reads_ > 1 && !has_samples() && counter_still_) return still_counter();
-  if (counter_reads_ == 1 && !has_samples()) {
+  if (!has_samples() && reads_.have_one_value()) return still_counter();
+  if (reads_.count == 1 && !has_samples()) {
     return fmt::format("{} was read once; an energy needs two reads", sensors_.counter->name);
   }
   if (shape_ && shape_->left_out() > 0) {

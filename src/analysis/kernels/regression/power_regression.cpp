@@ -22,11 +22,9 @@ constexpr int kRounds = 4;
 constexpr Index kMany = 300;  // columns: the trace of their inverse is estimated
 constexpr int kProbes = 8;    // for it (Hutchinson 1990)
 constexpr int kOtherRounds = 2;
-constexpr double kKnot = 8;  // seconds between two values of a drifting idle power
 constexpr Index kMostKnots = 24;
 constexpr int kDriftRounds = 5;
 constexpr double kFixed = 1e-3;     // watts: sigma of an idle power that is fixed
-constexpr double kWellKnown = 5;    // watts
 constexpr int kMostSteps = 200;     // to the columns that are at their bounds
 constexpr int kPatience = 3;        // steps that may leave as many wrong as before
 constexpr double kRounding = 1e-9;  // watts
@@ -117,7 +115,7 @@ class Solver {
   }
 
  private:
-  bool is_idle_fixed() const { return priors_[0].sigma <= kWellKnown; }
+  bool is_idle_fixed() const { return priors_[0].sigma <= kErrors.well_known_idle; }
   const PowerPrior& prior(Index column) const { return priors_[static_cast<std::size_t>(column)]; }
 
   // One Gauss-Newton step from `watts` for the residuals of the other rows.
@@ -378,7 +376,8 @@ DriftingIdle drifting_idle(const PowerSolution& base, const PowerRows& rows,
                            std::span<const KnownPower> known) {
   const double begin = rows.rows.front().begin;
   const double length = rows.rows.back().end - begin;
-  const Index knots = std::clamp(static_cast<Index>(length / kKnot) + 1, Index{2}, kMostKnots);
+  const Index knots =
+      std::clamp(static_cast<Index>(length / kErrors.drift_knot) + 1, Index{2}, kMostKnots);
   const double step = std::max(length / static_cast<double>(knots - 1), 1e-6);
   PowerRows more;
   more.columns = rows.columns + 1 + static_cast<std::size_t>(knots);

@@ -23,9 +23,8 @@ using Eigen::VectorXd;
 
 constexpr std::size_t kMostColumns = 40;
 constexpr std::size_t kFewestRows = 100;
-constexpr double kLongest = 120;     // seconds of the recording
-constexpr double kClear = 20;        // likelihood ratio statistic: significant
-constexpr double kPriorWatts = 200;  // a wide Gaussian prior keeps the system regular
+constexpr double kLongest = 120;  // seconds of the recording
+constexpr double kClear = 20;     // likelihood ratio statistic: significant
 
 // What a ridge regression (Hoerl and Kennard 1970) needs of some rows.
 struct Moments {
@@ -64,7 +63,7 @@ struct Moments {
 
 VectorXd ridge(const MatrixXd& normal, const VectorXd& right, double variance) {
   MatrixXd sum = normal;
-  sum.diagonal().array() += variance / (kPriorWatts * kPriorWatts);
+  sum.diagonal().array() += variance / (kErrors.any_watts * kErrors.any_watts);
   return sum.ldlt().solve(right);
 }
 
@@ -74,8 +73,6 @@ constexpr double kSteady = 0.02;   // relative variation of power with the clock
 constexpr double kPoor = 0.5;      // explained by the best offset nearby: looks far, too
 constexpr double kSampled = 0.02;  // seconds between such samples, where there is no buffer ...
 constexpr double kSampleWindow = 4e-3;  // ... and of one
-constexpr double kDoubt = 0.4e-3;       // seconds: the sigma of an offset that is certain
-constexpr double kCertain = 0.99;       // the probability of how the counter works
 
 double log_prior(double offset, double sigma) {
   const double near = std::exp(-0.5 * std::pow(offset / sigma, 2)) / (sigma * 2.507);
@@ -242,11 +239,12 @@ class Timings {
   std::vector<SensorTiming> others(const SensorTiming& best) const {
     const auto samples = offsets(samples_found_, kErrors.samples_late);
     const auto counter = offsets(counter_found_, kErrors.counter_late);
-    const bool sure_counter = std::max(integrates_, 1 - integrates_) > kCertain &&
-                              (integrates_ > 0.5 || !phases_ || phases_->spread() < 2 * kDoubt);
+    const bool sure_counter =
+        std::max(integrates_, 1 - integrates_) > kErrors.certain_counter &&
+        (integrates_ > 0.5 || !phases_ || phases_->spread() < 2 * kErrors.certain_offset);
     const double least = is_locked(best.time_constant) ? kErrors.locked_late : 0.0;
     const auto is_sure = [&](const std::optional<Density>& d) {
-      return !d || std::max(d->spread(), least) < kDoubt;
+      return !d || std::max(d->spread(), least) < kErrors.certain_offset;
     };
     if (is_sure(samples) && is_sure(counter) && sure_counter) return {};
     std::vector<SensorTiming> out;
@@ -431,12 +429,11 @@ class Columns {
 std::optional<SamplingLock> sampling_lock(
     const ActivityTable& table, const std::function<double(const ActivityTable::Entry&)>& joules,
     const SamplingSensor& sensor) {
-  constexpr double kMostSeen = 0.7;  // of the time, by the windows
   constexpr double kFinest = 2e-3;
   constexpr std::size_t kMostSteps = 600'000;
-  constexpr double kLeastError = 0.01;
   const double step = table.bins.empty() ? 0.0 : table.bins.front().width;
-  if (step <= 0 || step > kFinest || sensor.window >= kMostSeen * sensor.every) return std::nullopt;
+  if (step <= 0 || step > kFinest || sensor.window >= kErrors.locked_seen * sensor.every)
+    return std::nullopt;
   std::vector<double> power;
   for (std::size_t i = 0; i < table.bins.size(); ++i) {
     const double at = table.bins[i].begin;
@@ -452,7 +449,7 @@ std::optional<SamplingLock> sampling_lock(
   }
   if (power.empty()) return std::nullopt;
   const double error = sampling_error(power, step, sensor);
-  const double period = error > kLeastError ? period_of(power, step) : 0.0;
+  const double period = error > kErrors.least_locked_kernels ? period_of(power, step) : 0.0;
   if (period <= 0) return std::nullopt;
   return SamplingLock{period, error};
 }

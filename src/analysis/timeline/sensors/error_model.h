@@ -86,6 +86,13 @@ struct ErrorModel {
   // Below, constant power contradicts the utilisation, and the board may draw more in between.
   // Chosen.
   double mostly_busy = 0.9;
+  // Samples whose windows hold more of the time see all phases of a load. Of the energy: a smaller
+  // error by a lock is none; of traced kernels, whose phases are known. Both chosen.
+  double locked_seen = 0.7;
+  double least_locked = 0.02;
+  double least_locked_kernels = 0.01;
+  // Relative standard deviation of power above rest: samples that do not vary. Chosen.
+  double flat_samples = 0.01;
   // Mean step between samples that are one value, of their mean. Model.
   double one_value = 0.05;
   double flat_range = 0.6;  // of their mean: the range of samples that do not show the pauses
@@ -96,6 +103,10 @@ struct ErrorModel {
   double blurred_end = 0.3;
   double short_seconds = 0.2;  // below, few samples show a load's shape: model, 50 to 200 ms
   double short_factor = 2.75;  // of what both ends leave open; model
+  // Fewer samples than these do not show how power varied between them. Model, work of 30 to 200 ms
+  // on sensors that see 25 of 100 ms. In that case the range of so many on either side counts.
+  double few_samples = 4;
+  double samples_around = 20;
 
   // --- Levels of a board's power ---
 
@@ -119,6 +130,8 @@ struct ErrorModel {
   // How much more a program may draw than another in the same time. H100, 25 Nov: looped operators
   // drew 60 to 590 W above the held level, most of them 150 to 450 W; programs mix them.
   double watts_ratio = 3;
+  // Of a processor's or memory's energy: a machine's own processes stay below. Chosen.
+  double used_by_others = 0.1;
   // The board's own utilisation above the sum of its processes'. H100, 25 Nov: one at full load had
   // 95 %, its process 83 %.
   double utilisation = 0.15;
@@ -182,6 +195,52 @@ struct ErrorModel {
   // H200, none where the pause had a context.
   double held = 20;
   double other_run = 2;  // watts: the least of a level that another run saw; chosen
+  // Watts that a context and its clocks may add to an idle power that was not seen. H100: 45 to 47,
+  // of which pauses without launches show most. Chosen.
+  double no_context = 25;
+  double warm = 5;             // seconds: time constant of a board's cooling; chosen
+  double drift_knot = 8;       // seconds between two values of an idle power that drifts; chosen
+  double well_known_idle = 5;  // watts: below, idle power is fixed; chosen
+  double any_watts = 200;      // a prior that says nothing of a kernel; chosen
+  // Offsets with a smaller spread are certain, in seconds; and so is how the counter works, above
+  // this probability. Chosen.
+  double certain_offset = 0.4e-3;
+  double certain_counter = 0.99;
+  double clearly_busy = 3;  // sigmas of idle_between: launches without a record; chosen
+
+  // --- What is stated: parts of the energy, as 95 % half-widths. Chosen. ---
+
+  double unresolved = 0.5;
+  // Of loads in step with the sensor, whose few phases make wide intervals a poor guide. Model.
+  double unresolved_locked = 0.2;
+  double anticorrelated = -0.3;  // correlation of errors within a group
+  // A fit with less of the variance explained, and more left over of the mean active power,
+  // resolves nothing.
+  double little_explained = 0.5;
+  double far_off = 0.2;
+  // The same of a load in step with the sensor: the least of 80 on an H100, 26 Nov, is 0.99. Model.
+  double locked_explained = 0.9;
+  double rests_on_known = 1.25;  // times the interval without earlier runs
+  double widest_repeated = 0.3;
+
+  // --- Earlier runs, isolated re-runs, many windows of one name ---
+
+  double prior_runs = 2;  // that `between_runs` is worth; chosen
+  // Of the power, or in watts: what later runs may use. Chosen.
+  double resolved = 0.2;
+  double resolved_watts = 10;
+  // Sigmas by which an earlier run contradicts this one; the least of another explanation, and the
+  // difference in squared sigmas (twice the log-likelihood) of one that is nearly as good. Chosen.
+  double contradicts = 2.5;
+  double suspected = 2;
+  double nearly_as_well = 4;
+  // Of the time in place: of a re-run that counts; of a kernel's, with a wider interval; of its
+  // power, what the model's own error does not hold. Chosen.
+  double rerun_apart = 0.1;
+  double rerun_kernel_apart = 0.3;
+  double rerun_noted = 0.05;
+  double repeated_model = 0.015;  // of the energy: power differs from window to window; chosen
+  double layer_time = 0.3;        // of a layer's energy by its time: layers differ in power; chosen
 };
 
 inline constexpr ErrorModel kErrors;
