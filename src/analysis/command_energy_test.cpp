@@ -114,6 +114,23 @@ TEST(CommandEnergy, EnergyOfNoKnownProcessIsOnTopOfItsInterval) {
   }
 }
 
+// Utilisation counts time and not watts: what the division leaves open is in the interval.
+TEST(CommandEnergy, HoldsTheBoundsOfTheDivision) {
+  for (const double use : {0.2, 0.5, 0.8}) {
+    Shared run;
+    run.list(ProcessId{7}, use);
+    run.list(ProcessId{9}, 0.95 - use);
+    const auto profile = run.profile();
+    const auto& gpu = domain(profile, kGpu0);
+    expect_exact(gpu);
+    ASSERT_TRUE(gpu.command_bounds);
+    const Energy rest = gpu.command->rest.value_or(Energy{});
+    EXPECT_LE(gpu.command->low(), gpu.command_bounds->low + rest) << use;
+    EXPECT_GE(gpu.command->high(), gpu.command_bounds->high + rest) << use;
+    EXPECT_LT(gpu.command_bounds->low, gpu.command->processes);
+  }
+}
+
 TEST(CommandEnergy, OfARecordingWithoutProcessesIsAll) {
   Recorded run;
   run.read_gpu();

@@ -5,6 +5,7 @@
 #include <map>
 #include <span>
 
+#include "analysis/timeline/sensors/error_model.h"
 #include "model/window_sum.h"
 
 namespace jouleprof::analysis {
@@ -128,13 +129,10 @@ using model::CommandEnergy;
 using model::DomainProfile;
 using model::Measurement;
 
-// A share of a device's energy, that machines' own processes stay below.
-constexpr double kUsed = 0.1;
-
 bool is_used_by_others(const DomainProfile& d, const BoardLevels& levels) {
   const Energy others = d.others.value_or(Energy{});
   if (d.domain.kind == model::DomainKind::kGpu) return levels.shared || others > Energy{};
-  return others.joules() > kUsed * d.energy->energy.joules();
+  return others.joules() > kErrors.used_by_others * d.energy->energy.joules();
 }
 
 // Energy is divided by use, as if a unit of it drew the same power in all families. How wrong that
@@ -143,6 +141,14 @@ double division_joules(Energy own, Energy others) {
   const double a = std::max(own.joules(), 0.0);
   const double b = std::max(others.joules(), 0.0);
   return a + b > 0 ? a * b / (a + b + std::min(a, b)) : 0;
+}
+
+// By how much bounds of `own` are wider than that; the upper one holds `undivided`, too.
+double beyond_division(const model::DivisionBounds& bounds, Energy own, Energy others,
+                       Energy undivided) {
+  const Energy lower = own - bounds.low;
+  const Energy upper = bounds.high - own - undivided;
+  return std::max(std::max(lower, upper).joules() - division_joules(own, others), 0.0);
 }
 
 // Of the sensor's error, what a part of its energy has.
@@ -184,6 +190,9 @@ std::optional<CommandEnergy> command_energy(const model::Recording& recording,
   out.undivided = std::max(unattributed, Energy{}) + d.held_unowned.value_or(Energy{});
   // Parts may exceed the whole.
   Energy also = std::max(-unattributed, Energy{});
+  if (d.command_bounds) {
+    also += Energy::joules(beyond_division(*d.command_bounds, processes, others, out.undivided));
+  }
   if (!out.rest && d.levels.rest) {
     const Energy above = whole.energy - d.levels.rest->energy;
     const double share = above > Energy{} ? processes.joules() / above.joules() : 0;
