@@ -61,7 +61,7 @@ class Engine:
                                                            continuous_batching_config=config)
         self.manager.start()
         self.monitor = jouleprof.Monitor("gpu")
-        self.gpu = next(d.device for d in self.monitor.domains if d.domain == "gpu")
+        self.gpu = next(d.device for d in self.monitor.domains if d.kind == "gpu")
         self.random = random.Random(7)
         self.now = jouleprof.now
 
