@@ -85,16 +85,21 @@ Result<LiveEnergy::SoFar> LiveEnergy::energy_since(HostTime since, std::size_t d
   EnergyLedger* const ledger = ledgers_[domain].get();
   if (ledger == nullptr) return no_sensor(domain);
   const auto known = ledger->known();
-  if (!known || known->end < since) {
+  const auto extent = ledger->timeline().extent();
+  // Samples come more often than the counter is read. What they add may change, and is not kept.
+  const HostTime until = extent ? std::min(extent->end, ledger->newest()) : HostTime{};
+  if (!known || std::max(known->end, until) < since) {
     return fail(Errc::kUnavailable, "no readings of " + ledger->timeline().sensor_name() + " yet");
   }
   const HostTime begin = std::max(since, known->begin);
+  if (known->end < begin) {
+    auto energy = ledger->timeline().energy(begin, until);
+    if (!energy) return forward_error(energy);
+    return SoFar{std::move(*energy), begin, until};
+  }
   auto energy = ledger->energy(begin, known->end);
   if (!energy) return forward_error(energy);
   SoFar out{std::move(*energy), begin, known->end};
-  // Samples come more often than the counter is read. What they add may change, and is not kept.
-  const auto extent = ledger->timeline().extent();
-  const HostTime until = extent ? std::min(extent->end, ledger->newest()) : out.end;
   if (until <= out.end) return out;
   const auto more = ledger->timeline().energy(out.end, until);
   if (!more) return out;

@@ -104,6 +104,33 @@ TEST_F(LiveEngineTest, EnergyGrowsBetweenReadsOfTheCounter) {
   }
 }
 
+// As that of a command which begins after the counter was read: the next read may be 10 s later.
+TEST_F(LiveEngineTest, ShowsEnergySinceABeginAfterTheLastReadOfTheCounter) {
+  const auto gpu = add_domain(model::DomainKind::kGpu, "gpu0");
+  const auto ring = add_sensor(gpu, SensorKind::kPowerRing, Provenance::kMeasured);
+  const auto counter = add_sensor(gpu, SensorKind::kEnergyCounter, Provenance::kMeasured);
+  auto engine = make();
+  const auto read = [&](model::Readings& to, Duration at) {
+    const HostTime t = kStart + at;
+    to.counters.push_back({counter, t, t, Energy::joules(5000 + 250 * seconds(at))});
+  };
+  Energy last;
+  for (int s = 0; s < 14; ++s) {
+    auto readings = steady(ring, s * 1s, (s + 1) * 1s, 250);
+    if (s == 0) {
+      for (Duration t{}; t < 1s; t += 100ms) read(readings, t);
+    }
+    if (s == 11) read(readings, 11s);
+    engine.append(readings);
+    if (s < 3) continue;
+    const auto domain = engine.snapshot(clock(kStart + (s + 1) * 1s), kStart + 2s).domains[0];
+    ASSERT_TRUE(domain.energy) << domain.reason;
+    EXPECT_NEAR(domain.energy->energy.joules(), 250 * (s - 1), 30) << s;
+    EXPECT_GT(domain.energy->energy, last) << s;
+    last = domain.energy->energy;
+  }
+}
+
 TEST_F(LiveEngineTest, CountsEnergyAnewFromAnotherBegin) {
   const auto gpu = add_domain(model::DomainKind::kGpu, "gpu0");
   const auto ring = add_sensor(gpu, SensorKind::kPowerRing, Provenance::kMeasured);
