@@ -31,6 +31,7 @@ from ._errors import (
 from ._factors import Cost, Factors
 from ._live.default import measure, monitor, steps, tagged, total, window
 from ._live.monitor import Monitor
+from ._live.replay import replay
 from ._live.window import Window
 from ._measurement import Measurement, Total
 from ._metrics import metrics
@@ -53,7 +54,7 @@ __all__ = [
     "MaxSlowdownConstraint", "Measurement", "Monitor", "NotFound", "PermissionDenied", "Power",
     "PowerLimitMeasurement", "PowerLimitOptimizer", "Recording", "Recordings", "Report", "Snapshot", "Timeout", "Total",
     "Unavailable", "Unsupported", "Window", "ZeusCost", "__version__", "measure", "metrics", "monitor", "now",
-    "open_all", "report", "steps", "tagged", "total", "window",
+    "open_all", "replay", "report", "steps", "tagged", "total", "window",
 ]
 
 try:

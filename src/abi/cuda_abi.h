@@ -166,6 +166,7 @@ using MemsetD16Async = Result(DevicePtr address, unsigned short value, std::size
                               Stream stream);
 using MemsetD32Async = Result(DevicePtr address, unsigned value, std::size_t count, Stream stream);
 using MemcpyDtoDAsync_v2 = Result(DevicePtr to, DevicePtr from, std::size_t bytes, Stream stream);
+using MemcpyDtoH_v2 = Result(void* to, DevicePtr from, std::size_t bytes);
 using MemGetInfo_v2 = Result(std::size_t* free, std::size_t* all);
 using MemGetAddressRange_v2 = Result(DevicePtr* begin, std::size_t* bytes, DevicePtr within);
 using PointerGetAttribute = Result(void* value, int attribute, DevicePtr pointer);

@@ -16,6 +16,7 @@ std::vector<std::unique_ptr<Verb>> make_verbs() {
   std::vector<std::unique_ptr<Verb>> verbs;
   verbs.push_back(make_doctor());
   verbs.push_back(make_run());
+  verbs.push_back(make_replay());
   verbs.push_back(make_monitor());
   verbs.push_back(make_serve());
   verbs.push_back(make_report());

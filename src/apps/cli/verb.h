@@ -28,6 +28,7 @@ std::vector<std::unique_ptr<Verb>> make_verbs();
 
 std::unique_ptr<Verb> make_doctor();
 std::unique_ptr<Verb> make_run();
+std::unique_ptr<Verb> make_replay();
 std::unique_ptr<Verb> make_monitor();
 std::unique_ptr<Verb> make_serve();
 std::unique_ptr<Verb> make_report();

@@ -1,5 +1,7 @@
 // What libjouleprof_inject.so exports: the drivers' entry points, and a few for Python.
+#include <cstdio>
 #include <cstdlib>
+#include <string>
 
 #include "apps/inject/nvtx_hooks.h"
 #include "apps/inject/trace.h"
@@ -52,6 +54,14 @@ JOULEPROF_EXPORT int jouleprof_replay_begin(double each, double all) {
 }
 JOULEPROF_EXPORT int jouleprof_replay_wait(double seconds) {
   return inject::replay::wait(seconds) ? 1 : 0;
+}
+// Of a process that goes on (see replay::now()). 0: some kernel was re-run. `said` holds `size`
+// bytes.
+JOULEPROF_EXPORT int jouleprof_replay_now(double each, double all, char* said, size_t size) {
+  std::string text;
+  const bool any = inject::replay::now({each, all, true}, text);
+  if (said != nullptr && size > 0) std::snprintf(said, size, "%s", text.c_str());
+  return any ? 0 : -1;
 }
 JOULEPROF_EXPORT void jouleprof_replay_stop(void) { inject::replay::stop(); }
 // To be called when they have ended, with the status that the process will have.

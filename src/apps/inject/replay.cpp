@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -33,6 +34,7 @@ using reruns::Signature;
 constexpr Duration kIdle = std::chrono::milliseconds{600};
 constexpr Duration kPatience = std::chrono::seconds{10};  // of a process that is stuck
 constexpr double kMostWaiting = 5;  // seconds, for work that the program left behind
+constexpr int kMostLooks = 60;      // of about a second, for a pause
 
 constexpr unsigned long long kGpuIdle = 1;  // nvmlClocksEventReasonGpuIdle
 
@@ -99,8 +101,12 @@ struct State {
   double clock_sum = 0;  // of the only one, while the program ran kernels: hertz x busy seconds
   double clock_weight = 0;
   std::condition_variable ended_changed;
-  bool begun = false;
+  bool begun = false;  // in the end, or on request
   bool running = false;
+  std::string said;            // of the last re-runs
+  bool any = false;            // kernel was re-run
+  int pauses = -1;             // looks since a request, -1: there is none
+  std::uint64_t launches = 0;  // at the last look
   std::atomic<bool> stop{false};
   std::atomic<bool> stuck{false};
   std::atomic<bool> tallies{false};
@@ -167,6 +173,29 @@ reruns::RerunMarks marks(State& s) {
   return out;
 }
 
+// Ends the time of re-runs, whatever happens in it.
+struct Time {
+  Time(State& state, bool goes_on) : s(state), layers_active(layers::active()), ends(goes_on) {
+    s.recorder->begin_reruns(goes_on);
+    layers::begin_replay();
+    every_node(true);
+  }
+  Time(const Time&) = delete;
+  Time& operator=(const Time&) = delete;
+  ~Time() {
+    layers::replayed(model::kNone, 0);
+    every_node(false);
+    if (!ends) return;
+    s.tallies.store(true);
+    if (layers_active) layers::end_replay();
+    s.recorder->end_reruns();
+  }
+
+  State& s;
+  bool layers_active;
+  bool ends;
+};
+
 // What was not re-run, and why; empty: all was.
 std::string rerun(State& s, const Limits& limits) {
   const auto kernels = s.recorder->kernels();
@@ -185,21 +214,32 @@ std::string rerun(State& s, const Limits& limits) {
     return fmt::format("no kernel was re-run: {}", reruns::described(plan.left_out));
   }
   announce(plan, limits.all);
-  s.recorder->begin_reruns();
-  layers::begin_replay();
-  every_node(true);
-  std::this_thread::sleep_for(kIdle);
   reruns::RerunOutcome outcome;
   std::string changes;
   {
+    const Time time(s, limits.goes_on);
     reruns::RerunRunner runner(s.driver, marks(s));
-    const HostTime end = HostClock::now() + duration_of(limits.all);
-    changes = runner.save(plan);
-    outcome = runner.run(plan, limits.each, end);
+    changes = runner.save(plan, limits.goes_on);
+    if (limits.goes_on && !changes.empty()) {
+      return fmt::format(
+          "no kernel was re-run, because the memory of the program could not be restored: {}",
+          changes);
+    }
+    std::this_thread::sleep_for(kIdle);
+    outcome = runner.run(plan, limits.each, HostClock::now() + duration_of(limits.all));
+    if (limits.goes_on && !runner.restore_all() && outcome.broken.empty()) {
+      outcome.broken = "the memory of the program could not be restored";
+    }
+    if (!s.stop.load() && outcome.broken.empty() && s.recorder->launches_of_others() == 0) {
+      std::this_thread::sleep_for(kIdle);
+    }
   }
-  if (!s.stop.load() && outcome.broken.empty()) std::this_thread::sleep_for(kIdle);
-  layers::replayed(model::kNone, 0);
-  every_node(false);
+  {
+    const std::scoped_lock lock(s.mutex);
+    s.any = outcome.kernels > 0;
+    s.said = fmt::format("{} kernels were re-run, {:.1f} % of the kernels' time", outcome.kernels,
+                         100 * outcome.share);
+  }
   if (s.recorder->launches_of_others() > 0) {
     layers::add_problem("replay: ended early, because the program launched work meanwhile");
   }
@@ -207,6 +247,9 @@ std::string rerun(State& s, const Limits& limits) {
   if (s.recorder->dropped() > 0) {
     layers::add_problem(
         fmt::format("replay: {} launches were not kept, for lack of room", s.recorder->dropped()));
+  }
+  if (limits.goes_on && !outcome.broken.empty()) {
+    layers::add_problem("replay: the program cannot go on as it was: " + outcome.broken);
   }
   if (!changes.empty()) {
     layers::add_problem(fmt::format("replay: re-runs changed memory of the program: {}", changes));
@@ -221,6 +264,18 @@ void ended(State& s) {
     s.running = false;
   }
   s.ended_changed.notify_all();
+}
+
+// Ends a request: in place of the file that made it stands its answer.
+void answer(const std::filesystem::path& file, const std::string& said) {
+  const auto done = file.string() + ".done";
+  if (std::FILE* out = std::fopen((done + "~").c_str(), "w")) {
+    std::fputs((said + "\n").c_str(), out);
+    std::fclose(out);
+  }
+  std::error_code ignored;
+  std::filesystem::remove(file, ignored);
+  std::filesystem::rename(done + "~", done, ignored);
 }
 
 bool is_python() { return dlsym(RTLD_DEFAULT, "Py_IsInitialized") != nullptr; }
@@ -292,19 +347,27 @@ void seen(const model::ActivityChunk& chunk) {
   }
 }
 
-bool begin(const Limits& limits) noexcept {
+bool begin(const Limits& asked) noexcept {
   State& s = state();
   try {
     if (s.recorder == nullptr || s.process != getpid()) return false;
+    Limits limits = asked;
+    if (limits.each <= 0) limits.each = asked_seconds();
     {
       const std::scoped_lock lock(s.mutex);
-      if (std::exchange(s.begun, true)) return false;
-      s.running = true;
+      if (s.running || (s.begun && !limits.goes_on)) return false;
+      s.begun = s.running = true;
+      s.any = false;
+      s.said.clear();
     }
     auto thread = start_thread(
         [&s, limits] {
           const std::string why = rerun(s, limits);
           if (!why.empty()) layers::add_problem("replay: " + why);
+          if (!why.empty()) {
+            const std::scoped_lock lock(s.mutex);
+            s.said += (s.said.empty() ? "" : "; ") + why;
+          }
           flush();
           ended(s);
         },
@@ -327,6 +390,60 @@ bool wait(double seconds) noexcept {
   std::unique_lock lock(s.mutex);
   return s.ended_changed.wait_for(lock, std::chrono::duration<double>(seconds),
                                   [&] { return !s.running; });
+}
+
+bool now(const Limits& limits, std::string& said) noexcept {
+  State& s = state();
+  try {
+    Limits on_request = limits;
+    on_request.goes_on = true;
+    if (!begin(on_request)) {
+      said = s.recorder == nullptr ? "no launches were recorded; run the program under `jouleprof "
+                                     "run --kernels --replay`"
+                                   : "re-runs are under way already";
+      return false;
+    }
+    while (!wait(1)) {
+    }
+    const std::scoped_lock lock(s.mutex);
+    said = s.said;
+    return s.any;
+  } catch (...) {  // no memory
+    return false;
+  }
+}
+
+void look_for_request(const std::string& folder) noexcept {
+  State& s = state();
+  if (s.recorder == nullptr || s.process != getpid()) return;
+  try {
+    const auto file = std::filesystem::path(folder) / fmt::format("replay.{}", getpid());
+    const std::uint64_t launches = s.recorder->launches();
+    const bool pauses = std::exchange(s.launches, launches) == launches;
+    std::error_code ignored;
+    if (!std::filesystem::exists(file, ignored)) {
+      s.pauses = -1;
+      return;
+    }
+    if (!pauses && ++s.pauses < kMostLooks) return;
+    if (!pauses) {
+      answer(file, "no kernel was re-run, because the program did not pause for a second");
+      return;
+    }
+    Limits limits;
+    limits.goes_on = true;
+    if (!begin(limits)) return;
+    auto waiting = start_thread(
+        [&s, file] {
+          while (!wait(1)) {
+          }
+          const std::scoped_lock lock(s.mutex);
+          answer(file, s.said);
+        },
+        [](const char*) {});
+    if (waiting) waiting->detach();
+  } catch (...) {  // no memory: no re-runs
+  }
 }
 
 void stop() noexcept { state().stop.store(true); }

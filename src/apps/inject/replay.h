@@ -1,7 +1,9 @@
-// Isolated re-runs of this process's kernels when it ends (`jouleprof run --replay`).
+// Isolated re-runs of this process's kernels when it ends (`jouleprof run --replay`), or when it
+// asks.
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "model/activity/activity.h"
 
@@ -27,13 +29,22 @@ void seen(const model::ActivityChunk& chunk);
 
 // How long kernels are re-run.
 struct Limits {
-  double each = 0;  // seconds of a loop, at most
+  double each = 0;  // seconds of a loop, at most; 0: as JOULEPROF_REPLAY has it
   double all = 30;
+  // The program goes on afterwards: re-runs leave all memory as it was, or there are none, and
+  // other threads that use the GPU wait meanwhile.
+  bool goes_on = false;
 };
 
 // Begins to re-run kernels on a thread of its own. False: nothing was recorded, or re-runs are
-// under way.
+// under way, or the program has asked for them before it ended.
 bool begin(const Limits& limits) noexcept;
+// Re-runs kernels of a program that goes on, and returns when they have ended. `said`: what was
+// re-run, or why nothing was. No work of the calling thread may be under way on the GPU.
+bool now(const Limits& limits, std::string& said) noexcept;
+// Called about once a second: re-runs kernels where `jouleprof replay --pid` has asked for it in
+// this folder, once the program pauses.
+void look_for_request(const std::string& folder) noexcept;
 // Whether they have ended; waits up to that many seconds for it.
 bool wait(double seconds) noexcept;
 // Ends them soon.

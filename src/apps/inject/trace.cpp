@@ -84,6 +84,11 @@ cupti::Tracer* kernel_tracer() {
   return s.kernels_wanted ? s.tracer : nullptr;
 }
 
+std::string& requests_in() {
+  static NeverDestroyed<std::string> only;
+  return *only;
+}
+
 bool make_tracer(const char* folder, const char* what) {
   State& s = state();
   const std::scoped_lock lock(s.mutex);
@@ -107,6 +112,10 @@ bool make_tracer(const char* folder, const char* what) {
     layers::take_cpu_time(!s.kernels_wanted);
   } else {
     s.tracer->add_source(&layers::send_replays);
+  }
+  if (replay::wanted()) {
+    requests_in() = folder;
+    s.tracer->add_source([](model::ActivitySink&) { replay::look_for_request(requests_in()); });
   }
   for (const auto source : s.sources) s.tracer->add_source(source);
   if (!s.at_exit) {

@@ -27,8 +27,9 @@ bool load_driver(DriverApi& api) {
          bind(api.destroy_graph, "cuGraphDestroy") && bind(api.launch, "cuLaunchKernelEx") &&
          bind(api.set_bytes, "cuMemsetD8Async") && bind(api.set_shorts, "cuMemsetD16Async") &&
          bind(api.set_words, "cuMemsetD32Async") && bind(api.copy, "cuMemcpyDtoDAsync_v2") &&
-         bind(api.allocate, "cuMemAlloc_v2") && bind(api.free, "cuMemFree_v2") &&
-         bind(api.memory, "cuMemGetInfo_v2") && bind(api.range_of, "cuMemGetAddressRange_v2") &&
+         bind(api.copy_to_host, "cuMemcpyDtoH_v2") && bind(api.allocate, "cuMemAlloc_v2") &&
+         bind(api.free, "cuMemFree_v2") && bind(api.memory, "cuMemGetInfo_v2") &&
+         bind(api.range_of, "cuMemGetAddressRange_v2") &&
          bind(api.pointer_attribute, "cuPointerGetAttribute") &&
          bind(api.error_name, "cuGetErrorName");
 }

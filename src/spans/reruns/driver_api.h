@@ -24,6 +24,7 @@ struct DriverApi {
   abi::cuda::fn::MemsetD16Async* set_shorts = nullptr;
   abi::cuda::fn::MemsetD32Async* set_words = nullptr;
   abi::cuda::fn::MemcpyDtoDAsync_v2* copy = nullptr;
+  abi::cuda::fn::MemcpyDtoH_v2* copy_to_host = nullptr;
   abi::cuda::fn::MemAlloc_v2* allocate = nullptr;
   abi::cuda::fn::MemFree_v2* free = nullptr;
   abi::cuda::fn::MemGetInfo_v2* memory = nullptr;

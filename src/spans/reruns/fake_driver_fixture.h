@@ -97,6 +97,12 @@ struct FakeDriver {
       only()->copies.emplace_back(to, from);
       return abi::cuda::kSuccess;
     };
+    api.copy_to_host = [](void* to, abi::cuda::DevicePtr from, std::size_t bytes) {
+      std::memset(to, 0, bytes);
+      const auto found = only()->lists.find(from);
+      if (found != only()->lists.end()) std::memcpy(to, &found->second, sizeof found->second);
+      return abi::cuda::kSuccess;
+    };
     api.allocate = [](abi::cuda::DevicePtr* made, std::size_t) {
       *made = kCopies;
       return abi::cuda::kSuccess;
@@ -168,6 +174,7 @@ struct FakeDriver {
   std::set<abi::cuda::DevicePtr> set;
   std::vector<std::pair<abi::cuda::DevicePtr, abi::cuda::DevicePtr>> copies;  // to, from
   std::map<abi::cuda::DevicePtr, std::size_t> allocated{{0x7f0000000000, std::size_t{1} << 30}};
+  std::map<abi::cuda::DevicePtr, std::uint64_t> lists;  // the first word of what is allocated
   std::size_t free_bytes = std::size_t{40} << 30;
   std::set<std::string> refused, faulty, endless;
   abi::cuda::Result state = abi::cuda::kSuccess;

@@ -98,21 +98,37 @@ std::size_t LaunchRecorder::ShapeHash::operator()(const Shape& shape) const noex
   return mixed(hash, shape.shared_bytes);
 }
 
-void LaunchRecorder::begin_reruns() noexcept {
+void LaunchRecorder::begin_reruns(bool hold) noexcept {
   reruns_here = true;
   others_.store(0);
+  holding_.store(hold);
   rerunning_.store(true);
 }
 
 void LaunchRecorder::end_reruns() noexcept {
   reruns_here = false;
-  rerunning_.store(false);
+  {
+    const std::scoped_lock lock(held_mutex_);
+    rerunning_.store(false);
+    holding_.store(false);
+  }
+  held_.notify_all();
+}
+
+void LaunchRecorder::wait_for_reruns() {
+  others_.fetch_add(1, std::memory_order_relaxed);  // which ends them soon
+  std::unique_lock lock(held_mutex_);
+  held_.wait(lock, [this] { return !holding_.load(std::memory_order_relaxed); });
 }
 
 void LaunchRecorder::on_call(DriverCall call, const abi::cupti::CallbackData& data) noexcept {
   if (data.function_parameters == nullptr) return;
   const auto context = reinterpret_cast<cuda::Context>(data.context);
   try {
+    if (holding_.load(std::memory_order_relaxed) && !reruns_here && data.site == Site::kEnter) {
+      wait_for_reruns();
+    }
+    if (!reruns_here) launches_.fetch_add(1, std::memory_order_relaxed);
     switch (call) {
       case DriverCall::kLaunchKernel:
       case DriverCall::kLaunchKernelPtsz:

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -95,17 +96,21 @@ class LaunchRecorder {
   void on_unload(const abi::cupti::ModuleData& code) noexcept;
 
   // From now on nothing is recorded, and launches of threads but the calling one are counted.
-  void begin_reruns() noexcept;
+  // `hold`: they and what else writes memory of the GPU wait in these threads until end_reruns(),
+  // of the same thread.
+  void begin_reruns(bool hold = false) noexcept;
   void end_reruns() noexcept;
   std::uint64_t launches_of_others() const { return others_.load(std::memory_order_relaxed); }
 
   // What was recorded, without launches whose memory was freed since.
   std::vector<RecordedKernel> kernels() const;
+  std::uint64_t launches() const { return launches_.load(std::memory_order_relaxed); }
   // Launches that were not recorded, because there was no room.
   std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
 
  private:
   struct Call;  // a launch, however it is made
+  void wait_for_reruns();
   struct ShapeHash {
     std::size_t operator()(const Shape& shape) const noexcept;
   };
@@ -131,8 +136,12 @@ class LaunchRecorder {
 
   const DriverApi& driver_;
   std::atomic<bool> rerunning_{false};
+  std::atomic<bool> holding_{false};
+  std::mutex held_mutex_;
+  std::condition_variable held_;
   std::atomic<std::uint64_t> others_{0};
   std::atomic<std::uint64_t> dropped_{0};
+  std::atomic<std::uint64_t> launches_{0};
 
   mutable std::mutex mutex_;  // guards what follows
   std::unordered_map<Shape, RecordedKernel, ShapeHash> kernels_;

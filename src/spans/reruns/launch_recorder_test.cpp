@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 
 #include "spans/reruns/fake_driver_fixture.h"
@@ -171,6 +172,22 @@ TEST_F(Recorded, KernelsAreBoundedAndWhatDoesNotFitIsCounted) {
   for (unsigned i = 0; i < most + 10; ++i) calls.launch(gemm, kA, 1, i + 1);
   EXPECT_THAT(recorder.kernels(), SizeIs(most));
   EXPECT_EQ(recorder.dropped(), 10u);
+}
+
+TEST_F(Recorded, ReRunsOnRequestHoldWhatOtherThreadsLaunch) {
+  recorder.begin_reruns(true);
+  std::atomic<bool> launched{false};
+  std::thread other([&] {
+    calls.launch(driver.function("k"), kA);
+    launched.store(true);
+  });
+  while (recorder.launches_of_others() == 0) std::this_thread::yield();
+  calls.launch(driver.function("our own"), kA);
+  EXPECT_FALSE(launched.load());
+  recorder.end_reruns();
+  other.join();
+  EXPECT_TRUE(launched.load());
+  EXPECT_THAT(recorder.kernels(), SizeIs(1));  // recorded then, and ours is not
 }
 
 }  // namespace

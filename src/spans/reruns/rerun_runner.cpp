@@ -28,7 +28,8 @@ constexpr double kLeastSeconds = 0.1;      // of a loop
 constexpr std::size_t kRestoredOften = std::size_t{256} << 20;  // bytes, between two bursts
 constexpr std::size_t kLeftFree = std::size_t{512} << 20;       // bytes of the GPU's memory
 constexpr std::size_t kLargeRegion = std::size_t{4} << 30;      // of which a part is saved
-constexpr std::size_t kBeyond = std::size_t{128} << 20;  // of it, behind the last known address
+constexpr std::size_t kBeyond = std::size_t{128} << 20;     // of it, behind the last known address
+constexpr std::size_t kMostOfAList = std::size_t{2} << 20;  // bytes, that may hold addresses
 // Bursts of work, and pauses that are about as long: they keep the GPU below its power limit.
 // Lengths vary, so that they do not keep step with the sensors.
 constexpr double kBursts[] = {0.017, 0.023, 0.029, 0.019, 0.026};
@@ -203,39 +204,26 @@ std::string RerunRunner::failure(Result result, bool asynchronous) {
   return fmt::format("the driver refuses it with {}", words(result));
 }
 
-std::string RerunRunner::save(const Plan& plan) {
-  std::set<std::uint64_t> seen;
-  std::size_t without_room = 0;
-  std::string refused;
-  for (const Planned& planned : plan.kernels) {
-    for (const RecordedKernel* kernel : planned.kernels) {
-      if (use(kernel->context) != cuda::kSuccess) return "its context is gone";
-      for (const auto& [hash, variant] : kernel->variants) {
-        for (const Launch& launch : variant.kept) {
-          for (std::size_t i = 0; i + 8 <= launch.parameters.size(); i += 8) {
-            std::uint64_t word = 0;
-            std::memcpy(&word, launch.parameters.data() + i, 8);
-            if (word >> 32 == 0 || word >> 57 != 0 || !seen.insert(word).second) continue;
-            unsigned type = 0;
-            cuda::DevicePtr begin = 0;
-            std::size_t bytes = 0;
-            if (driver_.pointer_attribute(&type, cuda::kPointerMemoryType, word) !=
-                    cuda::kSuccess ||
-                type != cuda::kMemoryOfDevice ||
-                driver_.range_of(&begin, &bytes, word) != cuda::kSuccess) {
-              continue;
-            }
-            cuda::DevicePtr end = begin + bytes;
-            if (bytes > kLargeRegion) {
-              begin = word;
-              end = std::min<cuda::DevicePtr>(end, word + kBeyond);
-            }
-            regions_.push_back({kernel->context, begin, end, 0});
-          }
-        }
-      }
-    }
+// The allocation of device memory that `word` points into, if it does.
+void RerunRunner::add_region(cuda::Context context, std::uint64_t word, bool exactly) {
+  if (word >> 32 == 0 || word >> 57 != 0) return;
+  unsigned type = 0;
+  cuda::DevicePtr begin = 0;
+  std::size_t bytes = 0;
+  if (driver_.pointer_attribute(&type, cuda::kPointerMemoryType, word) != cuda::kSuccess) return;
+  if (type != cuda::kMemoryOfDevice || driver_.range_of(&begin, &bytes, word) != cuda::kSuccess) {
+    elsewhere_ = true;
+    return;
   }
+  cuda::DevicePtr end = begin + bytes;
+  if (bytes > kLargeRegion && !exactly) {
+    begin = word;
+    end = std::min<cuda::DevicePtr>(end, word + kBeyond);
+  }
+  regions_.push_back({context, begin, end, 0});
+}
+
+void RerunRunner::join_regions() {
   std::sort(regions_.begin(), regions_.end(),
             [](const Region& a, const Region& b) { return a.begin < b.begin; });
   std::vector<Region> joined;
@@ -249,6 +237,50 @@ std::string RerunRunner::save(const Plan& plan) {
     }
   }
   regions_ = std::move(joined);
+}
+
+// What lists of addresses point to that lie in memory, such as those of a batch of products.
+void RerunRunner::add_pointed() {
+  const std::vector<Region> known = regions_;
+  std::set<std::uint64_t> seen;
+  std::vector<std::uint64_t> words;
+  for (const Region& region : known) {
+    const std::size_t bytes = region.end - region.begin;
+    if (bytes > kMostOfAList || use(region.context) != cuda::kSuccess) continue;
+    words.resize(bytes / sizeof(std::uint64_t));
+    if (driver_.copy_to_host(words.data(), region.begin, words.size() * sizeof(std::uint64_t)) !=
+        cuda::kSuccess) {
+      continue;
+    }
+    for (const std::uint64_t word : words) {
+      const auto holds = [word](const Region& r) { return word >= r.begin && word < r.end; };
+      if (std::any_of(known.begin(), known.end(), holds) || !seen.insert(word).second) continue;
+      add_region(region.context, word, true);
+    }
+  }
+  join_regions();
+}
+
+std::string RerunRunner::save(const Plan& plan, bool exactly) {
+  std::set<std::uint64_t> seen;
+  for (const Planned& planned : plan.kernels) {
+    for (const RecordedKernel* kernel : planned.kernels) {
+      if (use(kernel->context) != cuda::kSuccess) return "its context is gone";
+      for (const auto& [hash, variant] : kernel->variants) {
+        for (const Launch& launch : variant.kept) {
+          for (std::size_t i = 0; i + 8 <= launch.parameters.size(); i += 8) {
+            std::uint64_t word = 0;
+            std::memcpy(&word, launch.parameters.data() + i, 8);
+            if (seen.insert(word).second) add_region(kernel->context, word, exactly);
+          }
+        }
+      }
+    }
+  }
+  join_regions();
+  if (exactly) add_pointed();
+  std::size_t without_room = 0;
+  std::string refused;
   for (Region& region : regions_) {
     const std::size_t bytes = region.end - region.begin;
     std::size_t free = 0;
@@ -266,11 +298,20 @@ std::string RerunRunner::save(const Plan& plan) {
       refused = fmt::format("{} bytes cannot be copied ({})", bytes, words(copied));
     }
   }
+  if (exactly && elsewhere_) return "kernels use memory of the host, of which there is no copy";
   if (without_room > 0) {
     return fmt::format("the GPU has no room for a copy of {:.1f} GB",
                        1e-9 * static_cast<double>(without_room));
   }
   return refused;
+}
+
+bool RerunRunner::restore_all() {
+  if (!outcome_.broken.empty()) return false;
+  for (std::size_t i = 0; i < regions_.size(); ++i) {
+    if (use(regions_[i].context) != cuda::kSuccess || restore({i}) != cuda::kSuccess) return false;
+  }
+  return true;
 }
 
 RerunRunner::Result RerunRunner::restore(const std::vector<std::size_t>& regions) {

@@ -42,8 +42,11 @@ class RerunRunner {
   ~RerunRunner();
 
   // Copies the memory that the planned kernels' parameters point to. Returns why re-runs change
-  // some of it nevertheless; empty: they change none.
-  std::string save(const Plan& plan);
+  // some of it nevertheless; empty: they change none. `exactly`: for a program that goes on: also
+  // what lists of addresses in that memory point to.
+  std::string save(const Plan& plan, bool exactly = false);
+  // All that save() copied is as it was. False: it cannot be known.
+  bool restore_all();
   // Loops of `most` seconds each at most, begun before `end`.
   RerunOutcome run(const Plan& plan, double most, HostTime end);
 
@@ -67,6 +70,9 @@ class RerunRunner {
   Result wait(double most);
   Result use(abi::cuda::Context context);
   Result restore(const std::vector<std::size_t>& regions);
+  void add_region(abi::cuda::Context context, std::uint64_t word, bool exactly);
+  void join_regions();
+  void add_pointed();
   std::vector<std::size_t> regions_of(const std::vector<Turn>& turns) const;
   std::string words(Result result) const;
   std::string failure(Result result, bool asynchronous);
@@ -76,6 +82,7 @@ class RerunRunner {
   std::map<abi::cuda::Context, abi::cuda::Stream> streams_;
   abi::cuda::Stream stream_ = nullptr;  // of the current context
   std::vector<Region> regions_;
+  bool elsewhere_ = false;  // kernels use memory that is not the device's
   std::map<std::pair<abi::cuda::Context, const std::string*>, abi::cuda::Module> modules_;
   std::map<const RecordedKernel*, abi::cuda::Function> loaded_;  // whose code was unloaded
   RerunOutcome outcome_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "spans/reruns/fake_driver_fixture.h"
 
@@ -195,6 +196,36 @@ TEST_F(Reruns, TheyEndOnRequestAndInTime) {
   EXPECT_EQ(run().left_out.at(0).why, "re-runs were ended");
   stopped = false;
   EXPECT_EQ(run(0).left_out.at(0).why, "there was no time left");
+}
+
+// A program that goes on finds all memory as it was, also what a list of addresses points to.
+TEST_F(Reruns, APointedToListIsRestored) {
+  constexpr abi::cuda::DevicePtr kList = 0x7f5000000000;
+  constexpr abi::cuda::DevicePtr kPointedTo = 0x7f6000000000;
+  driver.allocated = {{kList, std::size_t{1} << 20}, {kPointedTo, std::size_t{8} << 20}};
+  driver.lists[kList] = kPointedTo + 64;
+  calls.launch(driver.function("batched"), kList);
+  in_place[signature("batched")] = {1, 100};
+  for (const bool exactly : {false, true}) {
+    driver.copies.clear();
+    RerunRunner runner(api, {[] {}, [](double, double) {}, [] { return false; }, {}, 0});
+    EXPECT_EQ(runner.save(planned(), exactly), "");
+    driver.copies.clear();
+    EXPECT_TRUE(runner.restore_all());
+    std::set<abi::cuda::DevicePtr> restored;
+    for (const auto& [to, from] : driver.copies) restored.insert(to);
+    const auto expected = exactly ? std::set<abi::cuda::DevicePtr>{kList, kPointedTo}
+                                  : std::set<abi::cuda::DevicePtr>{kList};
+    EXPECT_EQ(restored, expected);
+  }
+}
+
+TEST_F(Reruns, WithoutRoomForACopyAProgramThatGoesOnIsNotTouched) {
+  driver.free_bytes = std::size_t{1} << 30;
+  driver.allocated = {{kA, std::size_t{6} << 30}};
+  launched("k", 1);
+  RerunRunner runner(api, {[] {}, [](double, double) {}, [] { return false; }, {}, 0});
+  EXPECT_EQ(runner.save(planned(), true), "the GPU has no room for a copy of 6.4 GB");
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ namespace jouleprof::cli {
 
 VerbText doctor_text();
 VerbText run_text();
+VerbText replay_text();
 VerbText monitor_text();
 VerbText serve_text();
 VerbText report_text();
@@ -29,9 +30,10 @@ VerbText apply_text();
 
 const std::vector<VerbText>& verb_texts() {
   static const std::vector<VerbText> kTexts{
-      doctor_text(), run_text(),     monitor_text(), serve_text(),     report_text(),
-      merge_text(),  export_text(),  ledger_text(),  import_text(),    annotate_text(),
-      bench_text(),  compare_text(), sweep_text(),   recommend_text(), apply_text()};
+      doctor_text(),  run_text(),    replay_text(),    monitor_text(),
+      serve_text(),   report_text(), merge_text(),     export_text(),
+      ledger_text(),  import_text(), annotate_text(),  bench_text(),
+      compare_text(), sweep_text(),  recommend_text(), apply_text()};
   return kTexts;
 }
 

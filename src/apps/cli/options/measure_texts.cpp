@@ -131,6 +131,22 @@ VerbText run_text() {
   return text;
 }
 
+VerbText replay_text() {
+  VerbText text;
+  text.name = "replay";
+  text.brief = "re-run the kernels of a program that goes on";
+  text.usage = {"jouleprof replay --pid PID"};
+  text.about =
+      "Asks a process of `run --kernels --replay`, such as a server, to re-run its kernels in "
+      "isolation now and not when it ends. It waits up to a minute until the process makes no call "
+      "of CUDA for a second, and holds its calls meanwhile. All memory is as it was afterwards; "
+      "where a copy of it has no room, nothing is re-run, and the reason is printed.\n"
+      "In the program itself: jouleprof.replay() in Python, jouleprof_replay() in C.";
+  text.common = {{"--pid", "PID", "the process"}, {"-q,--quiet", "", "no message but errors"}};
+  text.examples = {"jouleprof replay --pid 4711"};
+  return text;
+}
+
 VerbText monitor_text() {
   VerbText text;
   text.name = "monitor";
