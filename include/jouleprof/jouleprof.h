@@ -238,12 +238,12 @@ JOULEPROF_API jouleprof_status jouleprof_monitor_snapshot(jouleprof_monitor* mon
 JOULEPROF_API jouleprof_status jouleprof_monitor_warnings(jouleprof_monitor* monitor, char** text,
                                                           char* error, size_t error_size);
 
-/* Re-runs the kernels of this process in isolation now, and not when it ends: of a program that goes
- * on, under `jouleprof run --kernels --replay`. Each for `seconds` at most (0: as --replay has it),
- * all within half a minute. Returns when they have ended, with all memory as it was. The calling
- * thread has no work under way on the GPU; other threads' calls of CUDA wait meanwhile. `said`, if
- * not NULL, receives what was re-run and what was not, and why.
- * Errors: JOULEPROF_UNAVAILABLE: nothing was re-run, such as where the program runs without
+/* Re-runs the kernels of this process in isolation now, and not when it ends: of a program that
+ * goes on, under `jouleprof run --kernels --replay`. Each for `seconds` at most (0: as --replay has
+ * it), all within half a minute. Returns when they have ended, with all memory as it was. The
+ * calling thread has no work under way on the GPU; other threads' calls of CUDA wait meanwhile.
+ * `said`, if not NULL, receives what was re-run and what was not, and why. Errors:
+ * JOULEPROF_UNAVAILABLE: nothing was re-run, such as where the program runs without
  * --replay, or where the GPU has no room for a copy of the memory. */
 JOULEPROF_API jouleprof_status jouleprof_replay(double seconds, char* said, size_t said_size);
 
