@@ -340,6 +340,15 @@ TEST(Tegrastats, RailsBecomeDevices) {
       {.interval = seconds{2}});
   ASSERT_TRUE(older) << older.error().message;
   EXPECT_NEAR(joules(older, "gpu0"), 0.24, 1e-9);
+  const auto thor = import_text(
+      "03-02-2026 03:00:00" + rest +
+      "VDD_GPU 3000mW/3000mW VDD_CPU_SOC_MSS 6500mW/6500mW VIN 21000mW/21000mW\n"
+      "03-02-2026 03:00:02" +
+      rest + "VDD_GPU 3000mW/3000mW VDD_CPU_SOC_MSS 6500mW/6500mW VIN 21000mW/21000mW\n");
+  ASSERT_TRUE(thor) << thor.error().message;
+  EXPECT_NEAR(joules(thor, "gpu0"), 6, 1e-9);
+  EXPECT_NEAR(joules(thor, "tegra:VIN"), 42, 1e-9);
+  for (const auto& domain : thor->domains) EXPECT_NE(domain.kind, model::DomainKind::kCpu);
 }
 
 }  // namespace

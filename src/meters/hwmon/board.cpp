@@ -111,6 +111,12 @@ bool is_apu(const Board& board) {
   return read_attribute(board.chip / "in1_label").value_or("") == "vddnb";
 }
 
+bool counts_as_instinct(const Board& board) {
+  constexpr std::array<std::string_view, 4> kMi200{"0x7408", "0x740c", "0x740f", "0x7410"};
+  const auto id = read_attribute(board.device / "device").value_or("");
+  return std::find(kMi200.begin(), kMi200.end(), id) != kMi200.end();
+}
+
 bool is_integrated(const Board& board) {
   return board.is_intel() && board.bus_address.ends_with(":00:02.0");
 }

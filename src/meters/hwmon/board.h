@@ -35,6 +35,10 @@ std::vector<Board> number_boards(std::vector<Board> boards);
 // A processor with graphics, or Instinct MI300A: its sensor sees the CPU cores, too.
 bool is_apu(const Board& board);
 
+// Instinct MI200: AMD's library documents 2^-16 J for the counter in its table, which the kernel's
+// header does not. The driver fills the first die's only.
+bool counts_as_instinct(const Board& board);
+
 // Part of an Intel processor, whose package contains its energy.
 bool is_integrated(const Board& board);
 

@@ -142,6 +142,27 @@ TEST(Boards, TheSecondDieOfAPackageIsAbsent) {
   ASSERT_TRUE(meter);
   EXPECT_THAT(meter->sensors(), SizeIs(1));
   EXPECT_THAT(meter->domains()[1].unavailable_reason, HasSubstr("two dies"));
+
+  // MI250: the first die's counter is the package's, by the unit of AMD's library.
+  TempTree mi250;
+  Card(mi250, "card0", "amdgpu", "0000:c1:00.0")
+      .device("device", "0x740c\n")
+      .set("power1_average", "90000000")
+      .metrics(90, 65536ULL * 55, 3);
+  Card(mi250, "card1", "amdgpu", "0000:c6:00.0")
+      .device("device", "0x740c\n")
+      .set("power1_average", "0")
+      .metrics(0, 0, 3);
+  const auto package = open_meter(mi250);
+  ASSERT_TRUE(package);
+  ASSERT_THAT(package->sensors(), SizeIs(2));
+  EXPECT_EQ(package->sensors()[1].name, "gpu_metrics:v1.3/energy_accumulator");
+  EXPECT_EQ(package->sensors()[1].domain, package->domains()[0].id);
+  EXPECT_THAT(package->domains()[1].unavailable_reason, HasSubstr("two dies"));
+  model::Readings out;
+  package->read(1, out);
+  ASSERT_THAT(out.counters, SizeIs(1));
+  EXPECT_EQ(out.counters[0].total, Energy::joules(55));
 }
 
 TEST(Boards, AnApuIsAModuleWhateverShowsIt) {

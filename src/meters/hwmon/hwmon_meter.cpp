@@ -90,6 +90,7 @@ struct MetricsSensors {
   std::filesystem::path file;
   std::optional<model::SensorId> counter;
   std::optional<model::SensorId> power;
+  hwmon::CountUnit unit = hwmon::CountUnit::kUndocumented;
 };
 
 void read_metrics(const MetricsSensors& sensors, model::Readings& out) {
@@ -105,7 +106,7 @@ void read_metrics(const MetricsSensors& sensors, model::Readings& out) {
     out.failures.push_back({*sensor, after, std::move(error)});
   };
   const auto energy = metrics && metrics->energy_count
-                          ? hwmon::energy_of_counts(*metrics->energy_count, metrics->count_unit)
+                          ? hwmon::energy_of_counts(*metrics->energy_count, sensors.unit)
                           : std::nullopt;
   if (sensors.counter && energy) {
     out.counters.push_back({*sensors.counter, before, after, *energy});
@@ -221,7 +222,7 @@ void HwmonMeter::add_board(const Board& board, const std::vector<Channel>& chann
 }
 
 void HwmonMeter::add_metrics(const Board& board, model::DomainId domain) {
-  MetricsSensors used{board.device / "gpu_metrics", {}, {}};
+  MetricsSensors used{board.device / "gpu_metrics", {}, {}, {}};
   const auto table = read_file(used.file);
   if (!table) return;
   const auto metrics = hwmon::parse_gpu_metrics(*table);
@@ -229,18 +230,20 @@ void HwmonMeter::add_metrics(const Board& board, model::DomainId domain) {
     missing_.push_back({fmt::format("{} of {}", what, board.domain()), {code, std::move(why)}, ""});
   };
   if (!metrics) return leave_out("gpu_metrics", metrics.error().code, metrics.error().message);
+  used.unit =
+      hwmon::counts_as_instinct(board) ? hwmon::CountUnit::kTwoToMinus16 : metrics->count_unit;
   const std::string name = fmt::format("gpu_metrics:{}/", metrics->version());
   std::vector<model::SensorId> sensors;
   if (const auto counts = metrics->energy_count; counts) {
     const std::string what = name + "energy_accumulator";
     if (*counts == 0) {
       leave_out(what, Errc::kUnavailable, "it stands at 0: the board's firmware does not fill it");
-    } else if (metrics->count_unit == hwmon::CountUnit::kUndocumented) {
+    } else if (used.unit == hwmon::CountUnit::kUndocumented) {
       leave_out(what, Errc::kUnsupported,
                 fmt::format("it holds {} counts of a unit that the kernel does not name; boards "
                             "differ, so the power is used",
                             *counts));
-    } else if (hwmon::energy_of_counts(*counts, metrics->count_unit)) {
+    } else if (hwmon::energy_of_counts(*counts, used.unit)) {
       model::SensorTraits traits;
       traits.quantum = Energy::microjoules(16);  // 2^-16 J, rounded up
       used.counter = add_sensor(domain, SensorKind::kEnergyCounter, what, traits);

@@ -52,10 +52,10 @@ struct AmdSmi {
   }
 };
 
-// MI100, MI200, MI300 and MI350, with their virtual functions.
+// MI200, MI300 and MI350, with their virtual functions.
 bool is_instinct(std::uint16_t id) {
-  return (id >= 0x7380 && id <= 0x739f) || (id >= 0x7400 && id <= 0x741f) ||
-         (id >= 0x74a0 && id <= 0x74bf) || (id >= 0x75a0 && id <= 0x75bf);
+  return (id >= 0x7400 && id <= 0x741f) || (id >= 0x74a0 && id <= 0x74bf) ||
+         (id >= 0x75a0 && id <= 0x75bf);
 }
 
 Result<Energy> read_energy(const AmdSmi& api, smi::Handle processor) {

@@ -56,8 +56,10 @@ struct WallSpec {
   Duration every = std::chrono::seconds{1};
   std::optional<Duration> mean_over;
 
-  // Without what may be secret: "redfish:https://bmc".
-  std::string name() const { return address.empty() ? kind : kind + ":" + address; }
+  // Without what may be secret: "redfish:https://bmc", "command".
+  std::string name() const {
+    return address.empty() || kind == "command" ? kind : kind + ":" + address;
+  }
 };
 
 // Errors: invalid_argument, also for credentials in the text.

@@ -133,6 +133,7 @@ TEST(WallMeter, IsADomainThatContainsTheRest) {
   ASSERT_THAT((*meter)->domains(), SizeIs(1));
   EXPECT_EQ((*meter)->domains()[0].kind, model::DomainKind::kPlatform);
   EXPECT_EQ((*meter)->domains()[0].device, "wall");
+  EXPECT_EQ((*meter)->domains()[0].name, "Wall meter (command)");  // it may hold a secret
   ASSERT_THAT((*meter)->sensors(), SizeIs(1));
   EXPECT_EQ((*meter)->sensors()[0].traits.gain_error, 0.01);
   EXPECT_EQ((*meter)->sensors()[0].traits.window, Duration{2s});
