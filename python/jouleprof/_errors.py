@@ -4,7 +4,7 @@ import os
 
 __all__ = [
     "Error", "NotFound", "PermissionDenied", "Unsupported", "Unavailable", "Corrupt",
-    "InvalidArgument", "MissingFile", "Timeout", "Internal", "checked", "existing",
+    "InvalidArgument", "MissingFile", "Timeout", "Internal", "checked", "existing", "exit_status",
 ]
 
 
@@ -53,6 +53,13 @@ _KINDS = {
     1: NotFound, 2: PermissionDenied, 3: Unsupported, 4: Unavailable, 5: Corrupt,
     6: InvalidArgument, 7: Timeout, 8: Internal,
 }
+
+
+def exit_status(error):
+    """The tool's, for what the package does in its place."""
+    statuses = ((InvalidArgument, 2), (NotFound, 3), (Corrupt, 4), (Unsupported, 5), (Unavailable, 6),
+                (PermissionDenied, 10), (OSError, 7))
+    return next((status for kind, status in statuses if isinstance(error, kind)), 1)
 
 
 def existing(path):

@@ -83,17 +83,17 @@ def test_adding_again_changes_nothing(tmp_path):
 
 def test_what_cannot_be_read_is_named_and_the_others_are_added(tmp_path):
     (tmp_path / "bad.jprof").write_bytes(b"nothing")
-    said = run_ledger(tmp_path / "bad.jprof", job(tmp_path, "a", "1"), "-o", tmp_path / "out", status=1)
+    said = run_ledger(tmp_path / "bad.jprof", job(tmp_path, "a", "1"), "-o", tmp_path / "out", status=5)
     assert "bad.jprof is left out" in said and rows_of(tmp_path / "out")
     run_ledger("-o", tmp_path / "out", status=2)
 
 
 def test_recordings_of_one_job_that_overlap_are_not_counted_twice(tmp_path):
     one, other = job(tmp_path, "a", "7"), job(tmp_path, "b", "7", shift=1)
-    said = run_ledger(one, other, "-o", tmp_path / "twice", status=1)
+    said = run_ledger(one, other, "-o", tmp_path / "twice", status=2)
     assert "would count twice; merge them" in said and not files_of(tmp_path / "twice")
     run_ledger(one, "-o", tmp_path / "later")
-    assert "would count twice" in run_ledger(other, "-o", tmp_path / "later", status=1)
+    assert "would count twice" in run_ledger(other, "-o", tmp_path / "later", status=2)
     merged = merge(tmp_path / "job.jprof", one, other)
     run_ledger(merged, "-o", tmp_path / "once")
     (host,) = jouleprof.open(merged).report()["hosts"]

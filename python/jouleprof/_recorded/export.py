@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from .._errors import Error
+from .._errors import Error, exit_status
 from .recording import open_recording
 from .recordings import open_all
 from .tables import TABLES
@@ -24,7 +24,7 @@ def main(arguments):
         count = found.write_parquet(chosen.output, chosen.tables)
     except (Error, OSError) as error:
         print(f"jouleprof: {error}", file=sys.stderr)
-        return 1
+        return exit_status(error)
     print(f"written    {count} files below {chosen.output}", file=sys.stderr)
     return 0
 

@@ -14,7 +14,7 @@ import os
 import shutil
 import sys
 
-from .._errors import Error, InvalidArgument
+from .._errors import Error, InvalidArgument, exit_status
 from . import schemas
 from .recording import open_recording
 from .tables import arrow_of, needed
@@ -289,7 +289,7 @@ def main(arguments):
                 tables.append(ledger_of(path))
             except Error as error:  # the others are added
                 print(f"jouleprof: {path} is left out: {error}", file=sys.stderr)
-                failed += 1
+                failed = failed or exit_status(error)
         if tables:
             count = add(chosen.output, pyarrow.concat_tables(tables))
             print(f"ledger     {count} recordings are new or changed, of {len(tables)} files, in {chosen.output}/ledger",
@@ -298,8 +298,8 @@ def main(arguments):
             compact(chosen.output)
     except (Error, OSError) as error:
         print(f"jouleprof: {error}", file=sys.stderr)
-        return 1
-    return 1 if failed else 0
+        return exit_status(error)
+    return failed
 
 
 if __name__ == "__main__":

@@ -21,8 +21,9 @@ import importlib, sys
 try:
     main = importlib.import_module("jouleprof._recorded." + sys.argv[1]).main
 except ImportError as error:
-    sys.exit(f"jouleprof: {sys.executable} cannot import jouleprof ({error}); "
-             "pip install '.[tables]' in a clone, or name another Python with --python or JOULEPROF_PYTHON")
+    print(f"jouleprof: {sys.executable} cannot import jouleprof ({error}); "
+          "pip install '.[tables]' in a clone, or name another Python with --python or JOULEPROF_PYTHON", file=sys.stderr)
+    sys.exit(6)
 sys.exit(main(sys.argv[2:]))
 )";
 

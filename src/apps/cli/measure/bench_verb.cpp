@@ -84,6 +84,7 @@ class BenchVerb : public Verb {
     }
     const int status = ran->exit_status.value_or(kInternalError);
     if (!std::filesystem::exists(*path)) {
+      if (status == kUsageError) return status;  // the workload said what is wrong
       return complain({Errc::kUnavailable,
                        fmt::format("the workload ended with status {} and without a result; its "
                                    "messages are above. If jouleprof is missing in {}: "
