@@ -73,6 +73,10 @@ TEST(RunMeasures, EnergyOfOthersOnTheBoardIsNotTheCommands) {
   ASSERT_TRUE(run.joules && run.total_joules);
   EXPECT_NEAR(*run.total_joules, 8 * 200 + 8 * 400, 10);
   EXPECT_NEAR(*run.joules, *run.total_joules / 2, 40);
+  model::SweepPlan whole;
+  whole.whole_machine = true;
+  const auto all = measured(whole, {}, shared);
+  EXPECT_EQ(all.joules, all.total_joules);
 }
 
 TEST(RunMeasures, TheCommandIsTheWork) {

@@ -77,6 +77,7 @@ void GrowingMonitor::add_appeared(const std::vector<std::string>& names) {
   measured_ = fmt::format("{}", fmt::join(boards, ", "));
   owned_ = std::move(*opened);
   for (const auto& name : names_) (void)owned_->name(name);
+  since_ = HostClock::now();
   boards_.store(owned_.get(), std::memory_order_release);
 }
 
@@ -92,7 +93,9 @@ std::uint32_t GrowingMonitor::name(std::string_view text) {
 
 void GrowingMonitor::add(const spans::WindowRecord& window) noexcept {
   first_->add(window);
-  if (auto* const boards = this->boards()) boards->add(window);
+  auto* const boards = this->boards();
+  // A total holds whole windows only.
+  if (boards != nullptr && HostTime{Duration{window.begin}} >= since_) boards->add(window);
 }
 
 Result<EnergySource::Energies> GrowingMonitor::energy(HostTime begin, HostTime end,
@@ -114,12 +117,12 @@ Result<analysis::WindowTotal> GrowingMonitor::total(std::uint32_t name, Duration
   if (more && more->count == found->count && more->resolved_count == found->resolved_count) {
     energy = sum_of(boards->domains(), more->energies);
   } else {
-    energy = fail(Errc::kUnavailable,
-                  fmt::format("{} of {} windows of this name began before the GPU's sensors "
-                              "appeared; windows of a new name have a total",
-                              found->count - (more ? std::min(more->resolved_count, found->count)
-                                                   : std::uint64_t{}),
-                              found->count));
+    energy = fail(
+        Errc::kUnavailable,
+        fmt::format("{} of {} windows of this name began before the GPU's sensors "
+                    "appeared; windows of a new name have a total",
+                    found->count - (more ? std::min(more->count, found->count) : std::uint64_t{}),
+                    found->count));
   }
   return found;
 }

@@ -57,6 +57,7 @@ class GrowingMonitor final : public EnergySource {
   std::string measured_;                // names of boards
   std::string trouble_;
 
+  HostTime since_{};                            // of `boards`; set before it
   std::atomic<EnergySource*> boards_{nullptr};  // owned_, once it has all names
 };
 

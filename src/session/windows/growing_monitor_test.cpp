@@ -8,6 +8,8 @@ namespace {
 using testing::Contains;
 using testing::HasSubstr;
 
+const HostTime kBegin = HostClock::now() - std::chrono::seconds{10};
+
 // Answers with 10 W of each measured domain since `from`.
 class FixedSource final : public EnergySource {
  public:
@@ -98,7 +100,8 @@ model::Domain domain(std::uint32_t id, model::DomainKind kind, std::string devic
   return d;
 }
 
-HostTime second(int s) { return HostTime{std::chrono::seconds{s}}; }
+// After the monitor's own clock, which decides when boards were opened.
+HostTime second(int s) { return kBegin + std::chrono::seconds{s}; }
 
 struct Grown {
   Grown() {
@@ -148,10 +151,13 @@ TEST(GrowingMonitor, BoardsThatAppearHaveTheEnergyOfTheDomainThatHadNone) {
   EXPECT_EQ(grown.monitor->snapshot()->domains[0].power->watts(), 20);
 
   grown.window(11, 12, "before");
+  grown.window(5, 13, "across");  // its end alone is measured
   grown.window(12, 13, "after");
   const auto mixed = grown.monitor->total(grown.monitor->name("before"), {});
   EXPECT_THAT(mixed->energies[0].error().message, HasSubstr("1 of 2 windows"));
   EXPECT_EQ(mixed->energies[1]->energy, Energy::joules(20));
+  const auto across = grown.monitor->total(grown.monitor->name("across"), {});
+  EXPECT_THAT(across->energies[0].error().message, HasSubstr("1 of 1 windows"));
   const auto later = grown.monitor->total(grown.monitor->name("after"), {});
   EXPECT_EQ(later->energies[0]->energy, Energy::joules(20));
 
