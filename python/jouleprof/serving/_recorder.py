@@ -7,7 +7,7 @@ import struct
 import threading
 import time
 from array import array
-from typing import Iterable, NamedTuple, Protocol
+from typing import Iterable, Mapping, NamedTuple, Protocol
 
 from ._spool import SpoolFile, spool_folder
 
@@ -44,7 +44,7 @@ class Listener(Protocol):
 class Request:
     """A request that was begun: what is known of it."""
 
-    __slots__ = ("id", "number", "model", "tenant", "arrival", "finish", "tokens_in", "tokens_out")
+    __slots__ = ("id", "number", "model", "tenant", "arrival", "finish", "tokens_in", "tokens_out", "steps")
 
     def __init__(self, id: str, number: int, model: str, tenant: str, arrival: int) -> None:
         self.id = id
@@ -55,6 +55,7 @@ class Request:
         self.finish: int | None = None
         self.tokens_in = 0
         self.tokens_out = 0
+        self.steps = False  # an adapter has seen it in one
 
 
 def _text(text: str) -> bytes:
@@ -112,6 +113,11 @@ class Recorder:
 
     def listen(self, listener: Listener) -> None:
         self._listeners.append(listener)
+
+    @property
+    def begun(self) -> Mapping[str, Request]:
+        """Requests that have not finished, by id."""
+        return self._requests
 
     def number(self, id: str) -> int | None:
         """Of a request that was begun, and has not finished long ago."""

@@ -15,7 +15,7 @@ import functools
 import time
 from typing import Any, Iterator
 
-from ._recorder import Recorder
+from ._recorder import Recorder, Request
 from ._refusal import require_attributes, require_parameters, require_version
 
 ENGINE = "transformers"
@@ -47,27 +47,32 @@ class _Batches:
         self._prepared: list[int] | None = None
         self._in_flight: list[tuple[int, list[int]]] = []
         self._last_end = 0
-        self._seen: set[int] = set()
 
     def prepare(self, requests_in_batch: list[Any]) -> None:
         shares: list[int] = []
-        number_of = self._recorder.number
+        begun = self._recorder.begun
         for future in requests_in_batch:
             state = future.state
-            number = number_of(state.request_id)
-            if number is None:  # a child of a fork, or added before attach()
-                number = self._recorder.request(state.request_id)
-            tokens = future.query_length
+            request = begun.get(state.request_id)
             context = state.position_offset
-            prompt = len(state.initial_tokens)
-            prefill = context < prompt
-            is_new = number not in self._seen
-            if is_new:
-                self._seen.add(number)
-            recomputed = tokens if prefill and state._true_initial_tokens else 0
-            cached = context if is_new and prefill else 0
-            shares += (number, tokens, context, cached, 0, recomputed, int(prefill))
+            # Most shares of most batches: the others may take longer.
+            if request is not None and request.steps and context >= len(state.initial_tokens):
+                shares += (request.number, future.query_length, context, 0, 0, 0, 0)
+            else:
+                shares += self._first_or_prefill(request, state, future.query_length, context)
         self._prepared = shares
+
+    def _first_or_prefill(self, request: Request | None, state: Any, tokens: int, context: int) -> tuple[int, ...]:
+        number = self._recorder.number(state.request_id) if request is None else request.number
+        if number is None:  # a child of a fork, or added before attach()
+            number = self._recorder.request(state.request_id)
+            request = self._recorder.begun.get(state.request_id)
+        prefill = context < len(state.initial_tokens)
+        is_first = request is not None and not request.steps
+        if request is not None:
+            request.steps = True
+        recomputed = tokens if prefill and state._true_initial_tokens else 0
+        return number, tokens, context, context if is_first and prefill else 0, 0, recomputed, int(prefill)
 
     def submit(self) -> None:
         if self._prepared is not None:
@@ -81,10 +86,6 @@ class _Batches:
         submitted, shares = self._in_flight.pop(0)
         self._recorder.step_of(max(submitted, self._last_end), end, shares)
         self._last_end = end
-
-    def finish(self, number: int | None) -> None:
-        if number is not None:
-            self._seen.discard(number)
 
 
 def attach(recorder: Recorder | None = None, *, model: str = "") -> Recorder:

@@ -25,6 +25,7 @@ namespace {
 using Eigen::VectorXd;
 
 constexpr double kSlice = 0.5;       // seconds over which steps are scaled to the measured energy
+constexpr double kPoor = 0.5;        // of the variance of power, that steps explain
 constexpr double kMostScale = 1.25;  // more is the work of others, and less a model that is wrong
 
 struct LoggedStep {
@@ -530,6 +531,12 @@ Result<model::ServingProfile> attribute_serving(const model::Recording& recordin
           "{}: all steps were alike, so what is fixed in a step and what is a request's own cannot "
           "be separated: marginal energies are a guess, shares are not",
           name));
+    }
+    if (board.has_model() && board.out.explained < kPoor) {
+      out.warnings.push_back(fmt::format(
+          "{}: steps explain only {:.0f} % of the variance of power: another program may have used "
+          "the GPU, or power was nearly constant",
+          name, 100 * board.out.explained));
     }
     const double active =
         (board.out.requests + board.out.between + board.out.unattributed).joules();
