@@ -216,9 +216,12 @@ TEST(Boards, WithoutASensorThereIsAReason) {
   Card(tree, "card2", "ast", "0000:02:00.0");
   const auto meter = open_meter(tree);
   ASSERT_TRUE(meter);
-  EXPECT_THAT(describe_domains(*meter), ElementsAre("gpu amdgpu-0", "gpu i915-0"));
+  EXPECT_THAT(describe_domains(*meter), ElementsAre("gpu amdgpu-0"));
   EXPECT_THAT(meter->domains()[0].unavailable_reason, HasSubstr("neither its power nor"));
-  EXPECT_THAT(meter->domains()[1].unavailable_reason, HasSubstr("whose package contains"));
+  // No total lacks the integrated one.
+  ASSERT_THAT(meter->missing(), SizeIs(1));
+  EXPECT_EQ(meter->missing()[0].what, "Intel GPU at 0000:00:02.0");
+  EXPECT_THAT(meter->missing()[0].error.message, HasSubstr("whose package contains"));
 }
 
 TEST(Boards, StateIsInGauges) {
@@ -283,7 +286,7 @@ TEST(Boards, EveryCapturedBoardHasAFigureOrAReason) {
     std::filesystem::create_directory_symlink(entry.path(), tree / "sys/class/drm");
     const auto meter = open_meter(tree);
     ASSERT_TRUE(meter) << entry.path();
-    ASSERT_FALSE(meter->domains().empty()) << entry.path();
+    ASSERT_FALSE(meter->domains().empty() && meter->missing().empty()) << entry.path();
     model::Readings out;
     for (std::size_t i = 0; i < meter->probes().size(); ++i) meter->read(i, out);
     EXPECT_THAT(out.failures, IsEmpty()) << entry.path();

@@ -212,6 +212,12 @@ void HwmonMeter::add_board(const Board& board, const std::vector<Channel>& chann
     return d.kind == role.kind && d.device == role.device;
   });
   if (whole == domains_.end()) {
+    // Its energy is counted, so that no total lacks it.
+    if (hwmon::is_integrated(board)) {
+      missing_.push_back(
+          {board.name(), {Errc::kUnsupported, hwmon::why_without_sensor(board, channels)}, ""});
+      return;
+    }
     get_domain(role, owner());
     whole = domains_.end() - 1;
     whole->unavailable_reason = hwmon::why_without_sensor(board, channels);

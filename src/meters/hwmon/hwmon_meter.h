@@ -28,7 +28,8 @@ struct HwmonOptions {
 // - the state of a GPU, as gauges: every 0.9 s.
 // A demanded poll period replaces all of these but the last.
 //
-// A GPU without any sensor has a domain with the reason.
+// A GPU without any sensor has a domain with the reason; one that is part of an Intel processor is
+// in missing() only, because the processor's package contains its energy.
 //
 // Not thread safe, as every Meter. No privileges needed for the sensors.
 class HwmonMeter : public Meter {
