@@ -20,10 +20,67 @@ constexpr double kUnsettled = 3;       // new readings may change the last part
 constexpr double kSilence = 30;  // without readings; the timeline then does not wait for a sensor
 constexpr Duration kSlowRead = 1s;
 
+Energy scaled_energy(Energy energy, double factor) {
+  constexpr long double kMost = 4e18L;  // beyond, it is no value
+  const long double joules = static_cast<long double>(energy.microjoules()) * factor;
+  return Energy::microjoules(std::llround(std::clamp(joules, -kMost, kMost)));
+}
+
 }  // namespace
 
 EnergyTimeline::EnergyTimeline(TimelineSensors sensors) : sensors_(std::move(sensors)) {
-  if (sensors_.counter) unwrapper_.emplace(sensors_.counter->traits);
+  forget_counter();
+}
+
+// As before its first reading.
+void EnergyTimeline::forget_counter() {
+  points_.clear();
+  unchanged_from_ = 0;
+  frozen_segments_ = 0;
+  frozen_ = false;
+  counter_period_ = {};
+  reads_ = {};
+  phase_.reset();
+  tail_phase_.reset();
+  segment_.reset();
+  next_segment_ = 0;
+  offset_ = 0;
+  anchors_.clear();
+  settled_anchors_ = 0;
+  knots_.clear();
+  settled_ = 0;
+  scale_ = {};
+  if (!sensors_.counter) return unwrapper_.reset();
+  model::SensorTraits traits = sensors_.counter->traits;
+  if (traits.wrap) traits.wrap = scaled_energy(*traits.wrap, factor_);
+  traits.quantum = scaled_energy(traits.quantum, factor_);
+  unwrapper_.emplace(traits);
+}
+
+void EnergyTimeline::check_unit() {
+  using enum UnitVerdict::State;
+  if (!sensors_.counter || !shape_ || unit_.verdict().state != kUnverified) return;
+  const auto& samples = shape_->samples();
+  if (samples.size() < 3) return;
+  const auto hidden = [&] { return hidden_joules(samples.front().begin, samples.back().end); };
+  const auto verdict = unit_.judge(*shape_, *time_, *sensors_.counter, hidden);
+  if (verdict.state == kUnverified) return;
+  const auto readings = unit_.take_readings();
+  if (verdict.state == kAgrees) return;
+  std::erase_if(notes_, [](const Note& note) {
+    return note.text.find("energy counter") != std::string::npos;
+  });
+  add_note({readings.front().before, verdict.reason});
+  if (verdict.state == kRefused) sensors_.counter.reset();
+  factor_ *= verdict.factor;
+  forget_counter();
+  for (const auto& reading : readings) take(reading);
+  dirty_ = true;
+}
+
+const UnitVerdict& EnergyTimeline::unit() {
+  refresh();
+  return unit_.verdict();
 }
 
 void EnergyTimeline::note_origin(HostTime t) {
@@ -57,6 +114,20 @@ void EnergyTimeline::append(const model::GaugeReading& reading) {
 void EnergyTimeline::append(const model::CounterReading& reading) {
   if (!sensors_.counter || reading.sensor != sensors_.counter->id) return;
   note_origin(reading.before);
+  if (sensors_.power && unit_.verdict().state == UnitVerdict::State::kUnverified) {
+    if (!is_no_value(reading.total)) unit_.see(reading);
+    constexpr std::size_t kJudged = 512;
+    take(reading);
+    if (unit_.pending() % kJudged == 0) check_unit();
+    return;
+  }
+  take(reading);
+}
+
+void EnergyTimeline::take(const model::CounterReading& raw) {
+  if (!sensors_.counter) return;
+  model::CounterReading reading = raw;
+  if (factor_ != 1 && !is_no_value(raw.total)) reading.total = scaled_energy(raw.total, factor_);
   if (reading.after - reading.before > kSlowRead) {
     add_note({reading.before, "a read of the energy counter took more than a second; dropped"});
     return;
@@ -161,6 +232,7 @@ double EnergyTimeline::next_data(double t) const {
 
 void EnergyTimeline::refresh() {
   if (!dirty_) return;
+  check_unit();
   dirty_ = false;
   if (!has_samples() && points_.empty()) return;
   knots_.resize(settled_);

@@ -11,6 +11,7 @@
 #include "analysis/timeline/sensors/observed_power.h"
 #include "analysis/timeline/sensors/observed_sensor.h"
 #include "analysis/timeline/sensors/power_shape.h"
+#include "analysis/timeline/sensors/unit_check.h"
 #include "base/result.h"
 #include "model/device/power.h"
 #include "model/device/sensor.h"
@@ -168,6 +169,11 @@ class EnergyTimeline {
   };
   Hidden hidden(HostTime begin, HostTime end);
 
+  // Whether the counter's unit was verified against power. A counter in another known unit is
+  // rescaled from its first reading on, and one that fits no unit is no longer used; both add a
+  // note.
+  const UnitVerdict& unit();
+
   const std::vector<Note>& notes();
   const TimelineSensors& sensors() const { return sensors_; }
   std::string sensor_name() const;  // "a + b" when fused
@@ -232,6 +238,9 @@ class EnergyTimeline {
   double doubt_at(double t) const;
   double gain_error() const;  // of counter and samples together
   void refresh();
+  void take(const model::CounterReading& reading);
+  void check_unit();
+  void forget_counter();
   double data_end() const;
   void solve(double stop);
   void settle(double limit);
@@ -270,6 +279,8 @@ class EnergyTimeline {
   std::optional<TimeBase> time_;
   bool dirty_ = false;
 
+  UnitCheck unit_;
+  double factor_ = 1;  // of the counter's unit
   std::optional<CounterUnwrapper> unwrapper_;
   std::vector<CounterPoint> points_;
   std::size_t unchanged_from_ = 0;     // first of the newest points that hold one equal value

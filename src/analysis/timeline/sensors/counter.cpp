@@ -7,11 +7,10 @@
 #include <limits>
 
 namespace jouleprof::analysis {
-namespace {
 
 using namespace std::chrono_literals;
 
-// What drivers return instead of a value, in microjoules as they end up in a reading.
+// In microjoules as they end up in a reading.
 bool is_no_value(Energy raw) {
   constexpr std::int64_t kAllBits32 = 0xFFFFFFFF;
   const std::int64_t n = raw.microjoules();
@@ -19,8 +18,6 @@ bool is_no_value(Energy raw) {
   constexpr std::int64_t kTop = std::numeric_limits<std::int64_t>::max() / 2;
   return n < 0 || n >= kTop || n == kAllBits32 * 1000 || n == kAllBits32 * 1000 * 1000;
 }
-
-}  // namespace
 
 CounterUnwrapper::Step CounterUnwrapper::judge(const Accepted& from,
                                                const model::CounterReading& to,

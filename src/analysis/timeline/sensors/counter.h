@@ -33,6 +33,9 @@ struct Note {
 // No board draws more than this; a counter that says so did not count.
 inline constexpr Power kAbsurdPower = Power::watts(20e3);
 
+// What drivers return instead of a value.
+bool is_no_value(Energy raw);
+
 // Unwraps one counter's readings as they come.
 //
 // - A decrease is a wrap when the counter's range is known, the power that a wrap would mean is

@@ -1,0 +1,169 @@
+#include "analysis/timeline/sensors/unit_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+namespace jouleprof::analysis {
+namespace {
+
+constexpr double kUnitSeconds = 2;
+constexpr double kUnitRefusedSeconds = 10;
+constexpr double kUnitWatts = 5;
+constexpr double kUnitAgreed = 0.3;
+constexpr double kUnitFar = 2.5;  // times
+// The same of samples that see part of the time: locked to a load they may show its pauses alone,
+// and a board draws at most ten times its idle power.
+constexpr double kUnitFarUnseen = 10;
+constexpr double kUnitAlike = 1.5;   // times: both halves of a counter of another unit
+constexpr double kUnitNoise = 0.15;  // of the energy: edges, and what samples miss
+constexpr std::size_t kUnitReadings = 8192;
+
+struct CounterUnit {
+  double joules;
+  const char* name;
+};
+constexpr std::array kCounterUnits{CounterUnit{1e-6, "1 uJ"}, CounterUnit{15.3e-6, "15.3 uJ"},
+                                   CounterUnit{1.0 / 65536, "2^-16 J"}, CounterUnit{1e-3, "1 mJ"}};
+
+struct UnitCandidate {
+  double factor = 1;
+  const char* stated = "";
+  const char* real = "";
+};
+
+bool unit_agrees(double ratio) { return std::abs(ratio - 1) <= kUnitAgreed; }
+
+// The pair of units whose ratio brings the counter closest to the power.
+std::optional<UnitCandidate> unit_candidate_for(double ratio) {
+  std::optional<UnitCandidate> best;
+  double least = 0;
+  for (const CounterUnit& stated : kCounterUnits) {
+    for (const CounterUnit& real : kCounterUnits) {
+      const double factor = real.joules / stated.joules;
+      if (std::abs(std::log(factor)) < std::log(kUnitFar) || !unit_agrees(ratio * factor)) continue;
+      const double apart = std::abs(std::log(ratio * factor));
+      if (best && apart >= least) continue;
+      best = {factor, stated.name, real.name};
+      least = apart;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+void UnitCheck::see(const model::CounterReading& reading) {
+  if (verdict_.state != UnitVerdict::State::kUnverified) return;
+  if (readings_.size() >= kUnitReadings) {
+    readings_.erase(readings_.begin(), readings_.begin() + kUnitReadings / 2);
+  }
+  readings_.push_back(reading);
+}
+
+// A counter's value changed between the read before and the read that showed it. Those since it
+// last fell: it restarted or wrapped.
+std::vector<UnitCheck::Update> UnitCheck::updates(TimeBase time) const {
+  std::vector<Update> out;
+  for (std::size_t i = 1; i < readings_.size(); ++i) {
+    const auto& before = readings_[i - 1];
+    const auto& now = readings_[i];
+    if (now.total == before.total) continue;
+    if (now.total < before.total) {
+      out.clear();
+      continue;
+    }
+    const double from = time.seconds_of(before.before);
+    const double to = time.seconds_of(now.after);
+    out.push_back({0.5 * (from + to), 0.5 * (to - from), now.total.joules()});
+  }
+  return out;
+}
+
+const UnitVerdict& UnitCheck::judge(const PowerShape& shape, TimeBase time,
+                                    const model::Sensor& counter,
+                                    const std::function<double()>& hidden_joules) {
+  if (verdict_.state != UnitVerdict::State::kUnverified) return verdict_;
+  if (shape.samples().size() < 3 || shape.is_frozen()) return verdict_;
+  auto edges = updates(time);
+  const auto& samples = shape.samples();
+  std::erase_if(edges, [&](const Update& e) {
+    return e.at < samples.front().begin || e.at > samples.back().end;
+  });
+  if (edges.size() < 3) return verdict_;
+  struct Compared {
+    double counted = 0;
+    double sampled = 0;
+    double noise = 0;
+    double ratio() const { return counted / sampled; }
+  };
+  const auto compare = [&](const Update& from, const Update& to) {
+    Compared c;
+    c.counted = to.joules - from.joules;
+    c.sampled = shape.integral(from.at, to.at);
+    const double ends = from.half + to.half + shape.window();
+    c.noise = ends * shape.highest_watts() + 2 * std::sqrt(shape.missed_variance(from.at, to.at));
+    return c;
+  };
+  const Update& first = edges.front();
+  const Update& last = edges.back();
+  const double length = last.at - first.at;
+  if (length < kUnitSeconds || shape.missing_seconds(first.at, last.at) > 0) return verdict_;
+  const Compared all = compare(first, last);
+  if (all.sampled < kUnitWatts * length || all.counted <= 0) return verdict_;
+  verdict_.ratio = all.ratio();
+  verdict_.seconds = length;
+  const auto decide = [&](UnitVerdict::State state, std::string reason) -> const UnitVerdict& {
+    verdict_.state = state;
+    verdict_.reason = std::move(reason);
+    return verdict_;
+  };
+  const std::string seen =
+      fmt::format("{:.4g} J were counted and {:.4g} J integrated from power in {:.1f} s",
+                  all.counted, all.sampled, length);
+  if (unit_agrees(verdict_.ratio)) {
+    return decide(UnitVerdict::State::kAgrees, fmt::format("its unit is verified: {}", seen));
+  }
+  if (all.noise + hidden_joules() > kUnitNoise * all.sampled) return verdict_;
+  const auto middle = std::find_if(edges.begin(), edges.end(),
+                                   [&](const Update& e) { return e.at >= first.at + length / 2; });
+  const Compared early = compare(first, *middle);
+  const Compared late = compare(*middle, last);
+  const double apart = early.ratio() / late.ratio();
+  if (early.counted <= 0 || late.counted <= 0 || apart > kUnitAlike || apart * kUnitAlike < 1) {
+    return verdict_;
+  }
+  // One value of power for all the time may be a sensor that is stuck.
+  const bool varies = shape.variation(first.at, last.at).range > 0;
+  if (!varies && length < kUnitRefusedSeconds) return verdict_;
+  if (const auto found = unit_candidate_for(verdict_.ratio)) {
+    verdict_.factor = found->factor;
+    return decide(UnitVerdict::State::kRescaled,
+                  fmt::format("{} counts in units of {} instead of {}: {}; its readings are "
+                              "multiplied by {:.5g}",
+                              counter.name, found->real, found->stated, seen, found->factor));
+  }
+  const double far = shape.seen_fraction() > 0.98 ? kUnitFar : kUnitFarUnseen;
+  const bool is_far = verdict_.ratio > far || verdict_.ratio * far < 1;
+  if (!is_far || length < kUnitRefusedSeconds) return verdict_;
+  return decide(
+      UnitVerdict::State::kRefused,
+      fmt::format("{} is not used: {}, and no known unit explains that", counter.name, seen));
+}
+
+std::string unit_text(const UnitVerdict& verdict) {
+  if (verdict.state != UnitVerdict::State::kUnverified) return verdict.reason;
+  if (verdict.seconds <= 0) {
+    return "its unit is not verified: it needs 2 s of power of at least 5 W, and updates meanwhile";
+  }
+  return fmt::format(
+      "its unit is not verified: it counted {:.2f} times what power integrates to in {:.1f} s, and "
+      "the readings do not show why",
+      verdict.ratio, verdict.seconds);
+}
+
+}  // namespace jouleprof::analysis
