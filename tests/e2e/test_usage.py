@@ -154,6 +154,19 @@ def test_a_bad_value_names_its_source(tool):
     assert f"line 2 of {config}: --idle: 'soon'" in tool("run", "true", status=125).err
 
 
+def test_words_that_are_no_carbon_intensity_name_the_option(tool):
+    assert "--carbon FR: neither a number" in tool(*RUN, "--carbon", "FR", "true", status=None).err
+
+
+def test_a_mean_of_nothing_has_its_error_in_joules(tool):
+    """The processes of `sleep` take no CPU time that the kernel counts, and idle power is unknown."""
+    tool.environment["JOULEPROF_NVML_SCENARIO"] = ""
+    said = tool("run", "--no-record", "--idle", "0s", "--repeat", "2", "--per", "4:x", "sleep", "0.1").err
+    if "mean 0 J" in said:
+        assert "±0 %" not in said.split("the mean is known")[1].split("time ")[0], said
+        assert "repeatability ±0 %" not in said
+
+
 def test_a_device_that_a_variable_names(tool):
     tool.environment["JOULEPROF_DEVICES"] = "gpu7"
     assert "(--devices is from the environment variable JOULEPROF_DEVICES)" in tool(*RUN, "true", status=125).err

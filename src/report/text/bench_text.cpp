@@ -423,7 +423,8 @@ std::string per_unit_to_text(const PerUnit& per, const TextOptions& text) {
   std::string words;
   if (per.joules) {
     const auto relative = [&](double joules) {
-      return (text.ascii ? "+-" : "±") + percent_text(*per.joules > 0 ? joules / *per.joules : 0);
+      return (text.ascii ? "+-" : "±") +
+             (*per.joules > 0 ? percent_text(joules / *per.joules) : joules_text(joules));
     };
     words = fmt::format("{} {} (repeatability {}), {}, of {}", joules_text(*per.joules),
                         interval_text(Energy::joules(*per.joules), Energy::joules(per.error_joules),

@@ -48,8 +48,9 @@ class RecommendVerb : public Verb {
     if (sweeps.empty()) {
       return complain({Errc::kUnavailable,
                        fmt::format("{}: no window has a power limit or a clock, so there is no "
-                                   "sweep; import one with: jouleprof import SWEEP.csv -o {}",
-                                   input_.file, input_.file)},
+                                   "sweep; measure one with: jouleprof sweep -- COMMAND, or import "
+                                   "another tool's with: jouleprof import SWEEP.csv -o sweep.jprof",
+                                   input_.file)},
                       kBadContent);
     }
     // The advice refers to its sweep, which stays in place from here on.

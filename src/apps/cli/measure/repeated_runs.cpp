@@ -92,7 +92,8 @@ std::string repeats_to_text(const std::vector<RepeatedRun>& runs,
   const double sensors = error / static_cast<double>(joules.size());
   const double half = std::hypot(energy.half, sensors);
   const auto relative = [&](double x) {
-    return (text.ascii ? "+-" : "±") + report::percent_text(energy.mean > 0 ? x / energy.mean : 0);
+    return (text.ascii ? "+-" : "±") + (energy.mean > 0 ? report::percent_text(x / energy.mean)
+                                                        : report::energy_text(Energy::joules(x)));
   };
   add(label,
       fmt::format(

@@ -36,7 +36,12 @@ Result<report::CostFactors> CostChoice::factors() const {
       factors.grams = *grams;
     } else {
       const auto text = read_file(carbon, kLargestFile);
-      if (!text) return forward_error(text);
+      if (!text) {
+        return fail(text.error().code,
+                    fmt::format("--carbon {}: neither a number of grams for a kilowatt-hour nor a "
+                                "file: {}",
+                                carbon, text.error().message));
+      }
       auto series = report::parse_carbon_series(*text, carbon);
       if (!series) return forward_error(series);
       factors.series = std::move(*series);
