@@ -52,6 +52,21 @@ TEST(ActivityText, Phases) {
   EXPECT_TRUE(matches_golden(JOULEPROF_TESTDATA "/phases.txt", text(ActivityBy::kPhase)));
 }
 
+// The first line of the figures, where much is not resolvable.
+TEST(ActivityText, WhereLittleIsResolvableSumsComeFirst) {
+  auto profile = activity_profile();
+  ActivityOptions options;
+  options.by = ActivityBy::kKernel;
+  EXPECT_THAT(text(options, profile), Not(HasSubstr("resolved ")));
+  profile.by_kernel[0].resolvable = false;
+  EXPECT_THAT(text(options, profile),
+              ::testing::StartsWith("resolved   25 % of the kernels' energy by kernel; sums of "
+                                    "kernels that ran\n           together: 2.901 kJ"));
+  EXPECT_THAT(text(options, profile), HasSubstr("To resolve the rest, run it again with --replay"));
+  profile.replay = profile.measured;
+  EXPECT_THAT(text(options, profile), HasSubstr("warnings say why re-runs did not"));
+}
+
 TEST(ActivityText, NothingIsWiderThanTheTerminal) {
   for (const auto by : {ActivityBy::kKernel, ActivityBy::kLayer, ActivityBy::kPhase}) {
     const std::string all = text(by);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "report/cells.h"
@@ -17,6 +18,8 @@ using model::ActivityProfile;
 using model::Measurement;
 
 constexpr std::size_t kMostWarnings = 8;
+constexpr double kResolved = 0.95;   // of the kernels' energy: nothing more is to be said
+constexpr double kMostOfASum = 0.5;  // error of the sum of a group that is worth a word
 
 // Rounded down, so that a good fit does not pass for a perfect one.
 std::string explained_text(double ratio) {
@@ -69,6 +72,7 @@ class Section {
               "These figures come from a simulated device. Nothing was measured.", 2,
               Style::kAlarm);
     }
+    resolved();
     std::string device = c_.safe(c_.profile.domain.device);
     if (!c_.profile.domain.name.empty()) device += ", " + c_.safe(c_.profile.domain.name);
     c_.note(lines_, "device", Style::kDim, device, 1, Style::kBold);
@@ -102,6 +106,37 @@ class Section {
                               : "all energy and power: that at rest is unknown, and included",
             1);
     lines_.emplace_back();
+  }
+
+  // Where much is not resolvable: how much is, which sums are, and what would resolve the rest.
+  void resolved() {
+    const auto& kernels = c_.profile.by_kernel;
+    double all = 0;
+    double known = 0;
+    std::map<std::uint32_t, std::pair<const Measurement*, std::size_t>> groups;
+    for (const auto& row : kernels) {
+      if (!row.energy) continue;
+      const double joules = std::max(row.energy->energy.joules(), 0.0);
+      all += joules;
+      if (row.resolvable) known += joules;
+      if (row.group == model::kNone || !row.group_energy) continue;
+      auto& group = groups[row.group];
+      group.first = &*row.group_energy;
+      ++group.second;
+    }
+    if (all <= 0 || known >= kResolved * all) return;
+    std::string sums;
+    for (const auto& [id, group] : groups) {
+      if (group.first->error.joules() > kMostOfASum * group.first->energy.joules()) continue;
+      sums += fmt::format("{}{} ({} kernels)", sums.empty() ? "" : ", ",
+                          c_.with_error(*group.first), group.second);
+    }
+    std::string text =
+        fmt::format("{} of the kernels' energy by kernel", percent_text(known / all));
+    if (!sums.empty()) text += "; sums of kernels that ran together: " + sums;
+    text += c_.profile.replay ? "; warnings say why re-runs did not resolve the rest"
+                              : ". To resolve the rest, run it again with --replay";
+    c_.note(lines_, "resolved", Style::kDim, text, kMostWarnings, Style::kAttention);
   }
 
   void rows() {
