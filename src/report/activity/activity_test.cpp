@@ -62,9 +62,11 @@ TEST(ActivityText, WhereLittleIsResolvableSumsComeFirst) {
   EXPECT_THAT(text(options, profile),
               ::testing::StartsWith("resolved   25 % of the kernels' energy by kernel; sums of "
                                     "kernels that ran\n           together: 2.901 kJ"));
-  EXPECT_THAT(text(options, profile), HasSubstr("To resolve the rest, run it again with --replay"));
+  EXPECT_THAT(text(options, profile),
+              HasSubstr("To resolve the rest, run it\n           again with --replay\n"));
   profile.replay = profile.measured;
-  EXPECT_THAT(text(options, profile), HasSubstr("warnings say why re-runs did not"));
+  EXPECT_THAT(text(options, profile),
+              HasSubstr("warnings say why re-runs did\n           not resolve the rest\n"));
 }
 
 TEST(ActivityText, NothingIsWiderThanTheTerminal) {

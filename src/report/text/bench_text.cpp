@@ -242,7 +242,7 @@ class BenchText {
       if (!energy.profile.warnings.empty()) {
         note("warning", Style::kAttention, energy.profile.warnings.front());
       }
-      dim("details", "--details: input, warm-up, repeatability, levels, clocks, model, warnings");
+      dim("details", "--details: input, warm-up, repeatability, levels, clocks, warnings");
       return;
     }
     lines_.emplace_back();
