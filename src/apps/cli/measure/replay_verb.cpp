@@ -63,7 +63,11 @@ class ReplayVerb : public Verb {
                       kUsageError);
     }
     const auto folder = spool_of(pid_);
-    if (!folder) return complain(folder.error(), status_of_input(folder.error()));
+    if (!folder) {
+      const bool is_there = folder.error().code == Errc::kUnavailable;
+      return complain(folder.error(),
+                      is_there ? kNothingToMeasure : status_of_input(folder.error()));
+    }
     const fs::path request = *folder / fmt::format("replay.{}", pid_);
     const fs::path answer = request.string() + ".done";
     std::error_code ignored;

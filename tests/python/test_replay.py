@@ -1,6 +1,7 @@
-"""When a program's kernels are re-run at its end, and that its status and output stay (docs/layers.md). A stand-in
-takes the place of the library: nothing needs a GPU."""
+"""When a program's kernels are re-run: at its end, with its status and output as they were, and on request
+(docs/layers.md). A stand-in takes the place of the library: nothing needs a GPU."""
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -105,3 +106,66 @@ def test_a_forked_child_re_runs_nothing():
 
 def test_nothing_was_recorded():
     assert run("Library.jouleprof_replay_begin.answer = -1")[1][0] == "begin 0.4 30"
+
+
+def test_on_request_says_what_it_lacks(monkeypatch):
+    import jouleprof
+
+    monkeypatch.delenv("CUDA_INJECTION64_PATH", raising=False)
+    with pytest.raises(jouleprof.Unavailable, match="run --kernels --replay"):
+        jouleprof.replay()
+    with pytest.raises(jouleprof.InvalidArgument, match="-1"):
+        jouleprof.replay(-1)
+
+
+def test_on_request_without_a_launch_that_was_recorded():
+    """The library is loaded, as by CUDA, and CUDA has not started."""
+    program = """
+        import ctypes, os
+        ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"])
+        import jouleprof
+        try:
+            jouleprof.replay(0.1)
+        except jouleprof.Unavailable as error:
+            print(error)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60,
+                          env=dict(os.environ, CUDA_INJECTION64_PATH=os.environ["JOULEPROF_INJECT"]))
+    assert "no launches were recorded" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("environment, said, status", [
+    ({}, "records no launches; start its program with `jouleprof run --kernels --replay", 6),
+    ({"JOULEPROF_TRACE": "/nowhere"}, "records no launches", 6),
+    ({"JOULEPROF_TRACE": "/nowhere", "JOULEPROF_REPLAY": "0.4"}, "cannot write /nowhere/replay.", 7),
+])
+def test_the_tool_says_what_a_process_lacks(environment, said, status):
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("JOULEPROF_TRACE")}
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env={**clean, **environment})
+    try:
+        done = subprocess.run([os.environ["JOULEPROF_TOOL"], "replay", "--pid", str(child.pid)], capture_output=True,
+                              text=True, timeout=60)
+    finally:
+        child.communicate(b"\n")
+    assert said in done.stderr and done.returncode == status, done
+
+
+def test_the_tool_brings_the_answer(tmp_path):
+    """The process answers by a file in place of the request's."""
+    program = f"""
+        import os, time
+        request = {str(tmp_path)!r} + f"/replay.{{os.getpid()}}"
+        while not os.path.exists(request):
+            time.sleep(0.01)
+        with open(request + ".done~", "w") as file:
+            file.write("2 kernels were re-run, 99.0 % of the kernels' time\\n")
+        os.remove(request)
+        os.rename(request + ".done~", request + ".done")
+    """
+    child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(program)],
+                             env=dict(os.environ, JOULEPROF_TRACE=str(tmp_path), JOULEPROF_REPLAY="0.4"))
+    done = subprocess.run([os.environ["JOULEPROF_TOOL"], "replay", "--pid", str(child.pid)], capture_output=True,
+                          text=True, timeout=60)
+    assert child.wait(10) == 0
+    assert "2 kernels were re-run, 99.0 % of the kernels' time" in done.stderr and done.returncode == 0, done
+    assert list(tmp_path.iterdir()) == []
