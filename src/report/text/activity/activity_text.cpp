@@ -72,7 +72,7 @@ class Section {
               "These figures come from a simulated device. Nothing was measured.", 2,
               Style::kAlarm);
     }
-    resolved();
+    if (c_.options.by == ActivityBy::kKernel) resolved();
     std::string device = c_.safe(c_.profile.domain.device);
     if (!c_.profile.domain.name.empty()) device += ", " + c_.safe(c_.profile.domain.name);
     c_.note(lines_, "device", Style::kDim, device, 1, Style::kBold);
