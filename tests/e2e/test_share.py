@@ -207,7 +207,7 @@ def test_instances_of_a_board_have_their_slices_of_its_energy(tool, neighbour):
     own, others = gpu["balance"]["processes_joules"], gpu["balance"]["others_joules"]
     assert 2 * others < own < 3.1 * others and own > 100  # it began later than its neighbour
     low, high = gpu["command_division_interval_joules"]
-    assert low < 0.1 * own and high > own + others - 10  # which of them worked is not known
+    assert low < 0.1 * own and high > 0.95 * (own + others)  # which of them worked is not known
     assert any("MIG" in text and "ESTIMATED" in text for text in report["warnings"])
     assert domain(report, "gpu", "gpu0:mig0")["energy_joules"] is None
 

@@ -12,6 +12,7 @@ CASES = [
     ("run -q --idle 0s -o a.jprof -- true", (0,), ""),
     ("run -q --idle 0s -o b.jprof true", (0,), ""),
     ("report a.jprof", (0,), "command +true"),
+    ("replay --pid 999999999", (3,), "no process 999999999"),
     ("monitor --format csv -d 100ms -c 1", (0,), "package-0|gpu0"),
     ("merge a.jprof b.jprof -o m.jprof", (0,), "2 recordings"),
     ("export a.jprof -o a.csv", (0,), ""),

@@ -24,15 +24,9 @@ namespace {
 
 using Eigen::VectorXd;
 
-// Steps are scaled to the measured energy over so many seconds; over more where the steps are
-// expected to draw so little that the sensors' noise would exceed it.
-constexpr double kSlice = 0.5;
-constexpr double kLongestSlice = 5;
-constexpr double kClearJoules = 25;
-constexpr double kPoor = 0.5;  // of the variance of power, that steps explain
-// More than so much, and more than the error of the measurement, is the work of others, or a model
-// that is wrong.
-constexpr double kMostScale = 1.25;
+constexpr double kSlice = 0.5;       // seconds over which steps are scaled to the measured energy
+constexpr double kPoor = 0.5;        // of the variance of power, that steps explain
+constexpr double kMostScale = 1.25;  // more is the work of others, and less a model that is wrong
 
 struct LoggedStep {
   HostTime begin{};
@@ -276,38 +270,24 @@ class Board {
     out.explained = model_->explained();
   }
 
-  struct Active {
-    double active = 0;  // above rest and held
-    double idle = 0;
-    double error = 0;  // of both: half of a 95 % interval, without the sensor's gain
-  };
-  // Of [begin, end]; absent where the energy is not known.
-  std::optional<Active> active_and_idle(HostTime begin, HostTime end) const {
+  // Of [begin, end]: above rest and held; absent where the energy is not known.
+  std::optional<std::pair<double, double>> active_and_idle(HostTime begin, HostTime end) const {
     const auto energy = board_.timeline->energy(begin, end);
     if (!energy) return std::nullopt;
-    const double length = seconds(end - begin);
-    Active found{0, idle_power_ * length, 0};
-    double drift = kErrors.normal95 * idle_sigma_;
+    const double all = energy->energy.joules();
+    double idle = idle_power_ * seconds(end - begin);
     if (has_levels_) {
       const auto levels = board_.levels->split(*energy, begin, end);
-      if (levels.idle) found.idle = levels.idle->joules();
-      if (board_.levels->held) drift = std::max(drift, board_.levels->held->error.watts());
+      if (levels.idle) idle = levels.idle->joules();
     }
-    found.active = energy->energy.joules() - found.idle;
-    found.error = std::hypot(energy->repeatability.joules(), drift * length);
-    return found;
+    return std::pair{all - idle, idle};
   }
 
   void divide(HostTime begin, HostTime end) {
     double between = 0;
     for (std::size_t first = 0; first < steps_.size();) {
       std::size_t last = first + 1;
-      double expected = model_->joules_of(steps_[first]);
-      for (; last < steps_.size(); ++last) {
-        const double length = steps_[last].begin - steps_[first].begin;
-        if (length >= kLongestSlice || (length >= kSlice && expected >= kClearJoules)) break;
-        expected += model_->joules_of(steps_[last]);
-      }
+      while (last < steps_.size() && steps_[last].begin < steps_[first].begin + kSlice) ++last;
       divide_slice(first, last, begin, end, between);
       first = last;
     }
@@ -328,7 +308,7 @@ class Board {
     if (to <= from) return;
     const auto known = active_and_idle(from, to);
     if (!known) return;
-    const auto [active, idle, error] = *known;
+    const auto [active, idle] = *known;
     const double length = seconds(to - from);
     double busy = 0;      // seconds in steps
     double covered = 0;   // up to here
@@ -350,9 +330,7 @@ class Board {
     between += gap;
     const double expected = modelled + above * covered;
     if (expected <= 0) return;
-    const double lowest = std::min(expected / kMostScale, expected - error);
-    const double highest = std::max(kMostScale * expected, expected + error);
-    const double scale = std::clamp(active - gap, std::max(lowest, 0.0), highest) / expected;
+    const double scale = std::clamp((active - gap) / expected, 1 / kMostScale, kMostScale);
     beyond_ += std::abs(active - gap - scale * expected);
     const double idle_watts = idle / length;
     for (std::size_t i = first; i < last; ++i) {

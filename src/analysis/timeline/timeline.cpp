@@ -115,7 +115,9 @@ void EnergyTimeline::append(const model::CounterReading& reading) {
   if (!sensors_.counter || reading.sensor != sensors_.counter->id) return;
   note_origin(reading.before);
   if (sensors_.power && unit_.verdict().state == UnitVerdict::State::kUnverified) {
-    if (!is_no_value(reading.total)) unit_.see(reading);
+    if (!is_no_value(reading.total) && reading.after - reading.before <= kSlowRead) {
+      unit_.see(reading);
+    }
     constexpr std::size_t kJudged = 512;
     take(reading);
     if (unit_.pending() % kJudged == 0) check_unit();

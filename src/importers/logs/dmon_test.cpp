@@ -48,7 +48,7 @@ TEST(Dmon, TheSensorIsAnAverageOfOneSecond) {
   EXPECT_EQ(power.kind, model::SensorKind::kPowerAverage);
   EXPECT_EQ(power.provenance, model::Provenance::kMeasured);
   EXPECT_EQ(power.traits.window, seconds{1});
-  EXPECT_EQ(power.traits.gain_error, 0.05);
+  EXPECT_EQ(power.traits.gain_error, 0.08);  // of a board without a name
   EXPECT_TRUE(has_warning(*recording, "whole watts"));
 }
 

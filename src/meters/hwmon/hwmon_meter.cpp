@@ -9,6 +9,7 @@
 #include "meters/hwmon/board.h"
 #include "meters/hwmon/gpu_metrics.h"
 #include "model/device/gauge_names.h"
+#include "model/device/gpu_traits.h"
 
 namespace jouleprof::meters {
 namespace {
@@ -182,7 +183,10 @@ void HwmonMeter::add_channel(const Channel& channel, const hwmon::Role& role) {
   }
   if (!switched_off && value) {
     domain.unavailable_reason.clear();
-    const auto [kind, traits] = traits_of(channel);
+    auto [kind, traits] = traits_of(channel);
+    if (domain.kind == model::DomainKind::kGpu) {
+      traits.gain_error = model::gain_error_of(std::nullopt);
+    }
     const auto id = add_sensor(domain.id, kind, channel.sensor_name(), traits);
     const model::Sensor sensor = sensors_.back();
     add_probe(

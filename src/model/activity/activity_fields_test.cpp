@@ -45,8 +45,8 @@ TEST(ActivityFields, EveryMemberIsListed) {
 TEST(ActivityFields, EveryValueOfAnEnumerationHasAWord) {
   EXPECT_EQ(words_of(ActivityKind{}).size(), static_cast<std::size_t>(ActivityKind::kGraph) + 1);
   EXPECT_EQ(words_of(Phase{}).size(), static_cast<std::size_t>(Phase::kOptimizer) + 1);
-  EXPECT_EQ(words_of(ChunkKind{}).size(), static_cast<std::size_t>(ChunkKind::kCollectives) + 1);
-  for (std::uint8_t i = 1; i <= static_cast<int>(ChunkKind::kCollectives); ++i) {
+  EXPECT_EQ(words_of(ChunkKind{}).size(), static_cast<std::size_t>(ChunkKind::kServing) + 1);
+  for (std::uint8_t i = 1; i <= static_cast<int>(ChunkKind::kServing); ++i) {
     const auto kind = static_cast<ChunkKind>(i);
     EXPECT_EQ(parse_word<ChunkKind>(words_of(kind)[i]), kind);
   }

@@ -61,6 +61,12 @@ std::optional<GpuGeneration> generation_of(std::string_view device_name) {
   return std::nullopt;
 }
 
+double gain_error_of(std::optional<GpuGeneration> generation) {
+  const bool stated = generation && (*generation == GpuGeneration::kHopper ||
+                                     *generation == GpuGeneration::kBlackwell);
+  return stated ? 0.05 : 0.08;
+}
+
 GpuTraits default_traits(std::optional<GpuGeneration> generation, bool module) {
   GpuTraits t;
   t.counter.refresh = 100ms;
@@ -76,6 +82,9 @@ GpuTraits default_traits(std::optional<GpuGeneration> generation, bool module) {
     t.ring.rise = t.counter.rise = 14ms;
   }
   t.average = traits(100ms, 1s);
+  for (SensorTraits* sensor : {&t.counter, &t.ring, &t.instant, &t.average}) {
+    sensor->gain_error = gain_error_of(generation);
+  }
   return t;
 }
 

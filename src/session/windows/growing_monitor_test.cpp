@@ -8,7 +8,7 @@ namespace {
 using testing::Contains;
 using testing::HasSubstr;
 
-const HostTime kBegin = HostClock::now() - std::chrono::seconds{10};
+HostTime first_second{};  // of a test
 
 // Answers with 10 W of each measured domain since `from`.
 class FixedSource final : public EnergySource {
@@ -101,10 +101,12 @@ model::Domain domain(std::uint32_t id, model::DomainKind kind, std::string devic
 }
 
 // After the monitor's own clock, which decides when boards were opened.
-HostTime second(int s) { return kBegin + std::chrono::seconds{s}; }
+HostTime second(int s) { return first_second + std::chrono::seconds{s}; }
 
 struct Grown {
   Grown() {
+    // Boards appear at second 8 at the earliest, and before 11.
+    first_second = HostClock::now() - std::chrono::seconds{8};
     auto source = std::make_unique<FixedSource>(
         std::vector{domain(0, model::DomainKind::kGpu, "gpu", "", "no driver"),
                     domain(1, model::DomainKind::kCpu, "package-0")},

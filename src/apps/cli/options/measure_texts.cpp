@@ -61,9 +61,6 @@ VerbText run_text() {
                  {"--layers", "",
                   "trace layers of PyTorch models: with --kernels on the GPU; without, an estimate "
                   "from CPU time"},
-                 {"--serving", "",
-                  "record the steps and requests that jouleprof.serving reports, for `report --by "
-                  "request` (docs/serving.md)"},
                  {"--replay", "=TIME",
                   "as --kernels --layers, and re-run each kernel in isolation for TIME (default "
                   "0.4s), 30 s in all, when a program ends: separates what runs together"},
@@ -79,6 +76,9 @@ VerbText run_text() {
                  kDetails,
                  {"-q,--quiet", "", "print errors only: no live line, no summary"}};
   text.more = {
+      {"--serving", "",
+       "record the steps and requests that jouleprof.serving reports, for `report --by "
+       "request` (docs/serving.md)"},
       kForce,
       {"--append", "FILE",
        "add this run to FILE, a recording or several in one file, as its next run; where FILE does "
