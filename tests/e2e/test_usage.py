@@ -74,9 +74,9 @@ ZSH = r"""
 zmodload zsh/zpty
 zpty shell zsh -f -i
 line() { zpty -w shell "$1"; }
-line 'PS1=; fpath=($PWD $fpath); autoload -U compinit; compinit -u -d ./dump; LISTMAX=1000; stty columns 120 rows 300'
-line 'unsetopt auto_menu; print READY'
-while zpty -r shell out; do [[ $out == READY* ]] && break; done
+line 'fpath=($PWD $fpath); autoload -U compinit; compinit -u -d ./dump; LISTMAX=1000; stty columns 120 rows 300'
+line 'unsetopt auto_menu; PS1="<re""ady>"'
+zpty -r shell out '*<ready>*'  # the line editor's prompt: a tab before it is no request
 zpty -w shell "$1"$'\t\025print DONE'  # Ctrl-U empties the line
 while zpty -r shell out; do [[ $out == *DONE* && $out != *print* ]] && break; print -r -- "$out"; done
 zpty -d shell

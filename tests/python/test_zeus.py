@@ -36,7 +36,8 @@ def run(machine, python, module):
 def check_joules(answer, one_watts=400):
     for name, watts in (("inner", 650), ("overlapping", 650), ("outer", 650), ("one", one_watts)):
         seconds, joules, _ = answer["joules"][name]
-        assert joules == pytest.approx(watts * seconds, rel=0.05)
+        # On a busy machine a read comes up to 30 ms late.
+        assert joules == pytest.approx(watts * seconds, rel=0.05, abs=0.03 * watts)
 
 
 @pytest.fixture
