@@ -13,7 +13,7 @@ import pytest
 
 import jouleprof
 from jouleprof import serving
-from jouleprof.serving import _spool, _refusal
+from jouleprof.serving import _engine, _spool
 
 TOOL = os.environ.get("JOULEPROF_TOOL", "")
 needs_tool = pytest.mark.skipif(not os.path.exists(TOOL), reason="JOULEPROF_TOOL is not built")
@@ -216,10 +216,10 @@ def test_steps_of_several_threads_are_all_written(tmp_path, monkeypatch):
 
 def test_another_version_is_refused():
     with pytest.raises(jouleprof.Unsupported, match="knows toy 5.17, and this is 5.18.0"):
-        _refusal.require_version("toy", "5.18.0", ("5.17",))
+        _engine.require_version("toy", "5.18.0", ("5.17",))
     with pytest.raises(jouleprof.Unsupported):
-        _refusal.require_version("toy", "5.170", ("5.17",))
-    _refusal.require_version("toy", "5.17.3+cpu", ("5.16", "5.17"))
+        _engine.require_version("toy", "5.170", ("5.17",))
+    _engine.require_version("toy", "5.17.3+cpu", ("5.16", "5.17"))
 
 
 def test_a_changed_engine_is_refused():
@@ -227,6 +227,6 @@ def test_a_changed_engine_is_refused():
         del identifier
 
     with pytest.raises(jouleprof.Unsupported, match="no parameter request_id"):
-        _refusal.require_parameters("toy", finish, ("request_id",))
+        _engine.require_parameters("toy", finish, ("request_id",))
     with pytest.raises(jouleprof.Unsupported, match="has no schedule"):
-        _refusal.require_attributes("toy", types.SimpleNamespace(), ("schedule",))
+        _engine.require_attributes("toy", types.SimpleNamespace(), ("schedule",))

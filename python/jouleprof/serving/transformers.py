@@ -11,18 +11,17 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import functools
 import time
 from typing import Any, Iterator
 
+from ._engine import Wrapped, require_attributes, require_parameters, require_version
 from ._recorder import Recorder, Request
-from ._refusal import require_attributes, require_parameters, require_version
 
 ENGINE = "transformers"
 TESTED = ("5.17",)
 
 _tenant: contextvars.ContextVar[str] = contextvars.ContextVar("jouleprof_tenant", default="")
-_attached: list[tuple[type, str, Any]] = []  # what was there before
+_attached = Wrapped()
 _recorder: Recorder | None = None
 
 
@@ -154,34 +153,21 @@ def attach(recorder: Recorder | None = None, *, model: str = "") -> Recorder:
             own.finish(request_id, tokens_in=prompt, tokens_out=produced)
         return before(self, request_id)
 
-    _wrap(processor, "prepare_next_batch", prepare_next_batch)
-    _wrap(processor, "_generation_step", generation_step)
-    _wrap(manager, "add_request", add_request)
-    _wrap(scheduler.Scheduler, "finish_request", finish_request)
+    _attached.wrap(processor, "prepare_next_batch", prepare_next_batch)
+    _attached.wrap(processor, "_generation_step", generation_step)
+    _attached.wrap(manager, "add_request", add_request)
+    _attached.wrap(scheduler.Scheduler, "finish_request", finish_request)
     for kind in ios:
         for name, wrapper in (("prepare_batch_tensors", prepare_batch_tensors),
                               ("prepare_batch_update", prepare_batch_update)):
             if name in kind.__dict__:
-                _wrap(kind, name, wrapper)
+                _attached.wrap(kind, name, wrapper)
     return own
 
 
 def detach() -> None:
     """Leaves transformers as it was. The recorder stays open."""
-    while _attached:
-        owner, name, before = _attached.pop()
-        setattr(owner, name, before)
-
-
-def _wrap(owner: type, name: str, wrapper: Any) -> None:
-    before = getattr(owner, name)
-
-    @functools.wraps(before)
-    def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return wrapper(before, self, *args, **kwargs)
-
-    _attached.append((owner, name, before))
-    setattr(owner, name, wrapped)
+    _attached.restore()
 
 
 def _devices() -> list[str]:

@@ -8,15 +8,14 @@ its output. With several GPUs JOULEPROF_SERVING_DEVICES names those of the engin
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
 import time
 from typing import Any, Callable
 
 from .._errors import Unsupported
+from ._engine import Wrapped, require_attributes, require_parameters, require_version
 from ._recorder import Recorder
-from ._refusal import require_attributes, require_parameters, require_version
 from ._spool import spool_folder
 
 ENGINE = "vLLM"
@@ -26,7 +25,7 @@ _OUTPUT_FIELDS = ("scheduled_new_reqs", "scheduled_cached_reqs", "num_scheduled_
 _CACHED_FIELDS = ("req_ids", "num_computed_tokens")
 _NEW_FIELDS = ("req_id", "num_computed_tokens")
 
-_attached: list[tuple[type, str, Any]] = []
+_attached = Wrapped()
 
 
 class _Steps:
@@ -136,14 +135,12 @@ def attach(recorder: Recorder | None = None, *, tenant_of: Callable[[Any], str] 
 
     for name, wrapper in (("add_request", add_request), ("schedule", schedule), ("shutdown", shutdown),
                           ("update_from_output", update_from_output), ("_free_request", free_request)):
-        _wrap(Scheduler, name, wrapper)
+        _attached.wrap(Scheduler, name, wrapper)
     return own
 
 
 def detach() -> None:
-    while _attached:
-        owner, name, before = _attached.pop()
-        setattr(owner, name, before)
+    _attached.restore()
 
 
 def plugin() -> None:
@@ -154,14 +151,3 @@ def plugin() -> None:
         attach()
     except (ImportError, Unsupported) as error:
         print(f"jouleprof: steps of vLLM are not recorded: {error}", file=sys.stderr)
-
-
-def _wrap(owner: type, name: str, wrapper: Any) -> None:
-    before = getattr(owner, name)
-
-    @functools.wraps(before)
-    def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return wrapper(before, self, *args, **kwargs)
-
-    _attached.append((owner, name, before))
-    setattr(owner, name, wrapped)

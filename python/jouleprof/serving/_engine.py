@@ -1,7 +1,9 @@
-"""An engine that is not the one that an adapter was written for is refused, never guessed."""
+"""What adapters do with an engine: one that they were not written for is refused, never guessed, and its methods are
+wrapped until it is left as it was."""
 
 from __future__ import annotations
 
+import functools
 import inspect
 from typing import Any, Callable
 
@@ -31,3 +33,29 @@ def require_attributes(engine: str, thing: object, names: tuple[str, ...]) -> No
         what = thing.__qualname__ if isinstance(thing, type) else type(thing).__qualname__
         raise Unsupported(f"{engine}: {what} has no {', '.join(missing)}: this {engine} was changed, "
                           "and its steps cannot be recorded")
+
+
+class Wrapped:
+    """The methods of an engine that an adapter has replaced."""
+
+    def __init__(self) -> None:
+        self._before: list[tuple[type, str, Any]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._before)
+
+    def wrap(self, owner: type, name: str, wrapper: Callable[..., Any]) -> None:
+        """`wrapper` is called with what was there before, and then with what that would be called with."""
+        before = getattr(owner, name)
+
+        @functools.wraps(before)
+        def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return wrapper(before, self, *args, **kwargs)
+
+        self._before.append((owner, name, before))
+        setattr(owner, name, wrapped)
+
+    def restore(self) -> None:
+        while self._before:
+            owner, name, before = self._before.pop()
+            setattr(owner, name, before)
