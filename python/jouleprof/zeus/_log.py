@@ -33,7 +33,9 @@ class Log:
         self._is_closing = False
         self._thread = None
         self._process = os.getpid()
-        self._append(_line(["start_time", "window_name", "elapsed_time", *(f"gpu{i}_energy" for i in self._gpus)]))
+        self._write_open_rows(
+            _line(["start_time", "window_name", "elapsed_time", *(f"gpu{i}_energy" for i in self._gpus)])
+        )
         _logs.add(self)
         _close_with_child_process()
 
@@ -69,8 +71,7 @@ class Log:
             except Error:
                 pass  # the monitor was closed; the cells stay empty
             with self._changed:
-                self._append(self._row(*self._open_rows.pop(0), is_final=True))
-                self._write_open_rows()
+                self._write_open_rows(self._row(*self._open_rows.pop(0), is_final=True))
 
     def _row(self, begun_at, key, measurement, is_final=False):
         try:
@@ -79,13 +80,12 @@ class Log:
             energies = {}
         return _line([begun_at, key, measurement.time, *(energies.get(i) for i in self._gpus)])
 
-    def _append(self, line):
-        self._final += os.pwrite(self.file.fileno(), line, self._final)
-
-    def _write_open_rows(self):
-        lines = b"".join(self._row(*row) for row in self._open_rows)
+    def _write_open_rows(self, final=b""):
+        """After a line that became final, in one write: a reader of the file sees whole rows."""
+        lines = final + b"".join(self._row(*row) for row in self._open_rows)
         written = os.pwrite(self.file.fileno(), lines, self._final)
         os.ftruncate(self.file.fileno(), self._final + written)
+        self._final += len(final)
 
 
 def _line(cells):
