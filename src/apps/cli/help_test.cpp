@@ -40,16 +40,22 @@ TEST(OptionTable, EachRowIsAnOptionThatItsVerbHas) {
   }
 }
 
-TEST(Help, HasAtMost25LinesOfCommonOptionsOf80Columns) {
+// 80 columns, 25 lines: a terminal.
+void expect_fits(std::string_view name, std::string_view help) {
+  ASSERT_TRUE(help.ends_with('\n')) << name;
+  const auto lines = split(help.substr(0, help.size() - 1), '\n');
+  EXPECT_LE(lines.size(), 25U) << help;
+  for (const auto line : lines) EXPECT_LE(line.size(), 80U) << name << ": " << line;
+}
+
+TEST(Help, FitsATerminalAndHasTheCommonOptionsAndExamples) {
+  expect_fits("jouleprof", help_of_tool());
   for (const VerbText& verb : verb_texts()) {
     const std::string help = help_of_verb(verb.name, false, 80);
-    const auto lines = split(help, '\n');
-    const auto title = std::find_if(lines.begin(), lines.end(),
-                                    [](auto line) { return line.ends_with("ptions:"); });
-    ASSERT_NE(title, lines.end());
-    const auto end = std::find(title, lines.end(), "");
-    EXPECT_LE(end - title - 1, 25) << verb.name;
-    for (const auto line : lines) EXPECT_LE(line.size(), 80U) << verb.name << ": " << line;
+    expect_fits(verb.name, help);
+    for (const auto& option : verb.common) EXPECT_THAT(help, HasSubstr(option.long_name()));
+    const std::size_t wanted = std::min<std::size_t>(2, verb.examples.size());
+    for (std::size_t i = 0; i < wanted; ++i) EXPECT_THAT(help, HasSubstr(verb.examples[i]));
   }
 }
 
@@ -64,9 +70,9 @@ TEST(Help, OfAllOptionsNamesEachAndOfTheToolEachVerb) {
 }
 
 TEST(Help, OfExportListsTheFormatsThatAreNotOfReport) {
-  const std::string help = help_of_verb("export", false, 80);
+  const std::string help = help_of_verb("export", true, 80);
   for (const report::Format* format : report::formats()) {
-    EXPECT_EQ(help.find(fmt::format("  {:<12} {}", format->name, format->extension)) == help.npos,
+    EXPECT_EQ(help.find(fmt::format("  {:<12}  {}", format->name, format->extension)) == help.npos,
               report_option(format->name) != nullptr)
         << format->name;
   }

@@ -7,12 +7,13 @@ namespace jouleprof::cli {
 
 inline constexpr OptionText kJson{"--json", "",
                                   "write JSON to stdout (docs/json.md) instead of text"};
-inline constexpr OptionText kDevices{
-    "-i,--devices", "LIST",
-    "these GPUs only: indices or UUIDs, with commas; default: all, of a command those that it sees",
-    "JOULEPROF_DEVICES"};
+inline constexpr OptionText kDevices{"-i,--devices", "LIST",
+                                     "these GPUs only, by index or UUID: several with commas; "
+                                     "default: all, of a command those that it sees",
+                                     "JOULEPROF_DEVICES"};
 inline constexpr OptionText kCpuTdp{
-    "--cpu-tdp", "WATTS", "thermal design power of this machine's CPU share, for the CPU estimate",
+    "--cpu-tdp", "WATTS",
+    "the CPU's thermal design power, for its estimate: that of this machine's share",
     "JOULEPROF_CPU_TDP"};
 inline constexpr OptionText kGuestFile{
     "--guest-file", "FILE",
@@ -33,7 +34,7 @@ inline constexpr OptionText kRedact{"--redact", "",
                                     "names of files, folders, hosts and processes"};
 inline constexpr OptionText kPerUnits{
     "--per", "N:UNIT",
-    "the work is N units, such as 22600:inference: also print energy and costs of one"};
+    "the work is N units, such as 22600:inference; also print energy and costs of one"};
 inline constexpr OptionText kWholeMachine{
     "--whole-machine", "",
     "quote the energy of all devices, also in costs and units, instead of the command's"};
@@ -43,14 +44,14 @@ inline constexpr OptionText kReadMemory{"--no-memory", "",
                                         "ignore the power of kernels that earlier runs found"};
 inline constexpr OptionText kRun{"--run", "N", "recording N of a sweep or a merged file"};
 inline constexpr OptionText kFrom{"--from", "TIME",
-                                  "only the part after this time since the start, such as 90s"};
+                                  "only the part after this time since the start; such as 90s"};
 inline constexpr OptionText kTo{"--to", "TIME", "only the part before this time since the start"};
-inline constexpr OptionText kPrice{"--price", "PRICE",
-                                   "the price of a kilowatt-hour, such as 0.30/kWh or '0.30 "
-                                   "EUR/kWh': also print what the energy costs"};
+inline constexpr OptionText kPrice{
+    "--price", "PRICE",
+    "also print the cost at a price such as 0.30/kWh; '0.30 EUR/kWh' names the currency"};
 inline constexpr OptionText kCarbon{"--carbon", "GRAMS",
-                                    "grams of CO2e for a kilowatt-hour, such as 230, or "
-                                    "Electricity Maps' CSV of a zone: also print its carbon"};
+                                    "also print the CO2e at grams per kWh such as 230; or at those "
+                                    "of Electricity Maps' CSV of a zone"};
 inline constexpr OptionText kPue{"--pue", "RATIO",
                                  "with these: power usage effectiveness, the energy of the whole "
                                  "site for one joule of its machines"};
@@ -60,15 +61,16 @@ inline constexpr OptionText kPython{
     "JOULEPROF_PYTHON"};
 inline constexpr OptionText kSeqLength{"-s,--seq-length", "N",
                                        "tokens of each sequence (default 128)"};
-inline constexpr OptionText kMode{"--mode", "MODE",
-                                  "eager (default), compile (torch.compile), graph (CUDA graph), "
-                                  "train, or generate (prefill and decode are measured apart)"};
+inline constexpr OptionText kMode{
+    "--mode", "MODE",
+    "eager, compile, graph, train or generate; eager is the default, compile is torch.compile, "
+    "graph a CUDA graph; of generate, prefill and decode are measured apart"};
 inline constexpr OptionText kNewTokens{"--new-tokens", "N",
-                                       "with --mode generate: tokens of each answer (default 128)"};
+                                       "tokens of each answer of --mode generate (default 128)"};
 inline constexpr OptionText kDtype{
     "--dtype", "TYPE",
-    "float32, float16, bfloat16, amp (autocast to float16) or amp-bfloat16. Default on a GPU: amp; "
-    "train: amp-bfloat16; generate: bfloat16. On a CPU: float32"};
+    "float32, float16, bfloat16, amp or amp-bfloat16; amp is autocast to float16. Default on a "
+    "GPU: amp; train: amp-bfloat16; generate: bfloat16. On a CPU: float32"};
 inline constexpr OptionText kDevice{"--device", "DEVICE",
                                     "such as cuda:1 or cpu; default: the first GPU, else the CPU"};
 inline constexpr OptionText kMinTime{"--min-time", "TIME", "measure at least so long (default 3s)"};
@@ -77,16 +79,16 @@ inline constexpr OptionText kMaxWarmUp{
     "give up waiting for a steady state after TIME (default 15s); the result then says NOT STEADY"};
 inline constexpr OptionText kObjective{
     "--objective", "WHAT",
-    "energy (default), edp (energy x time), ed2p (energy x time^2), cost (eta x energy + (1 - eta) "
-    "x highest limit x time) or time"};
+    "energy, edp, ed2p, cost or time; energy is the default, edp is energy x time, ed2p energy x "
+    "time^2, cost eta x energy + (1 - eta) x highest limit x time"};
 inline constexpr OptionText kEta{"--eta", "X",
                                  "weight of energy in cost, from 0 to 1; default 0.5"};
-inline constexpr OptionText kMaxSlowdown{"--max-slowdown", "P",
-                                         "only settings at most P percent slower than the "
-                                         "reference with a probability of 95 %, such as 5%"};
+inline constexpr OptionText kMaxSlowdown{
+    "--max-slowdown", "P",
+    "only settings at most P slower, such as 5%: than the reference, with a probability of 95 %"};
 inline constexpr OptionText kMaxPower{
     "--max-power", "W", "only settings with at most this mean power, with a probability of 95 %"};
 inline constexpr OptionText kShared{"--shared", "",
-                                    "also set GPUs that other processes use, or that MIG divides"};
+                                    "also set GPUs that others use, or that MIG divides"};
 
 }  // namespace jouleprof::cli

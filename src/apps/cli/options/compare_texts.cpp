@@ -21,26 +21,26 @@ VerbText compare_text() {
       "it exits with 8 where a limit is exceeded, and with 9 where that is inconclusive.";
   text.common = {
       {"--pairs", "N",
-       "run both commands N times, in the order A B B A B A A B and again (default 4); their "
+       "run both commands N times, by default 4: in the order A B B A B A A B and again; their "
        "output goes to stderr"},
       {"--by", "WHAT",
        "also compare each window, phase, layer or kernel; with --pairs commands are then traced"},
       {"--per", "WINDOW", "compare the mean of windows of this name, not runs"},
-      {"--before", "FILE...", "recordings of one side"},
-      {"--after", "FILE...", "recordings of the other side"},
       {"--fail-if", "LIMIT",
-       "exit with 8 where the interval lies above LIMIT, such as 'energy>+3%', time or power; "
-       "repeatable"},
+       "exit with 8 if above LIMIT, such as 'energy>+3%': where the whole interval lies above it; "
+       "also of time or power; repeatable"},
       {"--baseline", "NAME",
-       "compare with recordings kept by this name, of the newest commit or of NAME@COMMIT"},
-      {"--save-baseline", "NAME",
-       "keep the recordings after by this name and the checked out commit (docs/compare.md)"},
+       "compare with recordings kept by this name: of the newest commit or of NAME@COMMIT"},
       kJson,
       {"--html", "FILE", "also write a page for a browser"},
       {"--format", "KIND[=FILE]",
        "also write for a pull request: markdown=FILE, junit=FILE (a case each --fail-if), "
        "benchmark=FILE (of github-action-benchmark), github (stdout)"}};
   text.more = {
+      {"--before", "FILE...", "recordings of one side"},
+      {"--after", "FILE...", "recordings of the other side"},
+      {"--save-baseline", "NAME",
+       "keep the recordings after by this name: and by the checked out commit (docs/compare.md)"},
       {"--warmup", "N", "with --pairs: first run each N times without counting it (default 1)"},
       {"--replay", "=TIME",
        "with --pairs: re-run layers and kernels in isolation after each run, as jouleprof run "
@@ -82,7 +82,6 @@ VerbText sweep_text() {
   text.brief = "measure a command at several power limits or clocks of the GPU";
   text.usage = {"jouleprof sweep [options] [--] COMMAND [ARGUMENT...]",
                 "jouleprof sweep --bench WORKLOAD [options]",
-                "jouleprof sweep --observe [options] -- COMMAND [ARGUMENT...]",
                 "jouleprof sweep [--observe] --resume [-o FILE]"};
   text.about =
       "Measures the command, or a benchmark of a model, at several power limits or clocks of its "
@@ -94,20 +93,21 @@ VerbText sweep_text() {
       "named.";
   text.common = {
       {"--knob", "WHAT",
-       "power (default): the power limit in W; sm-clock, memory-clock: the locked clock in MHz"},
+       "power, sm-clock or memory-clock; power, the default, is the power limit in W, the others "
+       "are locked clocks in MHz"},
       {"--limits", "LIST",
        "the settings, separated by commas; default: 8 over the range of the board, and the present "
        "one"},
       {"--range", "LOW:HIGH", "settings in this range instead"},
       {"--per", "NAME", "the work is one window of this name, such as step"},
       {"--throughput", "REGEX",
-       "the work is one unit of a rate that the command prints, such as '([0-9.]+) tokens/s'"},
+       "the work is a unit of a rate that the command prints: such as '([0-9.]+) tokens/s'"},
       {"--bench", "WORKLOAD",
        "the work is one iteration of jouleprof bench; its options are under --help-all"},
       kMaxSlowdown,
       kObjective,
       {"--dry-run", "",
-       "run the command once, change nothing, and print the plan: time, energy and privilege"},
+       "run the command once and print the plan: time, energy and privilege; change nothing"},
       {"--resume", "", "go on with the sweep in FILE; with --observe: add a run"},
       kDevices,
       {"-o,--output", "FILE", "default sweep.jprof"}};

@@ -17,24 +17,24 @@ VerbText report_text() {
       "Prints the results of a recording. The recording may still be written to, or have been cut "
       "off. If the tool was killed while traced programs ran on, their trace is read from the "
       "folder FILE.spool.";
-  text.common = {
-      kJson,
-      {"--csv", "", "write one row per domain instead of text"},
-      {"--html", "FILE", "write a page for a browser, which needs no network"},
-      {"--svg", "FILE", "write headline, balance and power as one figure"},
-      {"--png", "FILE", "write that figure as a picture (needs librsvg2-2)"},
-      {"--by", "WHAT",
-       "kernel, layer, range or phase (of run --kernels or --layers); window; "
-       "collective (ranks in NCCL's kernels); request or tenant (of an inference server, "
-       "docs/serving.md); host, rank or job (docs/jobs.md)"},
-      {"--top", "N", "with --by: the first N rows (default in text: 20)"},
-      {"--depth", "N", "with --by: the first N levels of a tree"},
-      kFrom,
-      kTo,
-      kPerUnits,
-      kPrice,
-      kCarbon,
-      kDetails};
+  text.common = {kJson,
+                 {"--csv", "", "write one row per domain instead of text"},
+                 {"--html", "FILE", "write a page for a browser, which needs no network"},
+                 {"--svg", "FILE", "write headline, balance and power as one figure"},
+                 {"--png", "FILE", "write that figure as a picture (needs librsvg2-2)"},
+                 {"--by", "WHAT",
+                  "a table by kernel, layer, phase, window, job or others: kernel, layer, range "
+                  "and phase are of run --kernels or --layers; collective has the ranks in NCCL's "
+                  "kernels; request and tenant are of an inference server (docs/serving.md); host, "
+                  "rank and job of jobs (docs/jobs.md)"},
+                 {"--top", "N", "with --by: the first N rows (default in text: 20)"},
+                 {"--depth", "N", "with --by: the first N levels of a tree"},
+                 kFrom,
+                 kTo,
+                 kPerUnits,
+                 kPrice,
+                 kCarbon,
+                 kDetails};
   text.more = {
       {"--open", "", "with --html: show the page with xdg-open"},
       kRedact,
@@ -120,7 +120,7 @@ VerbText export_text() {
   for (const report::Format* format : report::formats()) {
     if (report_option(format->name)) continue;
     text.list.push_back(
-        {fmt::format("{:<12} {}", format->name, format->extension), std::string(format->shows)});
+        {fmt::format("{:<12}  {}", format->name, format->extension), std::string(format->shows)});
   }
   text.list.push_back({"parquet",
                        "tables in the folder of -o, as FOLDER/TABLE/day=DAY/RECORDING.parquet "
@@ -175,14 +175,14 @@ VerbText import_text() {
        "the files' format, one of those below; default: recognised by their content"},
       {"--interval", "TIME", "time between rows of a log without timestamps (default 1s)"},
       {"--power-column", "[DEVICE=]NAME[:UNIT]",
-       "of any CSV file: the column with the power of DEVICE (gpu0, cpu, dram, socket1; default "
-       "gpu0), in UNIT (W, mW, kW; default: as its name says); may be repeated"},
+       "of any CSV file, the column with the power of DEVICE; DEVICE is gpu0 (default), cpu, dram "
+       "or socket1, UNIT is W, mW or kW (default: as its name says); may be repeated"},
       {"--time-column", "NAME[:UNIT]",
        "its column of times: dates, with a zone or local; or numbers since 1970, or since any "
        "other time in UNIT (s, ms, us, ns; default s). Without it rows are --interval apart"},
       {"--trim", "",
-       "dmon: the work is only the rows with sm at 30 % or more, less one at each end; what is "
-       "left out is printed"}};
+       "of dmon, only the rows in which the GPU worked: those with sm at 30 % or more, less one at "
+       "each end; what is left out is printed"}};
   text.more = {
       {"--samples", "FILE", "of --format csv: power samples (docs/formats.md)"},
       {"--counter", "FILE", "reads of an energy counter"},

@@ -66,6 +66,14 @@ std::string long_form(const OptionText& option) {
 }
 
 constexpr std::size_t kTextColumn = 25;
+constexpr std::size_t kShortLines = 25;  // of 80 columns: a terminal
+
+// It describes; the rest is of --help-all.
+std::string_view first_clause(std::string_view text) {
+  std::size_t end = text.size();
+  for (const auto sign : {"; ", ": ", ". ", " ("}) end = std::min(end, text.find(sign));
+  return text.substr(0, end);
+}
 
 // Each line but the first begins at `indent`.
 void wrap(std::string& out, std::string_view text, std::size_t indent, std::size_t width) {
@@ -76,7 +84,8 @@ void wrap(std::string& out, std::string_view text, std::size_t indent, std::size
   }
 }
 
-void add_options(std::string& out, const std::vector<OptionText>& options, std::size_t width) {
+void add_options(std::string& out, const std::vector<OptionText>& options, std::size_t width,
+                 bool is_short = false) {
   for (const auto& option : options) {
     const auto brief = short_name(option);
     std::string head = brief.empty() ? std::string(6, ' ') : fmt::format("  {}, ", brief);
@@ -86,7 +95,8 @@ void add_options(std::string& out, const std::vector<OptionText>& options, std::
       head.clear();
     }
     out += fmt::format("{:<{}}", head, kTextColumn);
-    wrap(out, option.help, kTextColumn, width);
+    const bool cut = is_short && option.help.size() + kTextColumn > width;
+    wrap(out, cut ? first_clause(option.help) : option.help, kTextColumn, width);
   }
 }
 
@@ -97,6 +107,70 @@ void add_list(std::string& out, const std::vector<ListRow>& rows, std::size_t wi
     out += fmt::format("  {:<{}}", row.head, column - 2);
     wrap(out, row.help, column, width);
   }
+}
+
+std::string usage_of(const VerbText& verb) {
+  std::string out;
+  for (const auto usage : verb.usage) {
+    out += fmt::format("{}{}\n", out.empty() ? "Usage: " : "       ", usage);
+  }
+  return out + '\n';
+}
+
+// One line an option, and as many examples as there is room for, two at least.
+std::string short_help(const VerbText& verb, std::size_t width) {
+  std::string out = usage_of(verb);
+  const auto about = verb.about.substr(0, verb.about.find('\n'));
+  const auto end = about.find(". ");
+  wrap(out, end == about.npos ? about : about.substr(0, end + 1), 0, width);
+  out += verb.more.empty() ? "\nOptions:\n" : "\nCommon options:\n";
+  add_options(out, verb.common, width, true);
+  const std::string help = fmt::format("print this text; --help-all: {} options, in full",
+                                       verb.common.size() + verb.more.size());
+  add_options(out, {{"-h,--help", "", help}}, width);
+  if (!verb.list.empty()) {
+    std::string names;
+    for (const auto& row : verb.list) {
+      names += (names.empty() ? "" : ", ") + row.head.substr(0, row.head.find("  "));
+    }
+    out += '\n';
+    wrap(out,
+         fmt::format("{}: {}", verb.list_title.substr(0, verb.list_title.find_first_of(",:")),
+                     names),
+         0, width);
+  }
+  out += "\nExamples:\n";
+  const auto lines = static_cast<std::size_t>(std::count(out.begin(), out.end(), '\n'));
+  const std::size_t room = std::max<std::size_t>(2, kShortLines - std::min(kShortLines, lines));
+  for (std::size_t i = 0; i < std::min(room, verb.examples.size()); ++i) {
+    out += fmt::format("  {}\n", verb.examples[i]);
+  }
+  return out;
+}
+
+std::string full_help(const VerbText& verb, std::size_t width) {
+  std::string out = usage_of(verb);
+  for (const auto paragraph : split(verb.about, '\n')) {
+    if (paragraph.starts_with(' ')) {
+      out += std::string(paragraph) + '\n';
+    } else {
+      wrap(out, paragraph, 0, width);
+    }
+  }
+  out += verb.more.empty() ? "\nOptions:\n" : "\nCommon options:\n";
+  add_options(out, verb.common, width);
+  if (!verb.more.empty()) {
+    out += "\nMore options:\n";
+    add_options(out, verb.more, width);
+  }
+  add_options(out, {{"-h,--help", "", "print the common options; --help-all: this text"}}, width);
+  if (!verb.list.empty()) {
+    out += fmt::format("\n{}\n", verb.list_title);
+    add_list(out, verb.list, width);
+  }
+  out += "\nExamples:\n";
+  for (const auto example : verb.examples) out += fmt::format("  {}\n", example);
+  return out;
 }
 
 }  // namespace
@@ -113,17 +187,14 @@ const OptionText* find_text(const CLI::App& app, std::string_view name) {
 }
 
 std::string help_of_tool() {
-  std::string out = "jouleprof - where did the energy go?\n\nUsage: jouleprof VERB [options]\n\n";
+  std::string out = "jouleprof - where did the energy go?\nUsage: jouleprof VERB [options]\n\n";
   for (const auto& verb : verb_texts()) out += fmt::format("  {:<10} {}\n", verb.name, verb.brief);
   out += R"(
   -h, --help        print this text; `jouleprof help VERB` describes a verb
-  -V, --version     print the version
+  -V, --version     print the version; `jouleprof man`: the manual page
   completion SHELL  print the completions of options for bash, zsh or fish
-  man               print the manual page, as troff
 
-Start with:
-  jouleprof doctor
-  jouleprof run -- python train.py
+Start with: jouleprof run -- python train.py
 )";
   return out;
 }
@@ -131,37 +202,7 @@ Start with:
 std::string help_of_verb(std::string_view name, bool all, std::size_t width) {
   const VerbText* verb = find_verb(name);
   if (verb == nullptr) return {};
-  std::string out;
-  for (const auto usage : verb->usage) {
-    out += fmt::format("{}{}\n", out.empty() ? "Usage: " : "       ", usage);
-  }
-  out += '\n';
-  for (const auto paragraph : split(verb->about, '\n')) {
-    if (paragraph.starts_with(' ')) {
-      out += std::string(paragraph) + '\n';
-    } else {
-      wrap(out, paragraph, 0, width);
-    }
-  }
-  const bool has_more = !verb->more.empty();
-  out += has_more ? "\nCommon options:\n" : "\nOptions:\n";
-  add_options(out, verb->common, width);
-  if (has_more && all) {
-    out += "\nMore options:\n";
-    add_options(out, verb->more, width);
-  }
-  const std::string more =
-      !has_more ? "print this text"
-      : all     ? "print the common options; --help-all: this text"
-                : fmt::format("print this text; --help-all: {} more options", verb->more.size());
-  add_options(out, {{"-h,--help", "", more}}, width);
-  if (!verb->list.empty()) {
-    out += fmt::format("\n{}\n", verb->list_title);
-    add_list(out, verb->list, width);
-  }
-  out += "\nExamples:\n";
-  for (const auto example : verb->examples) out += fmt::format("  {}\n", example);
-  return out;
+  return all ? full_help(*verb, width) : short_help(*verb, width);
 }
 
 namespace {
@@ -185,9 +226,8 @@ void add_lines(std::string& out, std::string_view lines) {
 
 // Within single quotes of bash, zsh and fish, without characters that the place reads itself.
 std::string plain(std::string_view text, std::string_view unwanted) {
-  const auto end = text.find_first_of(";:(");  // the first clause describes
   std::string out;
-  for (const char c : trim(text.substr(0, end))) {
+  for (const char c : first_clause(text)) {
     if (c == '\'') {
       out += R"('\'')";
     } else if (unwanted.find(c) == std::string_view::npos) {

@@ -8,7 +8,8 @@
 namespace jouleprof::cli {
 
 // The tool's own, and that of a verb with its common options or with all; empty for an unknown
-// verb. Lines have at most `width` columns, but for usages and examples.
+// verb. Lines have at most `width` columns, but for usages and examples; of 80, there are at most
+// 25 without `all`.
 std::string help_of_tool();
 std::string help_of_verb(std::string_view verb, bool all, std::size_t width);
 

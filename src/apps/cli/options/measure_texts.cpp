@@ -13,14 +13,14 @@ VerbText doctor_text() {
       "Lists every sensor found, with its traits and its use. Lists every sensor that is not "
       "available, with the reason and the least invasive way to enable it.\nExits with 6 if "
       "nothing can be measured.";
-  text.common = {kJson,
-                 {"--calibrate", "",
-                  "observe each GPU's power at rest, then run a load and measure the refresh "
-                  "period, averaging window and lag of its sensors, and its power while a context "
-                  "holds it (the load needs CUDA; about 30 s per GPU). The results are stored by "
-                  "GPU UUID and used by later runs"},
-                 kDevices,
-                 kCpuTdp};
+  text.common = {
+      kJson,
+      {"--calibrate", "",
+       "measure each GPU's sensors, at rest and under a load: their refresh period, averaging "
+       "window and lag, and the power while a context holds the GPU (needs CUDA; about 30 s per "
+       "GPU). The results are stored by GPU UUID and used by later runs"},
+      kDevices,
+      kCpuTdp};
   text.more = {
       {"--forget", "",
        "remove what is stored of all GPUs, or of those of --devices. It comes first: with "
@@ -62,13 +62,11 @@ VerbText run_text() {
                   "trace layers of PyTorch models: with --kernels on the GPU; without, an estimate "
                   "from CPU time"},
                  {"--replay", "=TIME",
-                  "as --kernels --layers, and re-run each kernel in isolation for TIME (default "
-                  "0.4s), 30 s in all, when a program ends: separates what runs together"},
+                  "re-run each kernel in isolation when a program ends: separates what runs "
+                  "together. As --kernels --layers; each for TIME (default 0.4s), 30 s in all"},
                  {"--pid", "PID",
-                  "measure a running process and its children until it ends; of several, separated "
-                  "by commas, until the last does"},
-                 {"--duration", "TIME",
-                  "end after TIME: the command gets SIGTERM, a process of --pid runs on"},
+                  "measure a running process and its children: until it ends; of several, "
+                  "separated by commas, until the last does"},
                  {"--repeat", "N", "run N times: mean and spread of energy and time"},
                  kPerUnits,
                  kPrice,
@@ -84,6 +82,8 @@ VerbText run_text() {
        "add this run to FILE, a recording or several in one file, as its next run; where FILE does "
        "not exist, as -o. `report FILE` then has all runs together, and --run N one of them"},
       {"--no-record", "", "keep no recording"},
+      {"--duration", "TIME",
+       "end after TIME: the command gets SIGTERM, a process of --pid runs on"},
       {"--svg", "FILE", "write headline, balance and power over time as one figure"},
       {"--per-regex", "REGEX",
        "the number of units is the last number in the command's output that the group of the "
@@ -155,13 +155,14 @@ VerbText monitor_text() {
   text.about =
       "Shows power, energy since the start, clocks, temperature and utilisation of the machine "
       "until interrupted. It stores the power of GPUs that are at rest, which later runs use.";
-  text.common = {{"--format", "FORMAT",
-                  "table (default), csv, jsonl, or dmon (the columns of nvidia-smi dmon)"},
-                 {"-d,--delay", "TIME",
-                  "time between rows, such as 500ms; a bare number is seconds (default 1s)"},
-                 {"-c,--count", "N", "stop after N rows"},
-                 kDevices,
-                 {"--record", "FILE", "write a recording as well"}};
+  text.common = {
+      {"--format", "FORMAT",
+       "table, csv, jsonl or dmon; table is the default, dmon has the columns of nvidia-smi dmon"},
+      {"-d,--delay", "TIME",
+       "time between rows, such as 500ms; a bare number is seconds (default 1s)"},
+      {"-c,--count", "N", "stop after N rows"},
+      kDevices,
+      {"--record", "FILE", "write a recording as well"}};
   text.more = {
       {"-s,--select", "LETTERS", "dmon: column groups, in this order: p u c v m e t (default puc)"},
       {"-o,--options", "LETTERS", "dmon: timestamps: D the date, T the time"},
@@ -177,31 +178,30 @@ VerbText monitor_text() {
 VerbText serve_text() {
   VerbText text;
   text.name = "serve";
-  text.brief = "expose energy by process, container, pod, job and user to Prometheus";
+  text.brief = "energy by process, container, pod, job and user, for Prometheus";
   text.usage = {"jouleprof serve [options]"};
   text.about =
       "Measures the machine until interrupted, and serves its energy and power over HTTP: a live "
       "page at /, metrics for Prometheus at /metrics, and JSON at /api/v1/snapshot. It divides the "
       "energy of GPUs, CPU and DRAM among processes, containers, pods, jobs, systemd units and "
       "users, exactly. docs/metrics.md has the names and rules.";
-  text.common = {{"--listen", "ADDRESS",
-                  "HOST:PORT, :PORT (all interfaces) or [IPV6]:PORT; may be repeated (default "
-                  "127.0.0.1:9877)"},
-                 {"--web.config.file", "FILE",
-                  "TLS, users and headers, in the format of Prometheus' exporter-toolkit"},
-                 {"--level", "LIST",
-                  "what /metrics shows, separated by commas: process, container, pod, job, unit, "
-                  "user, or node for devices only (default: job,container,user,node)"},
-                 {"--record", "DIR",
-                  "record the sensors' readings in DIR, one file a day (UTC), for `report`"},
-                 {"--state", "FILE",
-                  "keep the counters in FILE, so that they continue after a restart (with --record "
-                  "default DIR/serve-state.json)"},
-                 kDevices,
-                 {"--names", "LIST",
-                  "add the names of other exporters to /metrics, for their dashboards: "
-                  "dcgm (dcgm-exporter), kepler, aipowermeter; prometheus: jouleprof's own, which "
-                  "are always there"}};
+  text.common = {
+      {"--listen", "ADDRESS",
+       "HOST:PORT, by default 127.0.0.1:9877; :PORT is of all interfaces; [IPV6]:PORT; may be "
+       "repeated"},
+      {"--web.config.file", "FILE",
+       "TLS, users and headers; in the format of Prometheus' exporter-toolkit"},
+      {"--level", "LIST",
+       "what /metrics shows, separated by commas: process, container, pod, job, unit, "
+       "user, or node for devices only (default: job,container,user,node)"},
+      {"--record", "DIR",
+       "record the sensors' readings in DIR, one file a day (UTC), for `report`"},
+      {"--state", "FILE",
+       "keep the counters in FILE over a restart; with --record default DIR/serve-state.json"},
+      kDevices,
+      {"--names", "LIST",
+       "add other exporters' names to /metrics: for their dashboards, dcgm (dcgm-exporter), "
+       "kepler, aipowermeter; prometheus: jouleprof's own, which are always there"}};
   text.more = {
       {"--web.listen-address", "ADDRESS", "as --listen"},
       {"--web.telemetry-path", "PATH", "the path of the metrics (default /metrics)"},
@@ -261,7 +261,7 @@ VerbText serve_text() {
 VerbText bench_text() {
   VerbText text;
   text.name = "bench";
-  text.brief = "measure latency and energy of a model's inference, training or generation";
+  text.brief = "measure the latency and energy of a model's inference or training";
   text.usage = {"jouleprof bench WORKLOAD [options]",
                 "jouleprof bench -m WORKLOAD [-s TOKENS] [options]"};
   text.about =
@@ -278,7 +278,7 @@ VerbText bench_text() {
       {"--layers", "", "also measure the energy of each layer; tracing takes time of its own"},
       {"-o,--output", "FILE", "keep the recording"},
       {"--html", "FILE",
-       "also write a page for a browser, with the distribution of latencies (docs/page.md)"},
+       "also write a page for a browser; it has the distribution of latencies (docs/page.md)"},
       kJson};
   text.more = {
       {"-m,--model", "WORKLOAD", "the workload, as an option"},

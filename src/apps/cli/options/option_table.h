@@ -13,7 +13,7 @@ namespace jouleprof::cli {
 struct OptionText {
   std::string_view names;          // "-o,--output", the long one last
   std::string_view value;          // "FILE"; "=TIME": may be left out; empty: a flag
-  std::string_view help;           // wrapped where it is shown
+  std::string_view help;           // its first clause says what it does: --help has only that
   std::string_view variable = {};  // of the environment, which sets it too
 
   std::string_view long_name() const { return names.substr(names.find("--")); }
@@ -29,7 +29,7 @@ struct VerbText {
   std::string_view brief;
   std::vector<std::string_view> usage;
   std::string_view about;          // a line is a paragraph; one that begins with blanks stays
-  std::vector<OptionText> common;  // at most 25 lines of 80 columns
+  std::vector<OptionText> common;  // of --help, which has at most 25 lines
   std::vector<OptionText> more;    // of --help-all
   std::string_view list_title = {};
   std::vector<ListRow> list = {};  // after the options
