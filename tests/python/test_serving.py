@@ -230,3 +230,40 @@ def test_a_changed_engine_is_refused():
         _engine.require_parameters("toy", finish, ("request_id",))
     with pytest.raises(jouleprof.Unsupported, match="has no schedule"):
         _engine.require_attributes("toy", types.SimpleNamespace(), ("schedule",))
+
+
+def test_an_engine_goes_on_without_an_adapter_that_fails():
+    class Engine:
+        def step(self, batch):
+            return len(batch)
+
+        def free(self, name):
+            return name
+
+    def broken(self, batch):
+        raise KeyError(batch[0])
+
+    plain = Engine.step
+    heard, failed = [], []
+    attached = _engine.Wrapped()
+    attached.on_failure = failed.append
+    attached.observe(Engine, "free", after=lambda result, self, name: heard.append(result))
+    attached.observe(Engine, "step", before=broken)
+    assert Engine().free("a") == "a" and Engine().step(["x", "y"]) == 2
+    assert failed == ["step: KeyError: 'x'"] and Engine.step is plain and not attached
+    assert Engine().free("b") == "b" and heard == ["a"]
+
+
+@needs_tool
+def test_steps_that_end_before_the_engine_are_named(tmp_path):
+    (tmp_path / "engine.py").write_text(ENGINE.replace("for batch in range(4)", "for batch in range(2)").replace(
+        "    assert recorder", "    recorder.fail('KeyError: 7')\n    number = recorder.request('late')\n    assert recorder"
+    ).replace("== (0, 0)", "== (0, 1)"))
+    (tmp_path / "scenario.json").write_text(json.dumps({"devices": [SQUARE]}))
+    environment = {**os.environ, "JOULEPROF_NVML_LIBRARY": os.environ["JOULEPROF_SIM"],
+                   "JOULEPROF_NVML_SCENARIO": str(tmp_path / "scenario.json"), "HOME": str(tmp_path)}
+    ran = subprocess.run([TOOL, "run", "--serving", "-o", tmp_path / "x.jprof", "--", sys.executable,
+                          tmp_path / "engine.py"], env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "steps were recorded in part: KeyError: 7" in " ".join(ran.stderr.split()), ran.stderr
+    assert len(serving.read_requests(tmp_path / "x.jprof")) == 6

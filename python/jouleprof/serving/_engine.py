@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from typing import Any, Callable
 
 from .._errors import Unsupported
@@ -54,6 +55,32 @@ class Wrapped:
 
         self._before.append((owner, name, before))
         setattr(owner, name, wrapped)
+
+    def observe(self, owner: type, name: str, *, before: Callable[..., Any] | None = None,
+                after: Callable[..., Any] | None = None) -> None:
+        """`before` is called with what the method is called with, `after` with its result in front. Where one of them
+        fails, the engine goes on: all methods are as they were from then on, and on_failure() hears of it."""
+        def wrapped(method: Any, *args: Any, **kwargs: Any) -> Any:
+            if before is not None:
+                self._guarded(name, before, *args, **kwargs)
+            result = method(*args, **kwargs)
+            if after is not None:
+                self._guarded(name, after, result, *args, **kwargs)
+            return result
+
+        self.wrap(owner, name, wrapped)
+
+    def _guarded(self, name: str, observer: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        if not self._before:  # restored by a failure, within a call that was wrapped
+            return
+        try:
+            observer(*args, **kwargs)
+        except Exception as error:  # whatever it is: the engine serves people
+            self.restore()
+            self.on_failure(f"{name}: {type(error).__name__}: {error}")
+
+    def on_failure(self, reason: str) -> None:
+        print(f"jouleprof: steps are not recorded any more: {reason}", file=sys.stderr)
 
     def restore(self) -> None:
         while self._before:

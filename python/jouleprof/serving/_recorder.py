@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
+import sys
 import threading
 import time
 from array import array
@@ -34,7 +35,7 @@ class Share(NamedTuple):
 
 
 class Listener(Protocol):
-    """What follows a recorder, as jouleprof.serving.LiveRequests does. Calls come from the engine's thread."""
+    """What follows a recorder. Calls come from the engine's thread."""
 
     def on_request(self, number: int, request: Request) -> None: ...
     def on_step(self, begin: int, end: int, shares: Iterable[int]) -> None: ...
@@ -180,6 +181,13 @@ class Recorder:
             self._lost_requests += 1
         for listener in self._listeners:
             listener.on_finish(request.number, request)
+
+    def fail(self, reason: str) -> None:
+        """Steps from now on are missing: the report says so, with the reason."""
+        print(f"jouleprof: steps are not recorded any more: {reason}", file=sys.stderr)
+        if self._spool is not None:
+            self._spool.problem = self._spool.problem or f"steps were recorded in part: {reason}"
+            self.close()
 
     def close(self) -> None:
         """Writes what is left. Requests that have not finished stay so in the recording."""

@@ -22,7 +22,10 @@ ENGINE = "vLLM"
 TESTED = ("0.32",)
 _DEVICES = "JOULEPROF_SERVING_DEVICES"
 _OUTPUT_FIELDS = ("scheduled_new_reqs", "scheduled_cached_reqs", "num_scheduled_tokens", "scheduled_spec_decode_tokens")
-_CACHED_FIELDS = ("req_ids", "num_computed_tokens")
+_CACHED_FIELDS = ("req_ids", "resumed_req_ids", "num_computed_tokens")
+_RUNNER_FIELDS = ("req_id_to_index", "sampled_token_ids")
+_METHODS = ("schedule", "update_from_output", "add_request", "_free_request", "shutdown")
+_OF_SCHEDULER = ("requests", "vllm_config", "num_sampled_tokens_per_step")
 _NEW_FIELDS = ("req_id", "num_computed_tokens")
 
 _attached = Wrapped()
@@ -33,7 +36,7 @@ class _Steps:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._submitted: dict[int, tuple[int, list[tuple[str, int, int]]]] = {}
+        self._submitted: dict[int, tuple[int, list[tuple[str, int, int, bool]]]] = {}
         self._computed: dict[str, int] = {}  # of each request: the most tokens that had keys and values
         self._last_end = 0
 
@@ -42,33 +45,39 @@ class _Steps:
         if not counts:
             return
         cached = output.scheduled_cached_reqs
-        parts = [(new.req_id, counts[new.req_id], new.num_computed_tokens) for new in output.scheduled_new_reqs]
-        parts += [(name, counts[name], before) for name, before in zip(cached.req_ids, cached.num_computed_tokens)
-                  if name in counts]
+        resumed = cached.resumed_req_ids
+        parts = [(new.req_id, counts[new.req_id], new.num_computed_tokens, True) for new in output.scheduled_new_reqs]
+        parts += [(name, counts[name], before, name in resumed)
+                  for name, before in zip(cached.req_ids, cached.num_computed_tokens) if name in counts]
         self._submitted[id(output)] = (time.monotonic_ns(), parts)
 
-    def finished(self, requests: Any, output: Any, sampled: Any) -> None:
+    def finished(self, scheduler: Any, output: Any, result: Any) -> None:
         end = time.monotonic_ns()
         found = self._submitted.pop(id(output), None)
         if found is None:
             return
         begin, parts = found
         drafts = output.scheduled_spec_decode_tokens
+        per_step = scheduler.num_sampled_tokens_per_step
         shares: list[int] = []
-        for name, tokens, context in parts:
+        for name, tokens, context, begins in parts:
             number = self._recorder.number(name)
             if number is None:
                 number = self._recorder.request(name)
-            known = self._computed.get(name)
-            highest = known or 0
-            cached = context if known is None else 0
+            highest = self._computed.get(name, 0)
+            # A request that begins, or goes on after a preemption, finds what the prefix cache has of it.
+            cached = context if begins else 0
             recomputed = max(0, min(highest, context + tokens) - context)
-            request = requests.get(name)
+            request = scheduler.requests.get(name)
             prompt = request.num_prompt_tokens if request is not None else 0
             rejected = 0
             if name in drafts:
-                rejected = min(max(len(drafts[name]) + 1 - sampled(name), 0), tokens - 1)
-            self._computed[name] = max(highest, context + tokens - rejected)
+                place = result.req_id_to_index.get(name)
+                sampled = len(result.sampled_token_ids[place]) if place is not None and result.sampled_token_ids else 0
+                if sampled > 0 or per_step == 0:  # otherwise nothing was sampled, and nothing rejected
+                    rejected = min(len(drafts[name]) - max(sampled - per_step, 0), tokens)
+            if request is not None and not request.is_finished():
+                self._computed[name] = max(highest, context + tokens - rejected)
             shares += (number, tokens, context, cached, rejected, recomputed,
                        int(context < prompt or recomputed > 0))
         self._recorder.step_of(max(begin, self._last_end), end, shares)
@@ -79,17 +88,18 @@ class _Steps:
 
 
 def attach(recorder: Recorder | None = None, *, tenant_of: Callable[[Any], str] | None = None) -> Recorder:
-    """Records the steps of every scheduler of this process. tenant_of: the tenant of a `vllm.v1.request.Request`.
+    """Records the steps of the scheduler of this process. tenant_of: the tenant of a `vllm.v1.request.Request`.
     Raises Unsupported where this is not a vLLM that it knows."""
     import vllm
+    from vllm.v1 import outputs as results
     from vllm.v1.core.sched import output as outputs
     from vllm.v1.core.sched.scheduler import Scheduler
 
     require_version(ENGINE, vllm.__version__, TESTED)
-    require_attributes(ENGINE, Scheduler, ("schedule", "update_from_output", "add_request", "_free_request"))
+    require_attributes(ENGINE, Scheduler, _METHODS)
     require_parameters(ENGINE, Scheduler.update_from_output, ("scheduler_output", "model_runner_output"))
     for kind, names in ((outputs.SchedulerOutput, _OUTPUT_FIELDS), (outputs.CachedRequestData, _CACHED_FIELDS),
-                        (outputs.NewRequestData, _NEW_FIELDS)):
+                        (outputs.NewRequestData, _NEW_FIELDS), (results.ModelRunnerOutput, _RUNNER_FIELDS)):
         require_parameters(ENGINE, kind, names)
     if _attached:
         detach()
@@ -99,43 +109,37 @@ def attach(recorder: Recorder | None = None, *, tenant_of: Callable[[Any], str] 
     def steps_of(scheduler: Any) -> _Steps:
         known = scheduler.__dict__.get("_jouleprof_steps")
         if known is None:
+            require_attributes(ENGINE, scheduler, _OF_SCHEDULER)
+            engines = scheduler.vllm_config.parallel_config.data_parallel_size
+            if engines > 1:
+                raise Unsupported(f"this vLLM has {engines} data-parallel engines, and which GPUs each has is not "
+                                  "known: start an engine for each, with its own CUDA_VISIBLE_DEVICES")
             known = scheduler.__dict__["_jouleprof_steps"] = _Steps(own)
         return known  # type: ignore[no-any-return]
 
-    def add_request(before: Any, self: Any, request: Any) -> Any:
-        lora = getattr(request, "lora_request", None)
-        model = lora.lora_name if lora is not None else str(self.vllm_config.model_config.served_model_name)
+    def add_request(self: Any, request: Any) -> None:
+        steps_of(self)
+        lora = request.lora_request
+        served = self.vllm_config.model_config.served_model_name
+        model = lora.lora_name if lora is not None else served if isinstance(served, str) else served[0]
         own.request(request.request_id, tenant=tenant_of(request) if tenant_of is not None else "", model=model)
-        return before(self, request)
 
-    def schedule(before: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
-        output = before(self, *args, **kwargs)
+    def schedule(output: Any, self: Any, *_: Any, **__: Any) -> None:
         steps_of(self).scheduled(output)
-        return output
 
-    def update_from_output(before: Any, self: Any, scheduler_output: Any, model_runner_output: Any) -> Any:
-        tokens = model_runner_output.sampled_token_ids
-        places = model_runner_output.req_id_to_index
+    def update_from_output(self: Any, scheduler_output: Any, model_runner_output: Any) -> None:
+        steps_of(self).finished(self, scheduler_output, model_runner_output)
 
-        def sampled(name: str) -> int:
-            place = places.get(name)
-            return len(tokens[place]) if place is not None and tokens else 0
-
-        steps_of(self).finished(self.requests, scheduler_output, sampled)
-        return before(self, scheduler_output, model_runner_output)
-
-    def free_request(before: Any, self: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
+    def free_request(self: Any, request: Any, *_: Any, **__: Any) -> None:
         steps_of(self).forget(request.request_id)
         own.finish(request.request_id, tokens_in=request.num_prompt_tokens, tokens_out=request.num_output_tokens)
-        return before(self, request, *args, **kwargs)
 
-    def shutdown(before: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
-        own.close()
-        return before(self, *args, **kwargs)
-
-    for name, wrapper in (("add_request", add_request), ("schedule", schedule), ("shutdown", shutdown),
-                          ("update_from_output", update_from_output), ("_free_request", free_request)):
-        _attached.wrap(Scheduler, name, wrapper)
+    _attached.on_failure = own.fail  # type: ignore[method-assign]
+    _attached.observe(Scheduler, "add_request", before=add_request)
+    _attached.observe(Scheduler, "schedule", after=schedule)
+    _attached.observe(Scheduler, "update_from_output", before=update_from_output)
+    _attached.observe(Scheduler, "_free_request", before=free_request)
+    _attached.observe(Scheduler, "shutdown", before=lambda self: own.close())
     return own
 
 
