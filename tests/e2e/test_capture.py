@@ -7,6 +7,7 @@ import pathlib
 import socket
 
 SECRET = "serial-0123456789"
+UNIQUE = "5d1a3b9f00c0ffee"  # of the board
 
 
 def machine(root):
@@ -15,7 +16,7 @@ def machine(root):
         "sys/class/drm/card0/device/uevent":
             f"DRIVER=amdgpu\nPCI_CLASS=30000\nPCI_SLOT_NAME=0000:03:00.0\nOWNER={SECRET}\n",
         "sys/class/drm/card0/device/gpu_busy_percent": "37\n",
-        "sys/class/drm/card0/device/unique_id": f"{SECRET}\n",
+        "sys/class/drm/card0/device/unique_id": f"{UNIQUE}\n",
         "sys/class/drm/card0/device/hwmon/hwmon5/name": "amdgpu\n",
         "sys/class/drm/card0/device/hwmon/hwmon5/power1_average": "36000000\n",
         "sys/class/drm/card0/device/hwmon/hwmon5/temp1_input": "51000\n",
@@ -54,6 +55,7 @@ def test_a_capture_shows_the_same_sensors_and_no_secret(tool):
         for name in names:
             data = (pathlib.Path(folder) / name).read_bytes()
             assert SECRET.encode() not in data, name
+            assert UNIQUE.encode() not in data, name
     assert not (given / "etc").exists()
     rows = list(csv.DictReader((given / "readings.csv").open()))
     powers = {r["sensor"]: float(r["value"]) for r in rows if r["unit"] == "W"}

@@ -22,6 +22,16 @@ JOULEPROF_EXPORT int InitializeInjection(void) {
   return 1;
 }
 
+// rocprofiler-sdk calls this once as a ROCm runtime starts, if ROCP_TOOL_LIBRARIES names this
+// library; also where another tool has loaded rocprofiler-sdk. nullptr: it is not used.
+JOULEPROF_EXPORT jouleprof::abi::rocprofiler::ConfigureResult* rocprofiler_configure(
+    std::uint32_t version, const char*, std::uint32_t, void*) {
+  const char* folder = std::getenv("JOULEPROF_TRACE");
+  if (folder == nullptr) return nullptr;
+  inject::begin(folder, std::getenv("JOULEPROF_TRACE_WHAT"));
+  return inject::configure_rocprofiler(version);
+}
+
 // NVTX calls this once from each library that uses it, if NVTX_INJECTION64_PATH names this library.
 JOULEPROF_EXPORT int InitializeInjectionNvtx2(
     jouleprof::abi::nvtx::GetExportTable* get_export_table) {

@@ -14,6 +14,7 @@
 #include "spans/cupti/aggregate/driver_device.h"
 #include "spans/cupti/loaded_libraries.h"
 #include "spans/procs/identity.h"
+#include "spans/rocm/rocm_work.h"
 #include "spans/scopes/scopes.h"
 
 namespace jouleprof::inject {
@@ -84,6 +85,35 @@ cupti::Tracer* kernel_tracer() {
   return s.kernels_wanted ? s.tracer : nullptr;
 }
 
+// Between rocprofiler_configure() and the end of the library, which calls both functions once.
+struct Rocprofiler {
+  rocm::RocprofilerApi api;
+  rocm::RocmWork* work = nullptr;  // never destroyed
+};
+
+int initialize_rocprofiler(void*, void* data) noexcept {
+  try {
+    auto& rocprofiler = *static_cast<Rocprofiler*>(data);
+    cupti::Tracer* const tracer = kernel_tracer();
+    if (tracer == nullptr) return -1;
+    const auto make = [&](model::ActivitySink& sink, std::function<void()> wake) {
+      rocm::RocmOptions options;
+      options.events = tracer->events();
+      if (const char* root = std::getenv("JOULEPROF_ROOT")) options.root = root;
+      auto work = rocm::RocmWork::start(rocprofiler.api, options, sink, std::move(wake));
+      if (work) rocprofiler.work = static_cast<rocm::RocmWork*>(work->get());
+      return work;
+    };
+    return tracer->start_work(make) ? 0 : -1;
+  } catch (...) {  // no memory: no kernels
+    return -1;
+  }
+}
+
+void finalize_rocprofiler(void* data) noexcept {
+  if (rocm::RocmWork* const work = static_cast<Rocprofiler*>(data)->work) work->close();
+}
+
 std::string& requests_in() {
   static NeverDestroyed<std::string> only;
   return *only;
@@ -152,6 +182,27 @@ void start_kernels() noexcept {
   try {
     if (cupti::Tracer* tracer = kernel_tracer()) start_cupti(*tracer, true);
   } catch (...) {  // no memory: no kernels
+  }
+}
+
+abi::rocprofiler::ConfigureResult* configure_rocprofiler(std::uint32_t version) noexcept {
+  try {
+    cupti::Tracer* const tracer = kernel_tracer();
+    if (tracer == nullptr) return nullptr;
+    auto api = rocm::RocprofilerApi::loaded(version);
+    if (!api) {
+      tracer->start_work([&](auto&, auto) -> Result<std::unique_ptr<cupti::WorkSource>> {
+        return forward_error(api);
+      });
+      return nullptr;
+    }
+    static NeverDestroyed<Rocprofiler> rocprofiler;
+    rocprofiler->api = *api;
+    static abi::rocprofiler::ConfigureResult result{sizeof result, initialize_rocprofiler,
+                                                    finalize_rocprofiler, &*rocprofiler};
+    return &result;
+  } catch (...) {  // no memory: no kernels
+    return nullptr;
   }
 }
 

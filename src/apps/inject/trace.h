@@ -1,10 +1,12 @@
 // The trace of this process: one at a time, made when it is first wanted.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "abi/rocprofiler_abi.h"
 #include "apps/inject/replay.h"
 #include "recording/spool/spool_writer.h"
 #include "spans/cupti/tracer.h"
@@ -22,6 +24,10 @@ bool begin(const char* folder, const char* what) noexcept;
 
 // CUDA starts now: traces kernels if they are wanted.
 void start_kernels() noexcept;
+
+// A ROCm runtime starts now: traces kernels if they are wanted. nullptr: they are not, or not by
+// this version of rocprofiler-sdk, which the trace then says.
+abi::rocprofiler::ConfigureResult* configure_rocprofiler(std::uint32_t version) noexcept;
 
 // See cupti::Tracer.
 void every_node(bool wanted) noexcept;

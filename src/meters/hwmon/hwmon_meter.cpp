@@ -227,6 +227,7 @@ void HwmonMeter::add_board(const Board& board, const std::vector<Channel>& chann
     whole->unavailable_reason = hwmon::why_without_sensor(board, channels);
   }
   const model::DomainId domain = whole->id;
+  whole->uuid = model::amd_uuid(read_attribute(board.device / "unique_id").value_or(""));
   if (board.driver == "amdgpu") add_metrics(board, domain);
   add_state(board, domain);
 }

@@ -45,12 +45,15 @@ TEST(Hwmon, AmdBoardsInTheOrderOfTheirSlots) {
       .set("power1_average", "90000000")
       .set("power1_input", "250000000")
       .set("power1_label", "PPT")
-      .set_device("product_name", "AMD INSTINCT MI210\n");
+      .set_device("product_name", "AMD INSTINCT MI210\n")
+      .set_device("unique_id", "c1ce4e3a1b2c3d4e\n");
   const auto meter = open_meter(tree);
   ASSERT_TRUE(meter);
   EXPECT_THAT(describe_domains(*meter), ElementsAre("gpu amdgpu-0", "gpu amdgpu-1"));
   EXPECT_EQ(meter->domains()[0].name, "AMD GPU at 0000:83:00.0");
   EXPECT_EQ(meter->domains()[1].name, "AMD INSTINCT MI210");
+  EXPECT_EQ(meter->domains()[0].uuid, "");
+  EXPECT_EQ(meter->domains()[1].uuid, "GPU-c1ce4e3a1b2c3d4e");
   EXPECT_THAT(meter->missing(), IsEmpty());
 
   ASSERT_THAT(meter->sensors(), SizeIs(3));

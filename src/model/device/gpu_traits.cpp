@@ -88,4 +88,11 @@ GpuTraits default_traits(std::optional<GpuGeneration> generation, bool module) {
   return t;
 }
 
+std::string amd_uuid(std::string_view unique_id) {
+  const bool is_number =
+      unique_id.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
+  if (!is_number || unique_id.find_first_not_of('0') == std::string_view::npos) return {};
+  return "GPU-" + std::string(unique_id);
+}
+
 }  // namespace jouleprof::model

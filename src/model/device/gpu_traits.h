@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "model/device/sensor.h"
@@ -34,5 +35,9 @@ struct GpuTraits {
 // response as fitted to bursts of known times on an H100 and H200s (docs/validation.md). `module`:
 // the module scope of a superchip.
 GpuTraits default_traits(std::optional<GpuGeneration> generation, bool module);
+
+// The UUID of a board of AMD's, as ROCm writes it, of the hexadecimal number in its unique_id file;
+// empty where that is no number or zero.
+std::string amd_uuid(std::string_view unique_id);
 
 }  // namespace jouleprof::model

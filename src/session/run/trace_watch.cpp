@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/text.h"
 
 namespace jouleprof::session {
 namespace {
@@ -19,6 +20,9 @@ namespace fs = std::filesystem;
 
 constexpr const char* kCudaVariable = "CUDA_INJECTION64_PATH";
 constexpr const char* kNvtxVariable = "NVTX_INJECTION64_PATH";
+constexpr const char* kRocmToolsVariable = "ROCP_TOOL_LIBRARIES";
+constexpr const char* kRocmRegisterVariable = "ROCPROFILER_REGISTER_LIBRARY";
+constexpr const char* kRocmChoiceVariable = "JOULEPROF_ROCPROFILER_LIBRARY";
 constexpr Duration kLookAgain = std::chrono::milliseconds{10};
 
 bool is_alive(pid_t pid) { return ::kill(pid, 0) == 0 || errno == EPERM; }
@@ -41,6 +45,33 @@ Result<fs::path> make_folder(const TraceOptions& options) {
   error.code = Errc::kUnavailable;
   error.message += "; set TMPDIR to a folder that you may write to";
   return tl::unexpected(std::move(error));
+}
+
+// librocprofiler-sdk where this machine's ROCm has it; empty: nowhere. A ROCm runtime aborts its
+// program where it is to load a tool and does not find this library, so that it is given the path.
+fs::path find_rocprofiler(const Environment& environment, const fs::path& root) {
+  std::vector<fs::path> folders;
+  const auto paths = environment("LD_LIBRARY_PATH");
+  for (const auto& folder : split(paths ? *paths : "", ':')) folders.emplace_back(folder);
+  if (const auto rocm = environment("ROCM_PATH")) folders.push_back(fs::path(*rocm) / "lib");
+  folders.push_back(root / "opt/rocm/lib");
+  auto versions = list_folder(root / "opt").value_or(std::vector<std::string>{});
+  std::sort(versions.rbegin(), versions.rend());
+  for (const auto& name : versions) {
+    if (name.starts_with("rocm-")) folders.push_back(root / "opt" / name / "lib");
+  }
+  for (const char* system : {"usr/lib/x86_64-linux-gnu", "usr/lib64", "usr/lib"}) {
+    folders.push_back(root / system);
+  }
+  std::error_code err;
+  for (const auto& folder : folders) {
+    if (!folder.is_absolute()) continue;
+    for (const char* end : {"", ".1", ".0"}) {
+      const fs::path file = folder / (std::string("librocprofiler-sdk.so") + end);
+      if (fs::is_regular_file(file, err)) return file;
+    }
+  }
+  return {};
 }
 
 // Whether a library that the user's environment names is another tool's.
@@ -170,6 +201,7 @@ std::vector<std::string> TraceWatch::variables(const Environment& environment,
           kNvtxVariable, *nvtx));
     }
   }
+  if (options_.kernels) set_rocprofiler(environment, all, warnings);
   if (options_.replay_seconds) set(kReplayVariable, fmt::format("{}", *options_.replay_seconds));
   if (!options_.python_hook.empty()) {
     set(kInjectVariable, library);
@@ -178,6 +210,38 @@ std::vector<std::string> TraceWatch::variables(const Environment& environment,
                           (before && !before->empty() ? ":" + *before : std::string()));
   }
   return all;
+}
+
+// Programs that use no ROCm do not read these variables.
+void TraceWatch::set_rocprofiler(const Environment& environment, std::vector<std::string>& all,
+                                 std::vector<std::string>& warnings) {
+  const auto chosen = environment(kRocmChoiceVariable);
+  const fs::path root = environment("JOULEPROF_ROOT").value_or("/");
+  std::error_code err;
+  if (!chosen && !fs::exists(root / "dev/kfd", err)) return;  // no board of AMD's for computing
+  fs::path library = chosen ? fs::path(*chosen) : find_rocprofiler(environment, root);
+  const auto before = environment(kRocmRegisterVariable);
+  if (before && !before->empty()) library = *before;
+  if (chosen && chosen->empty()) return;  // the user wants none
+  if (!fs::is_regular_file(library, err)) {
+    const bool has_others = !chosen && fs::exists(root / "dev/nvidiactl", err);
+    if (!has_others) {
+      warnings.push_back(fmt::format(
+          "kernels of AMD GPUs are not traced: {} was not found; install rocprofiler-sdk of ROCm "
+          "6.4 or newer, or set {} to its path",
+          library.empty() ? "librocprofiler-sdk.so" : library.string(), kRocmChoiceVariable));
+    }
+    return;
+  }
+  rocm_ = true;
+  const auto others = environment(kRocmToolsVariable);
+  const std::string ours = options_.inject_library.string();
+  const bool is_there = others && others->find(ours) != std::string::npos;
+  all.push_back(fmt::format("{}={}", kRocmToolsVariable,
+                            is_there                     ? *others
+                            : others && !others->empty() ? ours + ":" + *others
+                                                         : ours));
+  all.push_back(fmt::format("{}={}", kRocmRegisterVariable, library.string()));
 }
 
 void TraceWatch::remove_taken() {
@@ -237,7 +301,9 @@ void TraceWatch::explain(std::vector<std::string>& warnings) const {
         "nothing was traced: no {} ran that could be; a program that is statically linked to CUDA, "
         "runs as another user, or drops its environment (sudo, containers, remote workers) cannot "
         "be traced",
-        options_.kernels ? "program that uses CUDA" : "Python program that uses PyTorch"));
+        !options_.kernels ? "Python program that uses PyTorch"
+        : rocm_           ? "program that uses CUDA or ROCm"
+                          : "program that uses CUDA"));
   } else if (options_.kernels && activities == 0) {
     const bool reported =
         std::any_of(collector_->sinks.begin(), collector_->sinks.end(),

@@ -33,7 +33,8 @@ class TraceWatch {
   TraceWatch& operator=(const TraceWatch&) = delete;
 
   // What the command's environment has to say, each "NAME=value". Another tool's
-  // CUDA_INJECTION64_PATH is left alone, with a warning. The options' remark is one more.
+  // CUDA_INJECTION64_PATH is left alone, with a warning; of ROCm's tools ours is one more. The
+  // options' remark is one more warning.
   std::vector<std::string> variables(const Environment& environment,
                                      std::vector<std::string>& warnings);
 
@@ -58,6 +59,8 @@ class TraceWatch {
   class Collector;
 
   TraceWatch(const TraceOptions& options, std::filesystem::path folder, bool own);
+  void set_rocprofiler(const Environment& environment, std::vector<std::string>& all,
+                       std::vector<std::string>& warnings);
   void explain(std::vector<std::string>& warnings) const;
 
   TraceOptions options_;
@@ -65,6 +68,7 @@ class TraceWatch {
   bool own_ = false;
   spool::FolderLock lock_;
   bool injected_ = true;  // false: another tool's library is in the way
+  bool rocm_ = false;     // ROCm's runtimes load the library, too
   spool::SpoolReader reader_;
   std::unique_ptr<Collector> collector_;
 };

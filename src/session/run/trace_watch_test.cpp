@@ -132,6 +132,49 @@ TEST_F(TraceWatchTest, AnotherToolsLibraryIsLeftAlone) {
   EXPECT_THAT(warnings_, ElementsAre(HasSubstr("NVTX ranges")));
 }
 
+TEST_F(TraceWatchTest, RocmsRuntimesLoadTheLibraryWhereRocprofilerIs) {
+  const auto of_rocm = [&] {
+    std::vector<std::string> found;
+    for (const auto& variable : variables()) {
+      if (variable.starts_with("ROC")) found.push_back(variable);
+    }
+    return found;
+  };
+  environment_["JOULEPROF_ROOT"] = tree_.root().string();
+  EXPECT_THAT(of_rocm(), IsEmpty());  // no board of AMD's
+  EXPECT_THAT(warnings_, IsEmpty());
+  tree_.write("dev/kfd", "");
+  // A runtime would abort its program where it has a tool and no rocprofiler-sdk.
+  EXPECT_THAT(of_rocm(), IsEmpty());
+  EXPECT_THAT(warnings_, ElementsAre(AllOf(HasSubstr("librocprofiler-sdk.so was not found"),
+                                           HasSubstr("ROCm 6.4"))));
+  warnings_.clear();
+  tree_.write("dev/nvidiactl", "");
+  EXPECT_THAT(of_rocm(), IsEmpty());
+  EXPECT_THAT(warnings_, IsEmpty());
+  tree_.write("opt/rocm-6.4.1/lib/librocprofiler-sdk.so.0", "");
+  tree_.write("opt/rocm-7.0.0/lib/librocprofiler-sdk.so", "");
+  const std::string newest = (tree_ / "opt/rocm-7.0.0/lib/librocprofiler-sdk.so").string();
+  EXPECT_THAT(of_rocm(), ElementsAre("ROCP_TOOL_LIBRARIES=/opt/lib/libjouleprof_inject.so",
+                                     "ROCPROFILER_REGISTER_LIBRARY=" + newest));
+  environment_["ROCP_TOOL_LIBRARIES"] = "/other/tool.so";
+  environment_["ROCM_PATH"] = (tree_ / "opt/rocm-6.4.1").string();
+  EXPECT_THAT(of_rocm(),
+              ElementsAre("ROCP_TOOL_LIBRARIES=/opt/lib/libjouleprof_inject.so:/other/tool.so",
+                          "ROCPROFILER_REGISTER_LIBRARY=" + environment_["ROCM_PATH"] +
+                              "/lib/librocprofiler-sdk.so.0"));
+  environment_["ROCPROFILER_REGISTER_LIBRARY"] = newest;
+  environment_["ROCP_TOOL_LIBRARIES"] = "/opt/lib/libjouleprof_inject.so";  // an outer run's
+  EXPECT_THAT(of_rocm(), ElementsAre("ROCP_TOOL_LIBRARIES=/opt/lib/libjouleprof_inject.so",
+                                     "ROCPROFILER_REGISTER_LIBRARY=" + newest));
+  environment_["JOULEPROF_ROCPROFILER_LIBRARY"] = "";
+  EXPECT_THAT(of_rocm(), IsEmpty());
+  environment_.erase("ROCPROFILER_REGISTER_LIBRARY");
+  environment_["JOULEPROF_ROCPROFILER_LIBRARY"] = "/nowhere/lib.so";
+  EXPECT_THAT(of_rocm(), IsEmpty());
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("/nowhere/lib.so was not found")));
+}
+
 TEST_F(TraceWatchTest, TakesWhatComesAndRemovesItWhenItIsRecorded) {
   const auto traces = watch();
   const model::Trace first = spool::RandomTrace(1).make();

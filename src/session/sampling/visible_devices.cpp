@@ -25,8 +25,10 @@ bool contains_amd(std::string_view text) {
          text.find("AMD") != std::string_view::npos;
 }
 
-// A lost board may have no UUID; its device is "gpu" and NVML's index.
+// A lost board may have no UUID; its device is "gpu" and NVML's index. AMD's UUIDs begin as
+// NVIDIA's.
 bool is_nvidia(const Domain& d) {
+  if (contains_amd(d.device)) return false;
   return d.uuid.starts_with("GPU-") || d.uuid.starts_with("MIG-") ||
          (d.device.size() > 3 && d.device.starts_with("gpu") && d.device[3] >= '0' &&
           d.device[3] <= '9');
@@ -162,12 +164,24 @@ Selection cuda(const std::string& list, const std::vector<Domain>& domains,
   return s;
 }
 
-// ROCR_VISIBLE_DEVICES numbers the devices, HIP_VISIBLE_DEVICES what that leaves.
-Selection rocm(const std::vector<std::pair<std::string, std::string>>& lists, std::size_t count) {
+// ROCR_VISIBLE_DEVICES numbers the devices, HIP_VISIBLE_DEVICES what that leaves; both take UUIDs.
+Selection rocm(const std::vector<std::pair<std::string, std::string>>& lists,
+               const std::vector<Domain>& domains, const std::vector<model::DomainId>& boards) {
   Selection all;
-  for (std::size_t i = 0; i < count; ++i) all.places.push_back(i);
+  for (std::size_t i = 0; i < boards.size(); ++i) all.places.push_back(i);
   for (const auto& [name, list] : lists) {
     if (trim(list).starts_with("GPU-")) {
+      std::vector<std::size_t> places;
+      const auto words = split(list, ',');
+      for (const auto word : words) {
+        for (const std::size_t place : all.places) {
+          if (by_id(domains, boards[place])->uuid == trim(word)) places.push_back(place);
+        }
+      }
+      if (places.size() == words.size()) {
+        all.places = std::move(places);
+        continue;
+      }
       all.open = true;
       all.warnings.push_back(fmt::format(
           "{}={}: which GPU has this UUID is not known; all are taken as visible", name, list));
@@ -227,7 +241,7 @@ Visibility apply_visibility(std::vector<Domain>& domains, const Environment& env
   for (const char* name : {"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}) {
     if (const auto list = environment(name)) lists.emplace_back(name, *list);
   }
-  if (!lists.empty() && !amd.empty()) chosen = rocm(lists, amd.size());
+  if (!lists.empty() && !amd.empty()) chosen = rocm(lists, domains, amd);
   apply(amd, chosen);
   return out;
 }

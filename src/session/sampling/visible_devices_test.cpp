@@ -214,6 +214,15 @@ TEST(ApplyVisibility, RocmFiltersTwice) {
   EXPECT_EQ(visible_with({{"ROCR_VISIBLE_DEVICES", "GPU-12ab"}}, 1),
             "gpu0 amdgpu-0 amdgpu-1 amdgpu-2 ");
   EXPECT_EQ(visible_with({{"CUDA_VISIBLE_DEVICES", ""}}), "amdgpu-0 amdgpu-1 amdgpu-2 ");
+  // AMD's UUIDs begin as NVIDIA's.
+  for (auto& domain : machine.domains) {
+    if (domain.device == "amdgpu-1") domain.uuid = "GPU-5d1a3b9f00c0ffee";
+  }
+  EXPECT_EQ(visible_with({{"ROCR_VISIBLE_DEVICES", "2,1"}}), "gpu0 amdgpu-1 amdgpu-2 ");
+  EXPECT_EQ(visible_with({{"CUDA_VISIBLE_DEVICES", ""}}), "amdgpu-0 amdgpu-1 amdgpu-2 ");
+  EXPECT_EQ(visible_with({{"ROCR_VISIBLE_DEVICES", "GPU-5d1a3b9f00c0ffee"}}), "gpu0 amdgpu-1 ");
+  EXPECT_EQ(visible_with({{"ROCR_VISIBLE_DEVICES", "GPU-5d1a3b9f00c0ffee,GPU-12ab"}}, 1),
+            "gpu0 amdgpu-0 amdgpu-1 amdgpu-2 ");
 }
 
 std::string selected(const Machine& machine, const std::vector<std::string>& words) {

@@ -51,7 +51,7 @@ Tracer::Tracer(std::unique_ptr<model::ActivitySink> sink, Options options)
 }
 
 void Tracer::start_cupti(const std::function<Result<CuptiApi>()>& load, bool whole_graphs) {
-  if (stop_.load() || cupti_started_.exchange(true)) return;
+  if (stop_.load() || kernels_started_.exchange(true)) return;
   std::string problem;
   if (auto api = load(); !api) {
     problem = api.error().message;
@@ -70,7 +70,22 @@ void Tracer::start_cupti(const std::function<Result<CuptiApi>()>& load, bool who
   sem_post(&wake_);
 }
 
+bool Tracer::start_work(const MakeWork& make) {
+  if (stop_.load() || kernels_started_.exchange(true)) return false;
+  auto work = make(*sink_, [this] { sem_post(&wake_); });
+  if (!work) {
+    const std::scoped_lock lock(mutex_);
+    start_problem_ = work.error().message;
+  } else {
+    work_.store(work->release());
+  }
+  if (stop_.load()) stop_collecting();  // its thread may have ended meanwhile
+  sem_post(&wake_);
+  return work.has_value();
+}
+
 void Tracer::stop_collecting() {
+  if (WorkSource* const work = work_.exchange(nullptr)) work->stop();
   Kernels* const kernels = kernels_.exchange(nullptr);
   if (kernels == nullptr) return;
   kernels->collector.stop();
@@ -158,6 +173,7 @@ void Tracer::run() {
     const std::uint64_t flushes = flushes_wanted_.load();
     kernels = kernels_.load();
     if (kernels != nullptr) drain(*kernels);
+    if (WorkSource* const work = work_.load()) work->drain();
     if (stopping) {
       round(true, true);
       send_status(true);
@@ -212,8 +228,11 @@ void Tracer::round(bool all, bool forced) {
     kernels->aggregator.settle(all, dropped > 0);
     watch(*kernels);
   }
+  WorkSource* const work = work_.load();
+  if (work != nullptr) work->collect(all);
   scopes::send(*sink_);
   if (kernels != nullptr) kernels->aggregator.send();
+  if (work != nullptr) work->send();
   std::vector<Source> sources;
   {
     const std::scoped_lock lock(mutex_);
@@ -288,6 +307,7 @@ void Tracer::send_status(bool ended) {
     status.memsets_left_out = k->collector.memsets().left_out();
     if (!k->taken_away.empty()) status.problem = k->taken_away;
   }
+  if (const WorkSource* const work = work_.load()) work->add_to(status);
   status.ended = ended;
   if (any_status_ && status == last_status_) return;
   sink_->status(status);

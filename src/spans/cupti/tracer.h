@@ -21,6 +21,18 @@
 
 namespace jouleprof::cupti {
 
+// Work that another library than CUPTI records. All calls but stop() from the tracer's thread.
+class WorkSource {
+ public:
+  virtual ~WorkSource() = default;
+  virtual void drain() = 0;  // takes what the library has handed over
+  // Takes all that has ended; `all`: no more is expected.
+  virtual void collect(bool all) = 0;
+  virtual void send() = 0;  // after scopes were defined
+  virtual void add_to(model::TraceStatus& status) const = 0;
+  virtual void stop() = 0;
+};
+
 // Has a thread of its own, which takes no signals; only that thread calls the sink. Where memory
 // runs out there, the trace ends with a problem in its status, and the program goes on. Never
 // destroyed: its owner keeps it until the process ends, because the driver may call at any time.
@@ -49,6 +61,15 @@ class Tracer {
   // `whole_graphs`: no graph can have been made executable yet.
   void start_cupti(const std::function<Result<CuptiApi>()>& load, bool whole_graphs);
   void add_source(Source source);
+
+  // Begins to collect from `make`, once, where CUPTI was not started; with its error the status
+  // says why there are no kernels. `wake` may be called from any thread when there is much to
+  // drain. False where it collects nothing.
+  using MakeWork = std::function<Result<std::unique_ptr<WorkSource>>(model::ActivitySink& sink,
+                                                                     std::function<void()> wake)>;
+  bool start_work(const MakeWork& make);
+
+  bool events() const { return options_.events; }  // whether each launch is kept
 
   // Whether all launches of CUDA graphs are recorded node by node, from some launch soon on. Graphs
   // that are made meanwhile must not be launched afterwards.
@@ -85,9 +106,10 @@ class Tracer {
   std::atomic<std::uint64_t> flushes_wanted_{0};
   std::atomic<bool> stop_{false};
   std::atomic<bool> every_node_{false};
-  std::atomic<bool> cupti_started_{false};
+  std::atomic<bool> kernels_started_{false};
   std::atomic<Kernels*> kernels_{nullptr};
   std::atomic<Kernels*> refused_{nullptr};  // what CUPTI may hold on to nevertheless
+  std::atomic<WorkSource*> work_{nullptr};  // never destroyed, for the same reason
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable reported_;
