@@ -61,7 +61,7 @@ class Worker(threading.Thread):
     def _ask(self, window):
         self.asked += 1
         try:
-            if all(e.joules is None for e in window.energy.energies):
+            if all(e.joules is None for e in window.energy.values()):
                 self.failed += 1
         except jouleprof.Error:
             self.failed += 1

@@ -13,14 +13,15 @@ from ._factors import Cost, Factors
 class Measurement(Figure):
     """The energy of a window, or of several. Can be pickled, compared and kept after the monitor.
 
-    float(m), m.joules, m.watts and m.kwh are of the total; m["gpu0"] is the Energy of a device, `for label in m`
-    names them all. A figure that could not be had is None, or is not in the dict: never 0.
+    float(m), m.joules, m.watts and m.kwh are of the total. For the devices it is like a dict: m["gpu0"] is the Energy
+    of one, `for label in m` names them all, m.values() has their energies, m.items() both. A figure that could not be
+    had is None, or is not in the dict: never 0.
     """
 
     name: str
     time: float  # seconds
     edges: str  # "host", "device" or "synchronised": what began and ended the window
-    energies: Tuple[Energy, ...]  # every domain's, in the monitor's order
+    _energies: Tuple[Energy, ...] = dataclasses.field(repr=False)  # every domain's, in the monitor's order
     begin: Optional[int] = None  # CLOCK_MONOTONIC, nanoseconds; None for a sum of windows
     end: Optional[int] = None
     fixed_total: Optional[Energy] = dataclasses.field(default=None, repr=False)
@@ -29,7 +30,7 @@ class Measurement(Figure):
     def total(self) -> Energy:
         """The sum of the domains that have a figure: which, its `sensor` says; which have none, its
         `reason`. Parts of other domains are not added."""
-        return self.fixed_total if self.fixed_total is not None else total_of(self.energies)
+        return self.fixed_total if self.fixed_total is not None else total_of(self._energies)
 
     @property
     def joules(self) -> Optional[float]:
@@ -50,6 +51,13 @@ class Measurement(Figure):
         """The labels of all domains, in the monitor's order; dict(measurement) has their energies."""
         return [d.label for d, _ in self._placed()]
 
+    def values(self) -> List[Energy]:
+        """The energies of all domains, in the same order."""
+        return [e for _, e in self._placed()]
+
+    def items(self) -> List[Tuple[str, Energy]]:
+        return [(d.label, e) for d, e in self._placed()]
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
 
@@ -62,7 +70,7 @@ class Measurement(Figure):
         total = {**self.total.to_dict(), "watts": self.watts}
         del total["domain"]
         return {"name": self.name, "seconds": self.time, "edges": self.edges, **total,
-                "devices": {label: self[label].to_dict() for label in self}}
+                "devices": {label: energy.to_dict() for label, energy in self.items()}}
 
     # The same names as a Zeus measurement has.
 
@@ -94,7 +102,7 @@ class Measurement(Figure):
         return Cost.of(self.total, factors)
 
     def _placed(self) -> List[Tuple[Domain, Energy]]:
-        return [(e.domain, e) for e in self.energies if e.domain is not None]
+        return [(e.domain, e) for e in self._energies if e.domain is not None]
 
     def _by_package(self, kind):
         places = [e for d, e in self._placed() if d.kind == kind]
@@ -102,13 +110,13 @@ class Measurement(Figure):
         return found or None
 
     def table(self) -> str:
-        """One line a domain. Long reasons are cut; `energies` has them in full."""
+        """One line a domain. Long reasons are cut; `values()` has them in full."""
         return f"{self._title()}\n{_text.table(self._rows(_text.shortened))}"
 
     def _rows(self, shown_reason):
         total = self.total
         rows = [("", "energy", "95 %", "repeatability", "power", "", "")]
-        for e in (*self.energies, total):
+        for e in (*self._energies, total):
             label = _label(e.domain)
             joules = e.joules
             if joules is None:

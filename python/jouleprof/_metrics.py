@@ -26,7 +26,7 @@ def metrics(source=None, prefix="energy/"):
 def of_measurement(measurement, prefix):
     found = {f"{prefix}seconds": measurement.time}
     found.update(_of_energy(measurement.total, prefix))
-    for part in measurement.energies:
+    for part in measurement.values():
         if part.domain is not None and part.domain.is_whole and part.joules is not None:
             found[f"{prefix}{_key(part.domain)}_joules"] = part.joules
     return found

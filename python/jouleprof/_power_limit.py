@@ -236,12 +236,12 @@ class PowerLimitOptimizer:
 
     def _measured(self, window):
         measurement = window.energy
-        gpus = [e.joules for e in measurement.energies
+        gpus = [e.joules for e in measurement.values()
                 if e.domain is not None and e.domain.kind == "gpu"]
         failure = None
         if not gpus or any(joules is None for joules in gpus):
             failure = ("the energy of a GPU is not available, so no limit can be chosen: "
-                       + "; ".join(e.reason for e in measurement.energies if e.reason))
+                       + "; ".join(e.reason for e in measurement.values() if e.reason))
         return _over_ranks(0 if failure else sum(gpus), window.time, failure)
 
     def _choose(self):

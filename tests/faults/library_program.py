@@ -13,7 +13,7 @@ FAULTS = getattr(ctypes.CDLL(None), "jouleprof_faults", lambda on: None)
 
 def energies_of(measurement):
     """The GPU's energy and the half of its interval in microjoules, where it is there."""
-    return [[e.microjoules, e.error_microjoules] for e in measurement.energies
+    return [[e.microjoules, e.error_microjoules] for e in measurement.values()
             if e.domain is not None and e.domain.kind == "gpu" and e.microjoules is not None]
 
 

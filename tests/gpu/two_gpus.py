@@ -108,7 +108,7 @@ def child(words, boards, seconds):
             ends = [counter_edge(board) for board in handles]
         for i in every:
             (begin, low, early), (end, high, late) = begins[i], ends[i]
-            energy = [e for e in monitor.between(begin, end).energies
+            energy = [e for e in monitor.between(begin, end).values()
                       if e.domain.kind == "gpu" and e.domain.index == i][0]
             truth = high - low
             apart = energy.joules - truth

@@ -30,7 +30,7 @@ def absent(domain):
 
 def measurement(*energies, **fields):
     return jouleprof.Measurement(**{"name": "epoch", "time": 2.0, "edges": "host",
-                                    "energies": energies, **fields})
+                                    "_energies": energies, **fields})
 
 
 WHOLE = measurement(energy(GPU0, 500, 25, 1), energy(MEMORY, 100, 10), energy(GPU1, 300, 15, 1),
@@ -44,6 +44,14 @@ def test_the_total_adds_whole_devices_only():
     assert total.provenance == "estimated"
     assert total.sensor == "gpu0 + gpu1 + package-0"
     assert total.reason == "without dram package-0"
+
+
+def test_a_measurement_is_a_dict_of_energies_by_device():
+    assert WHOLE.keys() == list(WHOLE) == ["gpu0", "gpu_memory gpu0", "gpu1", "package-0", "dram package-0"]
+    assert WHOLE.items() == list(zip(WHOLE.keys(), WHOLE.values()))
+    assert dict(WHOLE)["gpu1"] is WHOLE.values()[2] is WHOLE["gpu1"]
+    assert [e.joules for e in WHOLE.values()] == [500, 100, 300, 40, None]
+    assert not hasattr(WHOLE, "energies") and not hasattr(jouleprof.Window, "energies")
 
 
 def test_zeus_fields():
@@ -143,7 +151,7 @@ def test_notebooks_show_a_table_in_which_names_are_text():
     hostile = dataclasses.replace(WHOLE, name="<script>&\"")
     text = hostile._repr_html_()
     assert "<script>" not in text and "&lt;script&gt;&amp;&quot;" in text
-    assert text.count("<tr>") == 1 + len(WHOLE.energies) + 1
+    assert text.count("<tr>") == 1 + len(WHOLE.keys()) + 1
     for figure in ("500.0 J", "±5.0 %", "ESTIMATED", "unavailable", "no readable sensor"):
         assert figure in text
 

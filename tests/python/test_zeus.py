@@ -185,7 +185,7 @@ def test_estimates_are_no_plain_numbers(monitor):
     monitor.begin_window("x", sync_execution=False)
     m = monitor.end_window("x", sync_execution=False).wait()
     whole = m.jouleprof
-    sensors = [e for e in whole.energies if e.domain.kind == "cpu"
+    sensors = [e for e in whole.values() if e.domain.kind == "cpu"
                and e.provenance in ("measured", "simulated")]
     assert (m.cpu_energy is None) == (not sensors)
 

@@ -148,7 +148,7 @@ class Monitor:
                 ": names beyond the first 10,000 have no total" if self._has_refused_names else ""))
         count, length, resolved, found = checked(
             self._native.total(self._numbers[name], timeout_nanoseconds(timeout)))
-        return Total(name=name, time=length * 1e-9, energies=self.energies_of(found, length * 1e-9), count=count,
+        return Total(name=name, time=length * 1e-9, _energies=self.energies_of(found, length * 1e-9), count=count,
                      edges=self._edges_of(self._numbers[name], count), resolved_count=resolved)
 
     def sum_over_ranks(self, measurement, group=None):
@@ -175,14 +175,14 @@ class Monitor:
         found = checked(
             self._native.energy(begin, end, number, False, timeout_nanoseconds(timeout)))
         return Measurement(name=name, time=(end - begin) * 1e-9, edges="host",
-                           energies=self.energies_of(found, (end - begin) * 1e-9), begin=begin, end=end)
+                           _energies=self.energies_of(found, (end - begin) * 1e-9), begin=begin, end=end)
 
     def power(self, begin=None, end=None):
         """{label: Power}: the latest of each domain, or the mean between two values of now()."""
         if begin is None:
             return {s.domain.label: s.latest_power() for s in self.snapshot().domains}
         end = _now() if end is None else end
-        return {e.domain.label: Power.mean_of(e, (end - begin) * 1e-9) for e in self.between(begin, end).energies}
+        return {e.domain.label: Power.mean_of(e, (end - begin) * 1e-9) for e in self.between(begin, end).values()}
 
     def energies_of(self, found, seconds):
         """Native energies as ours; for the classes around the monitor."""

@@ -19,14 +19,14 @@ def measurement(monitor, name, begin, end):
     reported = min(end, now() - _LAG)
     known = ()
     if reported > begin:
-        known = monitor.between(begin, reported, name, timeout=0).energies
+        known = monitor.between(begin, reported, name, timeout=0).values()
     else:
         reported = begin
     rest = (end - reported) * 1e-9
     states = monitor.snapshot().domains
     energies = [_with_rest(state, known[i] if known else None, rest, (end - begin) * 1e-9)
                 for i, state in enumerate(states)]
-    return Measurement(name=name, time=(end - begin) * 1e-9, edges="host", energies=tuple(energies), begin=begin,
+    return Measurement(name=name, time=(end - begin) * 1e-9, edges="host", _energies=tuple(energies), begin=begin,
                        end=end)
 
 
@@ -56,7 +56,7 @@ def between_now(monitor, begin, end):
     """(measurement of an interval that is over, whether it is final). Never waits."""
     if now() - end > _LAG:
         found = monitor.between(begin, end, timeout=0)
-        if all(e.microjoules is not None or e.domain.reason for e in found.energies):
+        if all(e.microjoules is not None or e.domain.reason for e in found.values()):
             return found, True
     return measurement(monitor, "", begin, end), False
 

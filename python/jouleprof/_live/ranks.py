@@ -33,7 +33,7 @@ def combined(gathered):
     energies, seen = [], set()
     hosts = len({host for host, _ in gathered})
     for host, measurement in gathered:
-        for energy in measurement.energies:
+        for energy in measurement.values():
             domain = energy.domain
             identity = (host, domain.kind, domain.uuid or domain.device)
             if identity in seen:
@@ -48,6 +48,6 @@ def combined(gathered):
         name=measurements[0].name,
         time=max(m.time for m in measurements),
         edges=edges.pop() if len(edges) == 1 else "mixed",
-        energies=tuple(energies),
+        _energies=tuple(energies),
         fixed_total=total_of_ranks(energies),
     )

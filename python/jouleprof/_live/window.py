@@ -105,13 +105,13 @@ class Window:
                 name=self._name,
                 time=(end - begin) * 1e-9,
                 edges=self.edges,
-                energies=self._monitor.energies_of(found, (end - begin) * 1e-9),
+                _energies=self._monitor.energies_of(found, (end - begin) * 1e-9),
                 begin=begin,
                 end=end,
             )
             if timeout is not None and any(
                     e.microjoules is None and not (e.domain and e.domain.reason)
-                    for e in measurement.energies):
+                    for e in measurement.values()):
                 return measurement  # another call may wait longer
             self._measurement = measurement
         return self._measurement
@@ -162,9 +162,9 @@ class Window:
 
     # Fields and methods of its measurement.
 
-    (total, energies, joules, watts, kwh, gpu_energy, cpu_energy, dram_energy, total_energy) = (
+    (total, joules, watts, kwh, gpu_energy, cpu_energy, dram_energy, total_energy) = (
         property(operator.attrgetter(f"energy.{name}"), doc=f"Measurement.{name}") for name in (
-            "total", "energies", "joules", "watts", "kwh", "gpu_energy", "cpu_energy", "dram_energy", "total_energy"))
+            "total", "joules", "watts", "kwh", "gpu_energy", "cpu_energy", "dram_energy", "total_energy"))
 
     def cost(self, factors):
         return self.energy.cost(factors)
@@ -174,6 +174,12 @@ class Window:
 
     def keys(self):
         return self.energy.keys()
+
+    def values(self):
+        return self.energy.values()
+
+    def items(self):
+        return self.energy.items()
 
     def __float__(self):
         return float(self.energy)

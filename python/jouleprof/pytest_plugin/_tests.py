@@ -123,7 +123,7 @@ class EnergyTests:
 
 def _counted(measurement):
     """The devices of the total. An estimate does not count where a sensor measured another."""
-    known = [e for e in measurement.energies if e.domain.is_whole and e.microjoules is not None]
+    known = [e for e in measurement.values() if e.domain.is_whole and e.microjoules is not None]
     return [e for e in known if e.provenance != "estimated"] or known
 
 

@@ -50,7 +50,7 @@ class ByGpu(Joules):
     @classmethod
     def of(cls, measured, gpus, is_final=True):
         self = cls.of_items({i: j for i, j in measured.gpu_energy.items() if i in gpus}, is_final)
-        self.reasons = {e.domain.index: e.reason for e in measured.energies
+        self.reasons = {e.domain.index: e.reason for e in measured.values()
                         if e.domain is not None and e.domain.kind == "gpu" and e.joules is None}
         return self
 

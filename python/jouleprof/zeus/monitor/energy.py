@@ -116,7 +116,7 @@ _FIELDS = {"time", "gpu_energy", "cpu_energy", "dram_energy"}
 
 def _of_sensors(measured, kind, places, is_final=True):
     """Without estimates: a plain number could not say that it is one."""
-    energies = [e for e in measured.energies if e.domain.kind == kind]
+    energies = [e for e in measured.values() if e.domain.kind == kind]
     found = {i: e.joules for i, e in enumerate(energies)
              if i in places and (is_of_sensor(e) or e.method == provisional.METHOD)}
     return Joules.of_items(found, is_final) if found else None
@@ -137,7 +137,7 @@ class MeasurementState:
     @property
     def gpu_energy(self):
         measured, is_final = self._so_far()
-        return ByGpu.of(measured, [e.domain.index for e in measured.energies], is_final)
+        return ByGpu.of(measured, [e.domain.index for e in measured.values()], is_final)
 
     @property
     def cpu_energy(self):
@@ -274,4 +274,4 @@ class _TimeOnly(Window):
 
     @property
     def energy(self):
-        return _Whole(name="", time=self.time if self._end else 0.0, edges="host", energies=())
+        return _Whole(name="", time=self.time if self._end else 0.0, edges="host", _energies=())
