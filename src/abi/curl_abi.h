@@ -11,6 +11,7 @@ using Write = std::size_t (*)(char* data, std::size_t size, std::size_t count, v
 
 constexpr int kOk = 0;
 constexpr int kOperationTimedOut = 28;
+constexpr int kPeerFailedVerification = 60;
 constexpr long kGlobalDefault = 3;
 
 enum Option : int {

@@ -96,6 +96,37 @@ TEST(KernelCoverage, AContextThatHoldsMoreThanTheBoardAtRest) {
   expect_covered(load);
 }
 
+// AMD's table in /sys: a counter that the driver renews each millisecond and a power of that
+// moment, both read 10 times a second.
+TEST(KernelCoverage, AnInstinctsCounter) {
+  int resolved = 0;
+  int inside = 0;
+  int within = 0;
+  for (unsigned seed = 1; seed <= 8; ++seed) {
+    KernelLoad load = bursts({.kernels = 5}, seed);
+    load.sensors = {.seed = seed,
+                    .window = 0.001,
+                    .lag = 0,
+                    .sample_every = 0.1,
+                    .jitter = false,
+                    .edge_every = 0.001,
+                    .earliest_visible = 0,
+                    .latest_visible = 0.001};
+    const auto made = synthesise(load);
+    for (const auto& row : only_activity(made.recording).by_kernel) {
+      const double truth = made.joules[kernel_of(row)];
+      const double off = std::abs(row.energy->energy.joules() - truth);
+      if (!row.resolvable) continue;
+      ++resolved;
+      inside += off <= row.energy->repeatability.joules();
+      within += off <= 0.02 * truth;
+    }
+  }
+  EXPECT_EQ(resolved, 40);
+  EXPECT_GE(inside, 38);  // 95 %
+  EXPECT_GE(within, 38);
+}
+
 TEST(KernelCoverage, LaunchesThatWereDropped) {
   expect_covered(bursts({.seconds = 15, .missing = 0.1}, 4));
 }

@@ -1,11 +1,20 @@
 """--wall-meter: meters at the supply, read while a command runs."""
 
+import base64
 import contextlib
+import grp
 import hashlib
 import http.server
 import json
+import os
+import pathlib
+import pwd
 import shutil
+import socket
+import sqlite3
+import ssl
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -14,9 +23,24 @@ import pytest
 from conftest import domain
 
 
+def encrypt(server, folder):
+    """Shows a certificate that is its own authority, folder/bmc.pem."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl is not installed")
+    certificate, key = folder / "bmc.pem", folder / "bmc.key"
+    subprocess.run([openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=bmc",
+                    "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate],
+                   check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+
+
 @contextlib.contextmanager
-def serving(answers, password=None, pause=0):
-    """A web server that answers each path with JSON; with a password, by digest authentication."""
+def serving(answers, password=None, pause=0, basic=None, certificate_in=None):
+    """A web server that answers each path with JSON; with a password, by digest authentication, with
+    `basic`, which is user:password, by that; encrypted, with its certificate in a folder."""
     asked = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -31,9 +55,11 @@ def serving(answers, password=None, pause=0):
             self.wfile.write(body)
 
         def is_allowed(self):
+            given = self.headers.get("Authorization", "")
+            if basic is not None:
+                return given == "Basic " + base64.b64encode(basic.encode()).decode()
             if password is None:
                 return True
-            given = self.headers.get("Authorization", "")
             if not given.startswith("Digest "):
                 return False
             fields = dict(part.strip().split("=", 1) for part in given[7:].split(","))
@@ -46,7 +72,8 @@ def serving(answers, password=None, pause=0):
             asked.append(self.path)
             time.sleep(pause)
             if not self.is_allowed():
-                self.answer(401, headers=[("WWW-Authenticate", 'Digest realm="bmc", nonce="n0nce"')])
+                self.answer(401, headers=[("WWW-Authenticate", 'Basic realm="bmc"' if basic else
+                                           'Digest realm="bmc", nonce="n0nce"')])
             elif self.path in answers:
                 self.answer(200, json.dumps(answers[self.path]).encode())
             else:
@@ -56,6 +83,9 @@ def serving(answers, password=None, pause=0):
             pass
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.handle_error = lambda *_: None  # a client that refuses the certificate
+    if certificate_in is not None:
+        encrypt(server, certificate_in)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
@@ -148,28 +178,150 @@ def test_a_meter_that_is_absent_keeps_no_command_from_running(gpu):
     assert wall["energy_joules"] is None and "does not answer" in json.dumps(wall)
 
 
-def test_a_pdu_of_snmpsim(gpu):
-    tools = ["snmpget", "snmpsim-command-responder", "snmpsimd"]
-    found = [t for t in tools if shutil.which(t)]
-    if "snmpget" not in found or len(found) < 2:
+OID = "1.3.6.1.4.1.318.1.1.26.4.3.1.5.1"  # of an APC: tens of watts
+
+
+@contextlib.contextmanager
+def snmp_agent(value):
+    """snmpsim with one object; yields its address. Its user has no rights, so that its files are public."""
+    tool = shutil.which("snmpsim-command-responder") or shutil.which("snmpsimd")
+    if tool is None or shutil.which("snmpget") is None:
         pytest.skip("snmpget and snmpsim are not installed")
-    data = gpu.folder / "data"
-    data.mkdir()
-    (data / "public.snmprec").write_text("1.3.6.1.4.1.318.1.1.26.4.3.1.5.1|2|42\n")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    with tempfile.TemporaryDirectory() as folder:
+        data = pathlib.Path(folder) / "data"
+        cache = pathlib.Path(folder) / "cache"
+        for made, mode in ((pathlib.Path(folder), 0o755), (data, 0o755), (cache, 0o777)):
+            made.mkdir(exist_ok=True)
+            made.chmod(mode)
+        (data / "public.snmprec").write_text(f"{OID}|2|{value}\n")
+        options = [f"--data-dir={data}", f"--cache-dir={cache}", f"--agent-udpv4-endpoint={address}"]
+        if os.geteuid() == 0:
+            options += ["--process-user=nobody", f"--process-group={grp.getgrgid(pwd.getpwnam('nobody').pw_gid).gr_name}"]
+        with open(pathlib.Path(folder) / "log", "w+") as log:
+            agent = subprocess.Popen([tool, *options], stdout=log, stderr=subprocess.STDOUT)
+            try:
+                for _ in range(60):
+                    asked = subprocess.run(["snmpget", "-v2c", "-c", "public", "-t", "1", "-r", "0", address, OID],
+                                           capture_output=True, check=False)
+                    if asked.returncode == 0:
+                        break
+                    if agent.poll() is not None:
+                        log.seek(0)
+                        pytest.skip(f"{tool} ends at once: {log.read(300)}")
+                yield address
+            finally:
+                agent.terminate()
+                agent.wait()
+
+
+def test_a_pdu_of_snmpsim(gpu):
     conf = gpu.folder / ".snmp"
     conf.mkdir()
     (conf / "snmp.conf").write_text("defVersion 2c\ndefCommunity public\n")
-    agent = subprocess.Popen([found[1], f"--data-dir={data}", "--agent-udpv4-endpoint=127.0.0.1:21161"],
-                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        spec = "snmp,unit=10,oid=1.3.6.1.4.1.318.1.1.26.4.3.1.5.1:127.0.0.1:21161"
-        for _ in range(50):
-            ready = subprocess.run(["snmpget", "-v2c", "-c", "public", "-t", "1", "-r", "0",
-                                    "127.0.0.1:21161", "1.3.6.1.4.1.318.1.1.26.4.3.1.5.1"],
-                                   capture_output=True, check=False)
-            if ready.returncode == 0:
-                break
-        check(measure(gpu, "--wall-meter", spec), 420)
-    finally:
-        agent.terminate()
-        agent.wait()
+    with snmp_agent(42) as address:
+        check(measure(gpu, "--wall-meter", f"snmp,unit=10,oid={OID}:{address}"), 420)
+        absent = gpu("run", "-f", "-o", "x.jprof", "--idle", "0s", "--wall-meter",
+                     f"snmp,oid={OID}.9:{address}", "--", "true")
+        assert "wall meter is not read" in absent.err
+        assert domain(gpu.report("x.jprof"), "platform", "wall")["energy_joules"] is None
+
+
+def test_a_bmc_by_tls(gpu):
+    answers = {"/redfish/v1/Chassis/Self/EnvironmentMetrics": {"PowerWatts": {"Reading": 731}}}
+    path = "/redfish/v1/Chassis/Self/EnvironmentMetrics"
+
+    def reason(*options):
+        gpu("run", "-f", "-o", "x.jprof", "--idle", "0s", *options, "--", "true")
+        wall = domain(gpu.report("x.jprof"), "platform", "wall")
+        assert wall["energy_joules"] is None
+        return json.dumps(wall)
+
+    with serving(answers, basic="reader:s3cret", certificate_in=gpu.folder) as (address, asked):
+        certificate = gpu.folder / "bmc.pem"
+        gpu.environment["JOULEPROF_WALL_CREDENTIALS"] = "reader:s3cret"
+        spec = f"https://{address}{path}"
+        # Its own authority is none that the system trusts; nothing is asked, and no password shown.
+        refused = reason("--wall-meter", f"redfish:{spec}")
+        assert "certificate" in refused and "by ca=FILE" in refused
+        other = "https://localhost:" + address.rpartition(":")[2] + path
+        assert "certificate" in reason("--wall-meter", f"redfish,ca={certificate}:{other}")
+        assert asked == []
+        check(measure(gpu, "--wall-meter", f"redfish,ca={certificate}:{spec}"), 731)
+        check(measure(gpu, "-f", "--wall-meter", f"redfish,check=no:{spec}"), 731)
+        assert "s3cret" not in json.dumps(gpu.report("w.jprof"))
+
+
+@pytest.fixture(scope="module")
+def ipmi(tmp_path_factory):
+    """The library that makes /dev/ipmi0."""
+    compiler = shutil.which(os.environ.get("CC", "cc"))
+    if compiler is None:
+        pytest.skip("needs a C compiler")
+    library = tmp_path_factory.mktemp("ipmi") / "ipmi_shim.so"
+    source = pathlib.Path(__file__).with_name("ipmi_shim.c")
+    subprocess.run([compiler, "-shared", "-fPIC", "-Wall", "-Werror", "-o", library, source, "-ldl"], check=True)
+    return library
+
+
+def dcmi(watts, measures=True):
+    """The answer to "Get Power Reading": now, least, most, mean, time, period, state."""
+    low, high = watts & 255, watts >> 8
+    return f"00 dc {low:02x} {high:02x} 20 00 90 02 30 01 11 22 33 44 e8 03 00 00 {'40' if measures else '00'}"
+
+
+class Bmc:
+    def __init__(self, gpu, library):
+        self.gpu = gpu
+        self.log = gpu.folder / "questions"
+        self.script = gpu.folder / "script"
+        gpu.environment |= {"LD_PRELOAD": str(library), "IPMI_SHIM_LOG": str(self.log),
+                            "IPMI_SHIM_SCRIPT": str(self.script)}
+
+    def answers(self, *lines):
+        self.script.write_text("".join(f"{line}\n" for line in lines))
+        return self
+
+    def reason(self):
+        self.gpu("run", "-f", "-o", "x.jprof", "--idle", "0s", "--wall-meter", "ipmi", "--", "true")
+        wall = domain(self.gpu.report("x.jprof"), "platform", "wall")
+        assert wall["energy_joules"] is None
+        return json.dumps(wall)
+
+
+@pytest.fixture
+def bmc(gpu, ipmi):
+    return Bmc(gpu, ipmi)
+
+
+def test_a_bmc_by_dcmi(bmc):
+    bmc.answers(f"answer {dcmi(340)}")
+    check(measure(bmc.gpu, "--wall-meter", "ipmi"), 340)
+    questions = bmc.log.read_text().splitlines()
+    assert len(questions) >= 5
+    # The network function "group extension", "Get Power Reading", DCMI, the system's power, two reserved.
+    assert set(questions) == {"2c 02 dc 01 00 00"}
+
+
+def test_a_bmc_without_dcmi_says_why(bmc):
+    for code, words in (("c1", "does not know the command"), ("cb", "no sensor"), ("d4", "may not ask"),
+                        ("93", "does not report its power")):
+        reason = bmc.answers(f"answer {code}").reason()
+        assert words in reason and f"0x{code}" in reason
+    assert "does not measure power now" in bmc.answers(f"answer {dcmi(340, measures=False)}").reason()
+    assert "is no power" in bmc.answers("answer 00 dc 54").reason()
+    assert "cannot ask the BMC by /dev/ipmi0" in bmc.answers("error 5").reason()
+
+
+def test_an_answer_that_comes_late_is_no_answer_to_the_next_question(bmc):
+    """A BMC that is silent for 5 s costs readings, and none of them is another's."""
+    bmc.answers(*[f"answer {dcmi(340)}"] * 3, f"late {dcmi(999)}", f"answer {dcmi(340)}")
+    measure(bmc.gpu, "--wall-meter", "ipmi", command=("sleep", "9"))
+    with sqlite3.connect(f"file:{bmc.gpu.folder}/w.jprof?mode=ro", uri=True) as db:
+        readings = [row[0] for row in db.execute(
+            "SELECT power_watts FROM power_reading JOIN sensor ON id = sensor WHERE name = 'wall:ipmi'")]
+        failures = [row[0] for row in db.execute("SELECT message FROM read_failure")]
+    assert len(readings) >= 4 and set(readings) == {340}
+    assert any("has not answered for 5 s" in text for text in failures)

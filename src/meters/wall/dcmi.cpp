@@ -83,14 +83,38 @@ std::optional<double> value_of(std::string_view text, std::string_view label) {
   return std::nullopt;
 }
 
+// Completion codes of IPMI 2.0, table 5-2.
+Error error_of(unsigned char code) {
+  struct Known {
+    unsigned char code;
+    Errc errc;
+    const char* why;
+  };
+  constexpr std::array<Known, 9> kKnown{{
+      {0xc0, Errc::kUnavailable, "it is busy"},
+      {0xc1, Errc::kUnsupported, "it does not know the command: DCMI is absent or switched off"},
+      {0xc3, Errc::kTimeout, "it timed out itself"},
+      {0xc7, Errc::kUnsupported, "it takes another length of the request"},
+      {0xcb, Errc::kUnsupported, "it has no sensor for that"},
+      {0xcc, Errc::kUnsupported, "it does not take the mode \"system power\""},
+      {0xce, Errc::kUnavailable, "it cannot give the answer now"},
+      {0xd4, Errc::kPermissionDenied, "this interface may not ask that"},
+      {0xd5, Errc::kUnavailable, "it is not ready for that"},
+  }};
+  for (const Known& known : kKnown) {
+    if (known.code != code) continue;
+    return {known.errc,
+            fmt::format("the BMC reports no power by DCMI: {} (code {:#04x})", known.why, code)};
+  }
+  return {Errc::kUnsupported,
+          fmt::format("the BMC does not report its power by DCMI (code {:#04x})", code)};
+}
+
 }  // namespace
 
 Result<WallReading> parse_dcmi_answer(std::string_view bytes) {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
-  if (!bytes.empty() && at(0) != 0) {
-    return fail(Errc::kUnsupported,
-                fmt::format("the BMC does not report its power by DCMI (code {:#04x})", at(0)));
-  }
+  if (!bytes.empty() && at(0) != 0) return tl::unexpected(error_of(at(0)));
   if (bytes.size() < kAnswer || at(1) != kDcmi) {
     return fail(Errc::kCorrupt,
                 fmt::format("the BMC's answer of {} bytes is no power", bytes.size()));

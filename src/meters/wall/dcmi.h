@@ -9,8 +9,8 @@
 
 namespace jouleprof::meters {
 
-// The answer's bytes, the completion code first. Errors: unsupported for a code of the BMC's;
-// unavailable where it says that it does not measure; corrupt.
+// The answer's bytes, the completion code first. Errors: as the code says, unsupported for most;
+// unavailable where the BMC says that it does not measure; corrupt.
 Result<WallReading> parse_dcmi_answer(std::string_view bytes);
 
 // What freeipmi's `ipmi-dcmi --get-system-power-statistics` prints. Errors: the same.

@@ -93,6 +93,12 @@ TEST(WallAnswers, Dcmi) {
   EXPECT_EQ(parse_dcmi_answer(bytes.substr(0, 18)).error().code, Errc::kCorrupt);
   EXPECT_EQ(parse_dcmi_answer("").error().code, Errc::kCorrupt);
   EXPECT_EQ(parse_dcmi_answer("\xc1").error().code, Errc::kUnsupported);
+  EXPECT_EQ(parse_dcmi_answer("\xc0").error().code, Errc::kUnavailable);
+  EXPECT_EQ(parse_dcmi_answer("\xc3").error().code, Errc::kTimeout);
+  EXPECT_EQ(parse_dcmi_answer("\xd4").error().code, Errc::kPermissionDenied);
+  EXPECT_EQ(parse_dcmi_answer("\x93").error().code, Errc::kUnsupported);
+  EXPECT_THAT(parse_dcmi_answer("\xcb").error().message,
+              AllOf(HasSubstr("no sensor"), HasSubstr("0xcb")));
 
   const auto text = parse_dcmi_text(
       "Current Power                        : 164 Watts\n"

@@ -67,7 +67,11 @@ class Web {
     if (code != curl::kOk) {
       const std::string why = error_[0] != '\0' ? error_.data() : error_text_(code);
       return fail(code == curl::kOperationTimedOut ? Errc::kTimeout : Errc::kUnavailable,
-                  fmt::format("{} does not answer: {}", url, why));
+                  fmt::format("{} does not answer: {}{}", url, why,
+                              code == curl::kPeerFailedVerification
+                                  ? "; trust its certificate, or that of its authority, by ca=FILE "
+                                    "after the kind"
+                                  : ""));
     }
     long status = 0;
     info_(handle_, curl::kResponseCode, &status);
