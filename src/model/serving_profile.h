@@ -49,7 +49,8 @@ struct RequestEnergy : ServedEnergy {
   std::string filler;  // the id of the request that filled the prefix cache for it; empty: unknown
   pid_t pid = 0;
   HostTime arrival{};
-  std::optional<HostTime> finish;  // absent: it had not finished when the recording ended
+  std::optional<HostTime> finish;   // absent: it had not finished when the recording ended
+  std::optional<RealTime> arrived;  // absent: the recording has no wall clock
 };
 
 struct TenantEnergy : ServedEnergy {
@@ -67,6 +68,7 @@ struct ServedBoard {
   Energy between;  // above held, between steps: of no request
   Energy requests;
   Energy unattributed;  // before the first and after the last step, and what no step explains
+  Energy others;        // of the unattributed: other programs used it, or can have used it
   std::uint64_t steps = 0;
   Duration busy{};       // in steps
   double explained = 0;  // R^2 of the regression
@@ -81,6 +83,7 @@ struct ServingProfile {
   std::vector<ServedBoard> boards;
   std::vector<RequestEnergy> requests;  // in order of their arrival
   std::vector<TenantEnergy> tenants;    // most energy first
+  bool in_flight = false;  // a proxy saw tokens, and no batches: its spans of time are the steps
   Provenance provenance = Provenance::kUnavailable;
   std::vector<std::string> warnings;
 };

@@ -1,8 +1,10 @@
 """Each Python block of docs/ and README.md runs by itself, without a GPU; what it needs more is in its first line."""
 
 import importlib.util
+import os
 import pathlib
 import re
+import subprocess
 import sys
 
 import pytest
@@ -22,6 +24,18 @@ def blocks():
     return found
 
 
+def served_recording(machine):
+    """server.jprof, of a toy server."""
+    if not os.path.exists(os.environ.get("JOULEPROF_TOOL", "")):
+        pytest.skip("JOULEPROF_TOOL is not built")
+    from test_serving import ENGINE
+
+    machine.gpus(CONSTANT)
+    (machine.folder / "engine.py").write_text(ENGINE)
+    subprocess.run([os.environ["JOULEPROF_TOOL"], "run", "--serving", "-o", "server.jprof", "--", sys.executable,
+                    "engine.py"], check=True, capture_output=True)
+
+
 @pytest.mark.parametrize("place", blocks())
 def test_a_block(machine, place, monkeypatch):
     from fake_frameworks import install
@@ -36,6 +50,8 @@ def test_a_block(machine, place, monkeypatch):
     if "transformers" in needs or "lightning" in needs or "torchrun" in needs:
         machine.gpus(CONSTANT)
         install(monkeypatch, Host.torch())
+    if "recording" in needs:
+        served_recording(machine)
     for name in set(re.findall(r"\w+", needs)) & {"torch", "pyspark", "pytest"}:
         if importlib.util.find_spec(name) is None:
             pytest.skip(f"the Python module {name} is missing (pip install {name})")

@@ -1,13 +1,22 @@
 """Steps of a toy engine with continuous batching, from its process to the joules of each request."""
 
 import csv
+import http.server
 import io
 import json
 import os
+import pathlib
+import re
+import shutil
+import socket
 import subprocess
 import sys
 import threading
+import time
 import types
+import urllib.error
+import urllib.parse
+import urllib.request
 
 import pytest
 
@@ -120,6 +129,31 @@ def test_tables(recording):
     assert len(rows) == 12 and {r["tenant"] for r in rows} == {"even", "odd"}
 
 
+def data_of_page(recording, path, *arguments):
+    subprocess.run([TOOL, "report", recording, "--html", path, *arguments], check=True, capture_output=True)
+    return json.loads(re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', path.read_text(), re.S)[1])
+
+
+@needs_tool
+def test_the_page_has_the_requests(recording, tmp_path):
+    found = data_of_page(recording, tmp_path / "page.html")["serving"]
+    document = json.loads(report(recording, "--by", "request", "--json"))
+    rows = [dict(zip(found["requests"]["keys"], row)) for row in found["requests"]["rows"]]
+    assert sorted(rows, key=lambda r: r["request"]) == sorted(document["requests"], key=lambda r: r["request"])
+    energies = [r["energy_joules"] for r in rows]
+    assert energies == sorted(energies, reverse=True) and found["requests_left_out"] == 0
+    assert found["boards"] == document["boards"] and found["tenants"] == document["tenants"]
+
+    hidden = data_of_page(recording, tmp_path / "hidden.html", "--redact")["serving"]
+    assert {t["tenant"] for t in hidden["tenants"]} == {"tenant 1", "tenant 2"}
+    rows = [dict(zip(hidden["requests"]["keys"], row)) for row in hidden["requests"]["rows"]]
+    assert [r["request"] for r in rows] == [f"request {i}" for i in range(1, 13)]
+    assert not {"toy", "even", "odd", "r0-0"} & {str(value) for r in rows for value in r.values()}
+    for t in hidden["tenants"]:
+        assert sum(microjoules(r["energy_joules"]) for r in rows if r["tenant"] == t["tenant"]) == \
+            microjoules(t["energy_joules"])
+
+
 @needs_tool
 def test_metrics_of_requests(recording):
     metrics = serving.RequestMetrics()
@@ -133,12 +167,127 @@ def test_metrics_of_requests(recording):
     assert buckets == sorted(buckets) and buckets[-1] == 8
 
 
+def panels():
+    board = pathlib.Path(__file__).resolve().parents[2] / "packaging" / "grafana" / "requests.json"
+    return [(panel["title"], target["expr"], target["legendFormat"])
+            for panel in json.loads(board.read_text())["panels"] for target in panel["targets"]]
+
+
+@needs_tool
+@pytest.mark.skipif(shutil.which("prometheus") is None, reason="prometheus is not installed")
+def test_each_panel_of_the_dashboard_has_figures(recording, tmp_path):
+    found = serving.read_requests(recording)
+    metrics = serving.RequestMetrics()
+
+    class Scraped(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            for request in found:  # each scrape finds twelve more of them
+                metrics.add(request)
+            data = metrics.text().encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/plain; version=0.0.4")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_):
+            pass
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    with http.server.HTTPServer(("127.0.0.1", 0), Scraped) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        (tmp_path / "prometheus.yml").write_text(json.dumps({
+            "global": {"scrape_interval": "1s"}, "scrape_configs": [{"job_name": "requests", "static_configs": [
+                {"targets": [f"127.0.0.1:{server.server_port}"]}]}]}))
+        prometheus = subprocess.Popen(
+            ["prometheus", f"--config.file={tmp_path}/prometheus.yml", f"--storage.tsdb.path={tmp_path}/data",
+             f"--web.listen-address=127.0.0.1:{port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            def ask(text):
+                url = f"http://127.0.0.1:{port}/api/v1/query?{urllib.parse.urlencode({'query': text})}"
+                try:
+                    with urllib.request.urlopen(url, timeout=20) as answer:
+                        return json.load(answer)["data"]["result"]
+                except (ConnectionError, urllib.error.URLError):
+                    return []
+
+            deadline = time.monotonic() + 60
+            while not ask("count_over_time(jouleprof_request_energy_joules_count[1m]) > 5"):
+                assert time.monotonic() < deadline
+                time.sleep(0.3)
+            values = {}
+            for title, expression, legend in panels():
+                series = ask(expression.replace("$__rate_interval", "15s").replace("$model", ".+"))
+                assert series, title
+                assert all(set(re.findall(r"{{(\w+)}}", legend)) <= set(s["metric"]) for s in series), title
+                values[title] = {s["metric"].get("tenant"): float(s["value"][1]) for s in series}
+        finally:
+            prometheus.kill()
+            prometheus.wait()
+            server.shutdown()
+    for tenant in ("even", "odd"):
+        own = [r for r in found if r.tenant == tenant]
+        joules = sum(r.energy_joules for r in own)
+        assert values["Joules a request"][tenant] == pytest.approx(joules / len(own), rel=1e-3)
+        assert values["Joules a token out"][tenant] == pytest.approx(joules / sum(r.tokens_out for r in own), rel=1e-3)
+
+
 @needs_tool
 def test_the_module_prints_a_line_for_each_request(recording, tmp_path):
     ran = subprocess.run([sys.executable, "-m", "jouleprof.serving", recording, "--jsonl", "-", "--prometheus",
                           tmp_path / "requests.prom"], capture_output=True, text=True, check=True)
     assert len([json.loads(line) for line in ran.stdout.splitlines()]) == 12
     assert "histogram" in (tmp_path / "requests.prom").read_text()
+
+
+class Collector(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.server.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@needs_tool
+def test_requests_are_spans(recording):
+    pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="OpenTelemetry's exporter is missing")
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+    before = time.time_ns() - 3600 * 10**9
+    with http.server.HTTPServer(("127.0.0.1", 0), Collector) as server:
+        server.bodies = []
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        ran = subprocess.run([sys.executable, "-m", "jouleprof.serving", recording, "--otlp",
+                              f"http://127.0.0.1:{server.server_port}/v1/traces"], capture_output=True, text=True,
+                             check=False)
+        server.shutdown()
+    assert ran.returncode == 0, ran.stderr
+    spans = {}
+    for body in server.bodies:
+        for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+            for span in resource.scope_spans[0].spans:
+                values = {a.key: getattr(a.value, a.value.WhichOneof("value")) for a in span.attributes}
+                spans[values["gen_ai.response.id"]] = span, values
+    rows = {r.request: r for r in serving.read_requests(recording)}
+    assert sorted(spans) == sorted(rows)
+    for name, (span, values) in spans.items():
+        row = rows[name]
+        assert span.name == "chat toy" and values["gen_ai.request.model"] == "toy"
+        assert values["jouleprof.request.energy_joules"] == row.energy_joules
+        assert values["gen_ai.usage.output_tokens"] == 12 and values["jouleprof.request.tenant"] == row.tenant
+        assert before < span.start_time_unix_nano < time.time_ns()
+        assert span.end_time_unix_nano - span.start_time_unix_nano == row.finish_nanoseconds - row.arrival_nanoseconds
+
+
+def test_spans_need_packages_that_are_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "opentelemetry", None)
+    with pytest.raises(jouleprof.Unsupported, match="pip install opentelemetry-sdk"):
+        serving.RequestSpans()
 
 
 @needs_tool

@@ -216,6 +216,60 @@ export interface Timeline {
   replays: [number, number, string | null][];
 }
 
+// Requests of inference servers (docs/serving.md).
+export interface ServedEnergy {
+  energy_joules: number;
+  interval_joules: [number, number];
+  marginal_joules: number;
+  prefill_joules: number;
+  decode_joules: number;
+  recomputed_joules: number;
+  rejected_joules: number;
+  joules_per_token: number | null;
+  idle_joules: number;
+  tokens_in: number;
+  tokens_out: number;
+  tokens_cached: number;
+  steps: number;
+  shared_with: number;
+}
+
+export interface ServedRequest extends ServedEnergy {
+  request: string;
+  model: string | null;
+  tenant: string | null;
+  prefix_of: string | null;
+  finish_nanoseconds: number | null;
+}
+
+export interface ServedTenant extends ServedEnergy {
+  tenant: string | null;
+  requests: number;
+}
+
+export interface ServedBoard {
+  device: string;
+  provenance: string;
+  energy_joules: number;
+  rest_joules: number | null;
+  held_joules: number | null;
+  idle_joules: number;
+  between_joules: number;
+  requests_joules: number;
+  unattributed_joules: number;
+}
+
+export interface Serving {
+  simulated: boolean;
+  being_written: boolean;
+  division: string;
+  boards: ServedBoard[];
+  requests: ServedRequest[];
+  requests_left_out: number;
+  tenants: ServedTenant[];
+  warnings: string[];
+}
+
 export interface Page {
   schema: string;
   version: string;
@@ -228,6 +282,7 @@ export interface Page {
   slices: DeviceSlices[];
   process_slices: ProcessSlices | null;
   timeline: Timeline | null;
+  serving?: Serving | null;
 }
 
 export const SCHEMA = "jouleprof.page/1";
@@ -237,9 +292,9 @@ interface Packed {
   rows: unknown[][];
 }
 
-function unpack(packed: Packed): Row[] {
+function unpack<T>(packed: Packed): T[] {
   return packed.rows.map(
-    (cells) => Object.fromEntries(packed.keys.map((key, i) => [key, cells[i]])) as unknown as Row,
+    (cells) => Object.fromEntries(packed.keys.map((key, i) => [key, cells[i]])) as unknown as T,
   );
 }
 
@@ -264,7 +319,8 @@ export function readPage(text: string): Page | Results {
     return page;
   }
   for (const devices of Object.values(page.activity ?? {})) {
-    for (const device of devices) device.rows = unpack(device.rows as unknown as Packed);
+    for (const device of devices) device.rows = unpack<Row>(device.rows as unknown as Packed);
   }
+  if (page.serving) page.serving.requests = unpack<ServedRequest>(page.serving.requests as unknown as Packed);
   return page;
 }

@@ -7,6 +7,7 @@ import { isRun, readPage, type Page } from "./data";
 import { Icicle, type RowOf } from "./icicle_view";
 import { JobSections } from "./job_view";
 import { partOf } from "./part";
+import { Requests } from "./requests_view";
 import type { Results } from "./results";
 import type { Selection } from "./part";
 import { CopyLink, Heading } from "./share";
@@ -72,6 +73,7 @@ function RunSections({ page }: { page: Page }) {
       {page.timeline && <Timeline page={page} time={time} pointed={pointed} selection={selection} onSelect={setSelection} />}
       <Tables page={page} chosen={table} filter={filter} onChoose={choose} onFilter={setFilter}
         selection={selection} part={part} onWhole={showWhole} />
+      {page.serving && <Requests serving={page.serving} />}
       <section aria-labelledby="devices">
         <Heading id="devices">Devices</Heading>
         <Moved what=".scroll" />

@@ -7,7 +7,8 @@ jouleprof.serving.transformers and jouleprof.serving.vllm record the steps of th
 Recorder records those of any other."""
 
 from ._recorder import Listener, Recorder, Request, Share
-from ._requests import RequestEnergy, RequestMetrics, follow_requests, read_requests
+from ._requests import ProvisionalEnergies, RequestEnergy, RequestMetrics, follow_requests, read_requests
+from ._spans import RequestSpans
 
-__all__ = ["Listener", "Recorder", "Request", "RequestEnergy", "RequestMetrics", "Share", "follow_requests",
-           "read_requests"]
+__all__ = ["Listener", "ProvisionalEnergies", "Recorder", "Request", "RequestEnergy", "RequestMetrics", "RequestSpans",
+           "Share", "follow_requests", "read_requests"]

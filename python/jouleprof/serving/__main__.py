@@ -9,6 +9,7 @@ import sys
 
 from .._errors import Error
 from ._requests import RequestMetrics, follow_requests
+from ._spans import RequestSpans
 
 
 def main() -> int:
@@ -16,17 +17,24 @@ def main() -> int:
     parser.add_argument("recording", help="of `jouleprof run --serving`; it may still be written")
     parser.add_argument("--jsonl", metavar="FILE", help="append a JSON object for each request; - is stdout")
     parser.add_argument("--prometheus", metavar="FILE", help="write metrics for a textfile collector")
+    parser.add_argument("--otlp", metavar="URL", nargs="?", const="", default=None,
+                        help="send a span for each request, by OTLP over HTTP; without URL as OpenTelemetry's variables say")
     parser.add_argument("--period", type=float, default=5.0, help="seconds between two looks (default: 5)")
     given = parser.parse_args()
     metrics = RequestMetrics()
+    spans = None
     log = open(given.jsonl, "a") if given.jsonl and given.jsonl != "-" else None
     try:
+        if given.otlp is not None:
+            spans = RequestSpans(endpoint=given.otlp or None)
         for request in follow_requests(given.recording, given.period):
             if given.jsonl:
                 print(json.dumps(request.to_dict()), file=log or sys.stdout, flush=True)
             else:
                 print(f"{request.request}: {request}", flush=True)
             metrics.add(request)
+            if spans is not None:
+                spans.add(request)
             if given.prometheus:
                 part = given.prometheus + ".part"
                 with open(part, "w") as file:
@@ -38,6 +46,8 @@ def main() -> int:
     except KeyboardInterrupt:
         pass
     finally:
+        if spans is not None:
+            spans.close()
         if log is not None:
             log.close()
     return 0

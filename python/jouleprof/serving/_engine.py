@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import sys
 from typing import Any, Callable
 
@@ -34,6 +35,11 @@ def require_attributes(engine: str, thing: object, names: tuple[str, ...]) -> No
         what = thing.__qualname__ if isinstance(thing, type) else type(thing).__qualname__
         raise Unsupported(f"{engine}: {what} has no {', '.join(missing)}: this {engine} was changed, "
                           "and its steps cannot be recorded")
+
+
+def chosen_devices() -> list[str]:
+    """Those that JOULEPROF_SERVING_DEVICES names: "gpu0,gpu1" or UUIDs."""
+    return [name for name in os.environ.get("JOULEPROF_SERVING_DEVICES", "").split(",") if name]
 
 
 class Wrapped:

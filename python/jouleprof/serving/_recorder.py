@@ -14,7 +14,7 @@ from ._spool import SpoolFile, spool_folder
 
 _NONE = 0xFFFFFFFF
 _MOST = 0xFFFFFFFF
-_REQUEST, _FINISH, _STEP, _DEVICE, _LOST = 1, 2, 3, 4, 5
+_REQUEST, _FINISH, _STEP, _DEVICE, _LOST, _VIEW = 1, 2, 3, 4, 5, 6
 _STEP_HEAD = struct.Struct("<BIqqII")
 _STEP_PAYLOAD = 24  # bytes before the shares
 _SHARE = 28  # bytes
@@ -80,9 +80,10 @@ class Recorder:
 
     model: of requests that name none. devices: of the steps: UUIDs ("GPU-...") or names ("gpu0"); without them the
     recording's only GPU. A step on several devices counts once for each, with the energy of each.
+    batches: False where a step is no batch of the engine but a span of time, as a proxy sees it; the report says so.
     Outside of `jouleprof run --serving` nothing is recorded; listeners hear of everything all the same."""
 
-    def __init__(self, *, model: str = "", devices: Iterable[str] = ()) -> None:
+    def __init__(self, *, model: str = "", devices: Iterable[str] = (), batches: bool = True) -> None:
         folder = spool_folder()
         self._spool = SpoolFile(folder) if folder is not None else None
         self._model = model
@@ -96,6 +97,8 @@ class Recorder:
         self._lost_steps = 0
         self._lost_requests = 0
         self._reported_lost = (0, 0)
+        if not batches:
+            self._add(_entry(_VIEW, struct.pack("<I", 0)))
         for number, name in enumerate(devices):
             self._add(_entry(_DEVICE, struct.pack("<I", number) + _text(name)))
             self._devices.append(number)

@@ -33,6 +33,15 @@ def spool_folder() -> Path | None:
     return Path(folder)
 
 
+def recording_of_run() -> Path | None:
+    """What that `jouleprof run --serving` writes, where its name is known."""
+    folder = spool_folder()
+    if folder is None or folder.suffix != ".spool":
+        return None
+    recording = folder.with_suffix("")
+    return recording if recording.exists() else None
+
+
 def _varint(value: int) -> bytes:
     out = bytearray()
     while value >= 0x80:

@@ -8,19 +8,18 @@ its output. With several GPUs JOULEPROF_SERVING_DEVICES names those of the engin
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from typing import Any, Callable
 
 from .._errors import Unsupported
-from ._engine import Wrapped, require_attributes, require_parameters, require_version
+from ._engine import Wrapped, chosen_devices, require_attributes, require_parameters, require_version
 from ._recorder import Recorder
-from ._spool import spool_folder
+from ._requests import ProvisionalEnergies
+from ._spool import recording_of_run, spool_folder
 
 ENGINE = "vLLM"
 TESTED = ("0.32",)
-_DEVICES = "JOULEPROF_SERVING_DEVICES"
 _OUTPUT_FIELDS = ("scheduled_new_reqs", "scheduled_cached_reqs", "num_scheduled_tokens", "scheduled_spec_decode_tokens")
 _CACHED_FIELDS = ("req_ids", "resumed_req_ids", "num_computed_tokens")
 _RUNNER_FIELDS = ("req_id_to_index", "sampled_token_ids")
@@ -29,6 +28,8 @@ _OF_SCHEDULER = ("requests", "vllm_config", "num_sampled_tokens_per_step")
 _NEW_FIELDS = ("req_id", "num_computed_tokens")
 
 _attached = Wrapped()
+_answers = Wrapped()
+_answers_started: list[ProvisionalEnergies] = []
 
 
 class _Steps:
@@ -103,8 +104,7 @@ def attach(recorder: Recorder | None = None, *, tenant_of: Callable[[Any], str] 
         require_parameters(ENGINE, kind, names)
     if _attached:
         detach()
-    devices = [name for name in os.environ.get(_DEVICES, "").split(",") if name]
-    own = recorder or Recorder(devices=devices)
+    own = recorder or Recorder(devices=chosen_devices())
 
     def steps_of(scheduler: Any) -> _Steps:
         known = scheduler.__dict__.get("_jouleprof_steps")
@@ -144,7 +144,37 @@ def attach(recorder: Recorder | None = None, *, tenant_of: Callable[[Any], str] 
 
 
 def detach() -> None:
+    """Leaves vLLM as it was. The recorder stays open."""
     _attached.restore()
+    _answers.restore()
+
+
+def attach_answers(energies: ProvisionalEnergies) -> None:
+    """With `--enable-per-request-metrics`, `metrics` of a response has the request's provisional energy as `jouleprof`.
+    Raises Unsupported as attach() does."""
+    import vllm
+    from vllm.entrypoints.openai.chat_completion import protocol as chat
+    from vllm.entrypoints.openai.completion import protocol as completion
+
+    require_version(ENGINE, vllm.__version__, TESTED)
+
+    def made(_: None, self: Any, *__: Any, **___: Any) -> None:
+        if self.metrics is not None and self.usage is not None:
+            if not _answers_started:
+                _answers_started.append(energies)
+                energies.start()
+            energy = energies.of(self.usage.prompt_tokens, self.usage.completion_tokens or 0)
+            if energy is not None:
+                self.metrics.jouleprof = energy
+
+    _answers.on_failure = lambda reason: print(  # type: ignore[method-assign]
+        f"jouleprof: responses of vLLM have no energy any more: {reason}", file=sys.stderr)
+    for kind in (chat.ChatCompletionResponse, chat.ChatCompletionStreamResponse, completion.CompletionResponse,
+                 completion.CompletionStreamResponse):
+        for name in ("metrics", "usage"):
+            if name not in kind.model_fields:
+                raise Unsupported(f"{ENGINE}: {kind.__name__} has no {name}: this {ENGINE} was changed")
+        _answers.observe(kind, "__init__", after=made)
 
 
 def plugin() -> None:
@@ -153,5 +183,8 @@ def plugin() -> None:
         return
     try:
         attach()
+        recording = recording_of_run()
+        if recording is not None and not _answers and "vllm.entrypoints.openai.completion.protocol" in sys.modules:
+            attach_answers(ProvisionalEnergies(recording))
     except (ImportError, Unsupported) as error:
         print(f"jouleprof: steps of vLLM are not recorded: {error}", file=sys.stderr)

@@ -14,7 +14,7 @@
 
 #include "analysis/activity/activity_table.h"
 #include "analysis/kernels/kernel_evidence.h"
-#include "analysis/processes/apportion.h"
+#include "analysis/processes/recorded_use.h"
 #include "analysis/serving/step_model.h"
 #include "analysis/timeline/sensors/error_model.h"
 #include "model/activity/serving.h"
@@ -27,6 +27,8 @@ using Eigen::VectorXd;
 constexpr double kSlice = 0.5;       // seconds over which steps are scaled to the measured energy
 constexpr double kPoor = 0.5;        // of the variance of power, that steps explain
 constexpr double kMostScale = 1.25;  // more is the work of others, and less a model that is wrong
+constexpr double kAlone = 0.98;      // of the work on a board: observations are of the server alone
+constexpr double kEnoughAlone = 0.3;  // of the observations, for a fit to them only
 
 struct LoggedStep {
   HostTime begin{};
@@ -47,6 +49,61 @@ struct Log {
   std::vector<LoggedShare> shares;
   std::uint64_t without_device = 0;
   model::ServingLoss lost;
+  bool in_flight = false;
+};
+
+// What part of a board's work the command's processes did, by the rule for processes: what others
+// did, or can have done, is of no request.
+class OwnPart {
+ public:
+  OwnPart(const model::Recording& recording, const model::Domain& domain, HostTime begin,
+          HostTime end) {
+    bool seen = false;
+    double not_own = 0;
+    for (const UseSlice& slice : recorded_use(recording, domain, begin, end)) {
+      double own = 0;
+      double all = 0;
+      for (const Claim& claim : slice.claims) {
+        if (claim.at_rest) continue;
+        const Owner owner = owner_of(claim, recording.processes);
+        all += claim.weight;
+        if (owner == Owner::kProcess || owner == Owner::kCommand) own += claim.weight;
+      }
+      const double part = all > 0 ? own / all : 1;
+      seen = seen || own > 0;
+      not_own += (1 - part) * seconds(slice.end - slice.begin);
+      parts_.push_back({slice.begin, slice.end, part});
+    }
+    // A server that the driver does not list as the command's, as in many containers.
+    if (!seen) {
+      is_unlisted_ = not_own > 0;
+      parts_.clear();
+    }
+  }
+
+  // Mean over [begin, end]; 1 where nothing is known.
+  double of(HostTime begin, HostTime end) const {
+    auto part = std::partition_point(parts_.begin(), parts_.end(),
+                                     [&](const Part& p) { return p.end <= begin; });
+    double sum = 0;
+    double length = 0;
+    for (; part != parts_.end() && part->begin < end; ++part) {
+      const double time = seconds(std::min(part->end, end) - std::max(part->begin, begin));
+      sum += part->own * time;
+      length += time;
+    }
+    return length > 0 ? sum / length : 1;
+  }
+  bool is_unlisted() const { return is_unlisted_; }
+
+ private:
+  struct Part {
+    HostTime begin{};
+    HostTime end{};
+    double own = 1;
+  };
+  std::vector<Part> parts_;  // in order
+  bool is_unlisted_ = false;
 };
 
 class LogReader {
@@ -113,6 +170,7 @@ class LogReader {
   }
   void take(const model::ServingDevice& d) { devices_[d.number] = d.name; }
   void take(const model::ServingLoss&) {}
+  void take(const model::ServingView& view) { log_.in_flight = log_.in_flight || !view.batches; }
   void take(const model::ServingStep& s) {
     const auto board = board_of(s.device);
     if (!board) {
@@ -167,6 +225,7 @@ class Board {
         log_(log),
         logged_(steps),
         tenant_of_(tenant_of),
+        own_(recording, *board.domain, steps.front().begin, last_end(steps)),
         by_request(log.requests.size()),
         by_tenant(tenants) {
     time_.origin = logged_.front().begin;
@@ -224,6 +283,7 @@ class Board {
   bool is_fixed_part_known() const { return !model_ || model_->is_fixed_part_known(); }
   bool has_model() const { return model_.has_value(); }
   bool is_idle_unseen() const { return idle_unseen_; }
+  bool is_unlisted() const { return own_.is_unlisted(); }
   double others_joules() const { return beyond_; }
 
   model::ServedBoard out;
@@ -234,6 +294,7 @@ class Board {
   const Log& log_;
   const std::vector<LoggedStep>& logged_;
   const std::vector<std::uint32_t>& tenant_of_;
+  OwnPart own_;
 
  public:
   std::vector<Sum> by_request;
@@ -261,13 +322,47 @@ class Board {
     around.classes.resize(1);
     around.begin = known.front().begin;
     around.end = around.bins.back().begin + around.bins.back().width;
-    const auto evidence = kernel_evidence(recording_, *board_.timeline, around, *board_.levels, {});
+    auto evidence = kernel_evidence(recording_, *board_.timeline, around, *board_.levels, {});
+    without_others(evidence);
     idle_unseen_ = evidence.idle_unseen;
     model_ = StepModel::fit(known, time_, evidence.observed, evidence.idle,
                             board_.timeline->time_constant());
     if (!model_) return;
     idle_sigma_ = model_->idle_sigma();
     out.explained = model_->explained();
+  }
+
+  static HostTime last_end(const std::vector<LoggedStep>& steps) {
+    HostTime end = HostTime::min();
+    for (const LoggedStep& s : steps) end = std::max(end, s.end);
+    return end;
+  }
+
+  // The server's part of observed power: of the times that it had for itself where they are enough,
+  // else in proportion to its use.
+  void without_others(KernelEvidence& evidence) const {
+    const auto part_of = [this](const ObservedPower& s) {
+      return own_.of(time_.host_of(s.begin), time_.host_of(s.end));
+    };
+    double alone = 0;
+    double all = 0;
+    for (const ObservedPower& s : evidence.observed) {
+      all += s.end - s.begin;
+      if (part_of(s) >= kAlone) alone += s.end - s.begin;
+    }
+    if (alone == all) return;
+    // Others worked between the steps, too.
+    if (board_.levels->held) {
+      evidence.idle = {board_.levels->held->power.watts(),
+                       std::max(board_.levels->held->error.watts(), kErrors.other_run)};
+      evidence.idle_unseen = true;
+    }
+    if (alone >= kEnoughAlone * all) {
+      std::erase_if(evidence.observed, [&](const auto& s) { return part_of(s) < kAlone; });
+      return;
+    }
+    const double idle = evidence.idle.watts;
+    for (ObservedPower& s : evidence.observed) s.watts = idle + (s.watts - idle) * part_of(s);
   }
 
   // Of [begin, end]: above rest and held; absent where the energy is not known.
@@ -285,13 +380,15 @@ class Board {
 
   void divide(HostTime begin, HostTime end) {
     double between = 0;
+    double others = 0;
     for (std::size_t first = 0; first < steps_.size();) {
       std::size_t last = first + 1;
       while (last < steps_.size() && steps_[last].begin < steps_[first].begin + kSlice) ++last;
-      divide_slice(first, last, begin, end, between);
+      divide_slice(first, last, begin, end, between, others);
       first = last;
     }
     out.between = Energy::joules(between);
+    out.others = Energy::joules(others);
     const Energy active = out.measured.energy - out.idle_levels;
     out.requests = Energy{};
     for (const Sum& sum : by_request) out.requests += Energy::joules(sum.energy);
@@ -299,7 +396,7 @@ class Board {
   }
 
   void divide_slice(std::size_t first, std::size_t last, HostTime begin, HostTime end,
-                    double& between) {
+                    double& between, double& others) {
     const HostTime from = std::max(logged_[first].begin, begin);
     const bool is_last = last == steps_.size();
     HostTime to = is_last ? HostTime::min() : logged_[last].begin;
@@ -308,7 +405,10 @@ class Board {
     if (to <= from) return;
     const auto known = active_and_idle(from, to);
     if (!known) return;
-    const auto [active, idle] = *known;
+    const auto [measured, idle] = *known;
+    const double of_others = std::max(measured, 0.0) * (1 - own_.of(from, to));
+    const double active = measured - of_others;
+    others += of_others;
     const double length = seconds(to - from);
     double busy = 0;      // seconds in steps
     double covered = 0;   // up to here
@@ -540,6 +640,19 @@ Result<model::ServingProfile> attribute_serving(const model::Recording& recordin
     }
     const double active =
         (board.out.requests + board.out.between + board.out.unattributed).joules();
+    if (board.out.others.joules() > 0.01 * std::abs(active)) {
+      out.warnings.push_back(fmt::format(
+          "{}: {:.3g} J of the time of steps are of other programs, or can be: they are of no "
+          "request; requests have what the command's processes used, in proportion to their "
+          "utilisation",
+          name, board.out.others.joules()));
+    }
+    if (board.is_unlisted()) {
+      out.warnings.push_back(fmt::format(
+          "{}: the driver lists no process of the command on it, so what other programs used is in "
+          "the energy of requests",
+          name));
+    }
     if (board.others_joules() > 0.05 * std::abs(active)) {
       out.warnings.push_back(
           fmt::format("{}: {:.3g} J of the time of steps do not fit what the steps computed: "
@@ -550,8 +663,10 @@ Result<model::ServingProfile> attribute_serving(const model::Recording& recordin
     out.provenance = combine(out.provenance, board.out.measured.provenance);
     out.boards.push_back(std::move(board.out));
   }
+  const ClockMap clocks(recording.clock_points);
   for (std::size_t r = 0; r < out.requests.size(); ++r) {
     auto& request = out.requests[r];
+    if (!recording.clock_points.empty()) request.arrived = clocks.to_real(request.arrival);
     auto& tenant = out.tenants[tenant_of[r]];
     const double before = static_cast<double>(tenant.steps);
     const double more = static_cast<double>(request.steps);
@@ -575,6 +690,12 @@ Result<model::ServingProfile> attribute_serving(const model::Recording& recordin
         "{} steps name no GPU of this recording and are left out; with several GPUs the recorder "
         "has to name the devices of a step",
         log.without_device));
+  }
+  out.in_flight = log.in_flight;
+  if (log.in_flight) {
+    out.warnings.push_back(
+        "a proxy saw the tokens of requests and no batches: energy is divided by the tokens in "
+        "flight; requests that did not pass by the proxy are in it");
   }
   if (log.lost.steps + log.lost.requests > 0) {
     out.warnings.push_back(fmt::format(

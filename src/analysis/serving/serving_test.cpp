@@ -2,6 +2,7 @@
 // prefix cache, on a board whose energy follows a hidden cost of each request.
 #include "model/activity/serving.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -122,7 +123,15 @@ class Server {
     return r;
   }
 
+  // Seconds in steps up to t.
+  double busy(double t) const {
+    double sum = 0;
+    for (const auto& [begin, end] : busy_) sum += std::clamp(t - begin, 0.0, end - begin);
+    return sum;
+  }
+
   Cost cost;
+  double drift = 0;  // of the power of steps, up and down over 20 s
   Truth truth;
   std::vector<model::ServingEntry> entries;
   std::map<std::string, Owed> of_request;
@@ -224,7 +233,8 @@ class Server {
     }
     if (prefills > 0) time += cost.prefill_time;
     const double of_prefill = prefills > 0 ? cost.watts * cost.prefill_time : 0;
-    const double whole = own + of_prefill + cost.watts * cost.fixed_time;
+    const double drifted = 1 + drift * std::sin(2 * M_PI * now / 20);
+    const double whole = drifted * (own + of_prefill + cost.watts * cost.fixed_time);
     const double noise = std::normal_distribution<double>(1, 0.01)(random_);
     time = std::round(time * noise * 1e9) / 1e9;
     truth.hold(kIdle + whole / time, time);
@@ -232,9 +242,9 @@ class Server {
     const auto count = static_cast<double>(batch.size());
     for (const auto& [i, s] : batch) {
       step.shares.push_back(s);
-      const double mine = cost.own(s);
-      const double fixed = cost.watts * cost.fixed_time / count;
-      const double prefill = s.prefill ? of_prefill / prefills : 0;
+      const double mine = drifted * cost.own(s);
+      const double fixed = drifted * cost.watts * cost.fixed_time / count;
+      const double prefill = s.prefill ? drifted * of_prefill / prefills : 0;
       for (Owed* owed :
            {&of_request["r" + std::to_string(s.number)], &of_tenant[running_[i].tenant]}) {
         owed->energy += mine + fixed + prefill;
@@ -259,12 +269,14 @@ class Server {
       }
     }
     entries.push_back(std::move(step));
+    busy_.emplace_back(now, now + time);
     return now + time;
   }
 
   std::mt19937 random_;
   std::deque<Request> waiting_;
   std::vector<Request> running_;
+  std::vector<std::pair<double, double>> busy_;
   std::optional<std::uint32_t> filler_;
 };
 
@@ -347,6 +359,90 @@ TEST_F(Serving, NamesWhatWasLostAndWhoFilledTheCache) {
   EXPECT_GT(reusers, 0U);
 }
 
+// The regression has one power for all times; each half second has its own.
+TEST(ServingDrift, StepsAreScaledToTheMeasuredEnergy) {
+  Server server(10);
+  server.drift = 0.15;
+  server.run(40);
+  const auto profile = profile_of(server);
+  ASSERT_FALSE(profile.requests.empty());
+  std::size_t inside = 0;
+  for (const auto& r : profile.requests) {
+    const double owed = server.of_request[r.id].energy;
+    inside += std::abs(r.energy.joules() - owed) <= 0.06 * owed + 0.3 ? 1 : 0;
+  }
+  EXPECT_GE(static_cast<double>(inside), 0.9 * static_cast<double>(profile.requests.size()));
+}
+
+// Two boards that do the same, as those of tensor-parallel ranks: each step is there for both.
+model::Recording two_boards(const Server& server) {
+  model::Recording r = server.recording();
+  model::Domain second = r.domains.front();
+  second.id = model::DomainId{1};
+  second.device = "gpu1";
+  second.uuid = "GPU-2";
+  r.domains.push_back(second);
+  const auto other = [](model::SensorId id) {
+    return model::SensorId{static_cast<std::uint32_t>(id) + 10};
+  };
+  for (auto sensor : std::vector(r.sensors)) {
+    sensor.id = other(sensor.id);
+    sensor.domain = second.id;
+    r.sensors.push_back(sensor);
+  }
+  for (auto reading : std::vector(r.readings.counters)) {
+    reading.sensor = other(reading.sensor);
+    r.readings.counters.push_back(reading);
+  }
+  for (auto reading : std::vector(r.readings.powers)) {
+    reading.sensor = other(reading.sensor);
+    r.readings.powers.push_back(reading);
+  }
+  auto& bytes = r.traces.front().chunks.front().bytes;
+  model::append_serving(bytes, model::ServingDevice{1, "gpu1"});  // by its name
+  for (const auto& entry : server.entries) {
+    if (auto* step = std::get_if<model::ServingStep>(&entry)) {
+      model::ServingStep same = *step;
+      same.device = 1;
+      model::append_serving(bytes, same);
+    }
+  }
+  return r;
+}
+
+TEST(ServingRanks, TheEnergyOfARequestIsTheSumOverItsBoards) {
+  Server server(9);
+  server.run(12);
+  const auto alone = profile_of(server);
+  const analysis::Run run(two_boards(server));
+  const auto& made = run.serving();
+  ASSERT_TRUE(made) << made.error().message;
+  ASSERT_EQ(made->boards.size(), 2U);
+  Energy requests;
+  for (const auto& b : made->boards) {
+    EXPECT_EQ(b.idle_levels + b.between + b.requests + b.unattributed, b.measured.energy);
+    EXPECT_EQ(b.requests, alone.boards[0].requests);
+    requests += b.requests;
+  }
+  ASSERT_EQ(made->requests.size(), alone.requests.size());
+  Energy sum;
+  for (std::size_t i = 0; i < alone.requests.size(); ++i) {
+    const auto& both = made->requests[i];
+    const auto& one = alone.requests[i];
+    EXPECT_EQ(both.energy, one.energy + one.energy) << one.id;
+    EXPECT_EQ(both.prefill + both.decode, both.energy) << one.id;
+    // The gain of the sensors of one kind is the same; the models of the boards are not.
+    EXPECT_EQ(both.calibration, one.calibration + one.calibration) << one.id;
+    EXPECT_NEAR(both.regression.joules(), std::sqrt(2) * one.regression.joules(), 1e-5) << one.id;
+    // A step counts once, however many boards it has.
+    EXPECT_EQ(both.steps, one.steps) << one.id;
+    EXPECT_EQ(both.computed, one.computed) << one.id;
+    EXPECT_DOUBLE_EQ(both.shared_with, one.shared_with) << one.id;
+    sum += both.energy;
+  }
+  EXPECT_EQ(sum, requests);
+}
+
 // What another program draws in the time of steps is not the requests'.
 TEST(ServingTroubles, AnotherProgramIsNotCharged) {
   Server server(6);
@@ -369,6 +465,94 @@ TEST(ServingTroubles, AnotherProgramIsNotCharged) {
   EXPECT_EQ(b.idle_levels + b.between + b.requests + b.unattributed, b.measured.energy);
   EXPECT_GT(b.unattributed, Energy::joules(0.7 * others.joules()));
   EXPECT_FALSE(made->warnings.empty());
+}
+
+// Another program that uses half of the board's time from `begin` to the end, with the power that
+// the server draws for as much time. The driver lists both once a second.
+struct Foreign {
+  double begin = 0;
+  double watts = 0;
+  double use = 0.5;
+};
+
+model::Recording shared_recording(const Server& server, const Foreign& foreign, bool listed) {
+  model::Recording r = server.recording();
+  const HostTime begin = at(foreign.begin);
+  for (auto& reading : r.readings.powers) {
+    if (reading.at > begin) reading.power = reading.power + Power::watts(foreign.watts);
+  }
+  for (auto& reading : r.readings.counters) {
+    reading.total +=
+        Power::watts(foreign.watts) * std::max<Duration>(reading.before - begin, Duration{});
+  }
+  for (const bool own : {true, false}) {
+    model::Process process;
+    process.id = model::ProcessId{own ? 0U : 1U};
+    process.pid = own ? 71 : 90;
+    process.start = own ? at(0) : begin;
+    process.in_tree = own;
+    r.processes.push_back(process);
+  }
+  for (double t = 0.9; t < server.truth.end(); t += 1) {
+    if (listed) {
+      const double busy = server.busy(t) - server.busy(t - 1);
+      r.process_readings.gpu_processes.push_back(
+          {model::ProcessId{0}, simulated::kGpu0, at(t), std::round(100 * busy) / 100, {}});
+    }
+    if (t > foreign.begin) {
+      const double use = t - foreign.begin > 1 ? foreign.use : foreign.use * (t - foreign.begin);
+      r.process_readings.gpu_processes.push_back(
+          {model::ProcessId{1}, simulated::kGpu0, at(t), std::round(100 * use) / 100, {}});
+    }
+  }
+  return r;
+}
+
+class SharedBoard : public testing::TestWithParam<double> {};
+
+TEST_P(SharedBoard, RequestsHaveWhatTheServerUsed) {
+  Server server(6);
+  server.run(30);
+  double truth = 0;
+  for (const auto& [name, owed] : server.of_tenant) truth += owed.energy;
+  const Foreign foreign{GetParam(), 0.5 * truth / server.busy(server.truth.end())};
+  const double others = foreign.watts * (server.truth.end() - 0.3 - foreign.begin);
+  const analysis::Run run(shared_recording(server, foreign, true));
+  const auto& made = run.serving();
+  ASSERT_TRUE(made) << made.error().message;
+  const auto& b = made->boards[0];
+  EXPECT_EQ(b.idle_levels + b.between + b.requests + b.unattributed, b.measured.energy);
+  EXPECT_NEAR(b.requests.joules() / truth, 1, 0.1);
+  EXPECT_NEAR(b.others.joules() / others, 1, 0.15);
+  EXPECT_LE(b.others, b.unattributed);
+  for (const auto& t : made->tenants) {
+    EXPECT_NEAR(t.energy.joules() / server.of_tenant[t.tenant].energy, 1, 0.15) << t.tenant;
+  }
+  EXPECT_THAT(made->warnings, testing::Contains(testing::HasSubstr("are of other programs")));
+}
+
+INSTANTIATE_TEST_SUITE_P(FromThen, SharedBoard, testing::Values(4.0, 20.0));
+
+TEST(ServingTroubles, AServerThatTheDriverDoesNotListIsNamed) {
+  Server server(6);
+  server.run(8);
+  const Foreign foreign{2, 100};
+  const analysis::Run run(shared_recording(server, foreign, false));
+  const auto& made = run.serving();
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(made->boards[0].others, Energy{});
+  EXPECT_THAT(made->warnings,
+              testing::Contains(testing::HasSubstr("lists no process of the command")));
+}
+
+TEST(ServingTroubles, AProxysStepsAreSaidToBeSpans) {
+  Server server(7);
+  server.run(3);
+  server.entries.push_back(model::ServingView{false});
+  const auto profile = profile_of(server);
+  EXPECT_TRUE(profile.in_flight);
+  ASSERT_FALSE(profile.warnings.empty());
+  EXPECT_NE(profile.warnings.back().find("tokens in flight"), std::string::npos);
 }
 
 TEST(ServingTroubles, StepsOfNoKnownBoardAreNamed) {
@@ -395,7 +579,9 @@ TEST(ServingCodec, EntriesAreReadAsWritten) {
       model::ServedRequest{7, at(1), "id", "model", "tenant", 3},
       model::FinishedRequest{7, at(2), 5, 6},
       model::ServingStep{at(1), at(2), 0, {{7, 8, 9, 1, 2, 3, true}, {8, 1, 0, 0, 0, 0, false}}},
-      model::ServingDevice{0, "GPU-1"}, model::ServingLoss{4, 5}};
+      model::ServingDevice{0, "GPU-1"},
+      model::ServingLoss{4, 5},
+      model::ServingView{false}};
   std::string bytes;
   for (const auto& entry : all) model::append_serving(bytes, entry);
   std::vector<model::ServingEntry> read;

@@ -17,7 +17,14 @@ constexpr Duration kLongestStep = std::chrono::hours{24};
 constexpr std::size_t kHead = 5;
 constexpr std::size_t kShareBytes = 28;
 
-enum Type : std::uint8_t { kRequest = 1, kFinish = 2, kStep = 3, kDevice = 4, kLost = 5 };
+enum Type : std::uint8_t {
+  kRequest = 1,
+  kFinish = 2,
+  kStep = 3,
+  kDevice = 4,
+  kLost = 5,
+  kView = 6
+};
 
 void put64(std::string& out, std::uint64_t value) {
   put32(out, static_cast<std::uint32_t>(value));
@@ -113,6 +120,12 @@ std::pair<Type, std::string> payload_of(const ServingLoss& loss) {
   return {kLost, std::move(out)};
 }
 
+std::pair<Type, std::string> payload_of(const ServingView& view) {
+  std::string out;
+  put32(out, view.batches ? 1 : 0);
+  return {kView, std::move(out)};
+}
+
 bool is_time(HostTime t) {
   constexpr std::int64_t kMost = std::int64_t{1} << 62;  // differences cannot overflow
   return std::abs(t.time_since_epoch().count()) < kMost;
@@ -187,6 +200,9 @@ std::optional<std::optional<ServingEntry>> entry_of(std::uint8_t type, Payload p
       out = loss;
       break;
     }
+    case kView:
+      out = ServingView{(payload.u32() & 1U) != 0};
+      break;
     default:
       break;
   }

@@ -11,6 +11,7 @@
 //              context, cached, rejected, recomputed, flags (4 each; bit 0: prefill)
 //   4 device   number (4), name (text): a UUID or "gpu0"
 //   5 lost     steps (8), requests (8): so far, for which there was no room
+//   6 view     flags (4; bit 0: steps are batches of the engine)
 #pragma once
 
 #include <cstdint>
@@ -85,8 +86,15 @@ struct ServingLoss {
   bool operator==(const ServingLoss&) const = default;
 };
 
-using ServingEntry =
-    std::variant<ServedRequest, FinishedRequest, ServingStep, ServingDevice, ServingLoss>;
+// What the steps of the process are. Without this entry they are batches.
+struct ServingView {
+  bool batches = true;  // false: spans of time with the tokens in flight, as a proxy saw them
+
+  bool operator==(const ServingView&) const = default;
+};
+
+using ServingEntry = std::variant<ServedRequest, FinishedRequest, ServingStep, ServingDevice,
+                                  ServingLoss, ServingView>;
 
 void append_serving(std::string& bytes, const ServingEntry& entry);
 

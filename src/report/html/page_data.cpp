@@ -9,6 +9,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "model/activity/activity_fields.h"
@@ -258,6 +259,35 @@ Json profile_data(const model::Profile& profile, const Costs* costs) {
   return j;
 }
 
+// The document of `--by request`, with the requests of most energy. Null without requests.
+Json serving_data(const model::ServingProfile& profile, const FormatOptions& options,
+                  bool being_written) {
+  if (profile.requests.empty()) return nullptr;
+  model::ServingProfile shown = profile;
+  std::stable_sort(shown.requests.begin(), shown.requests.end(),
+                   [](const auto& a, const auto& b) { return a.energy > b.energy; });
+  const std::size_t kept = std::min(shown.requests.size(), kMostRows);
+  shown.requests.resize(kept);
+  if (options.redact) {
+    std::map<std::string, std::string> names;
+    for (auto& t : shown.tenants) {
+      const auto name = t.tenant.empty() ? "" : "tenant " + std::to_string(names.size() + 1);
+      t.tenant = names.try_emplace(t.tenant, name).first->second;
+    }
+    for (std::size_t i = 0; i < kept; ++i) {
+      auto& r = shown.requests[i];
+      r.id = "request " + std::to_string(i + 1);
+      r.tenant = names[r.tenant];
+      r.model.clear();
+      r.filler.clear();
+    }
+  }
+  Json j = serving_document(shown, being_written);
+  j["requests_left_out"] = profile.requests.size() - kept;
+  j["requests"] = packed_rows(j["requests"]);
+  return j;
+}
+
 }  // namespace
 
 namespace {
@@ -298,6 +328,9 @@ Result<Json> page_data(const analysis::Run& run, const analysis::Part& part,
     Json& stacks = j["stacks"].emplace_back(stacks_data(device));
     stacks["processes"] = several ? process_stacks(device, run.recording()) : Json::array();
   }
+  const auto& serving = run.serving(part);
+  j["serving"] =
+      serving ? serving_data(*serving, options, run.recording().run.being_written) : Json(nullptr);
   const auto span = run.span(part);
   j["slices"] = Json::array();
   j["process_slices"] = nullptr;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "model/profile.h"
+#include "model/serving_profile.h"
 #include "report/costs/costs.h"
 #include "report/costs/wall.h"
 #include "report/json/json_text.h"
@@ -12,6 +13,9 @@ namespace jouleprof::report {
 // `costs`, `per`: may be null.
 Json profile_document(const model::Profile& profile, const Costs* costs = nullptr,
                       const PerUnit* per = nullptr);
+
+// Requests of inference servers (docs/serving.md).
+Json serving_document(const model::ServingProfile& profile, bool being_written);
 
 // The command's part of a domain or of a total; null where it is absent.
 Json command_json(const std::optional<model::CommandEnergy>& command);

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "report/format/format.h"
+#include "report/json/json_format.h"
 #include "report/json/records.h"
 
 namespace jouleprof::report {
@@ -48,6 +49,10 @@ void columns(const model::RequestEnergy& r, Columns& column) {
   columns(static_cast<const model::ServedEnergy&>(r), column);
   column("prefix_of", r.filler, "the request that filled the prefix cache for it",
          "it is not known");
+  column(
+      "arrival_unix_nanoseconds",
+      r.arrived ? std::optional(std::int64_t{r.arrived->time_since_epoch().count()}) : std::nullopt,
+      "when it arrived, by the wall clock", "the recording has no wall clock");
   column("arrival_nanoseconds", r.arrival.time_since_epoch().count(), "CLOCK_MONOTONIC");
   column(
       "finish_nanoseconds",
@@ -74,6 +79,8 @@ void columns(const model::ServedBoard& b, Columns& column) {
   column("requests_joules", b.requests, "of all requests");
   column("unattributed_joules", b.unattributed,
          "before the first and after the last step, and what steps do not explain");
+  column("others_joules", b.others,
+         "of the unattributed: what processes outside of the command used, or can have used");
   column("steps", b.steps, "steps on this GPU");
   column("busy_seconds", b.busy, "time in steps");
   column("explained_ratio", b.explained, "of the variance of power");
@@ -110,17 +117,22 @@ Json list_of(const std::vector<Record>& records) {
 
 }  // namespace
 
-std::string serving_to_json(const model::ServingProfile& profile, bool being_written) {
+Json serving_document(const model::ServingProfile& profile, bool being_written) {
   Json j = Json::object();
   j["schema"] = "jouleprof.requests/1";
   j["simulated"] = profile.provenance == model::Provenance::kSimulated;
   j["being_written"] = being_written;
-  j["division"] = "own work and equal parts of what is fixed";
+  j["division"] =
+      profile.in_flight ? "tokens in flight" : "own work and equal parts of what is fixed";
   j["boards"] = list_of(profile.boards);
   j["requests"] = list_of(profile.requests);
   j["tenants"] = list_of(profile.tenants);
   j["warnings"] = profile.warnings;
-  return write_json(j) + '\n';
+  return j;
+}
+
+std::string serving_to_json(const model::ServingProfile& profile, bool being_written) {
+  return write_json(serving_document(profile, being_written)) + '\n';
 }
 
 std::string serving_to_csv(const model::ServingProfile& profile, const ServingOptions& options) {

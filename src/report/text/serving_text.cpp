@@ -26,10 +26,13 @@ class Writer {
     table(options);
     lines_.emplace_back();
     boards();
-    note("",
-         "fair share: a request's own work, and equal parts of what is fixed in each step; "
-         "marginal: what would be saved without it. Between the two lies the choice of a rule, "
-         "which is no error. Rest and held are not in either.");
+    note("", std::string(profile_.in_flight
+                             ? "division: tokens in flight, as a proxy saw them, with equal parts "
+                               "of what is fixed among those in flight; "
+                             : "fair share: a request's own work, and equal parts of what is fixed "
+                               "in each step; ") +
+                 "marginal: what would be saved without it. Between the two lies the choice of a "
+                 "rule, which is no error. Rest and held are not in either.");
     for (const auto& warning : profile_.warnings) note("warning", warning, Style::kAttention);
     return joined();
   }
@@ -133,6 +136,9 @@ class Writer {
       add("between steps", b.between);
       add("requests", b.requests);
       add("unattributed", b.unattributed);
+      if (b.others > Energy{}) {
+        parts += fmt::format(" (of other programs {})", energy_text(b.others));
+      }
       const auto word = provenance_word(b.measured.provenance);
       note(printable(b.domain.device, text_.ascii),
            fmt::format(

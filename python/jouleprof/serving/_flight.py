@@ -1,0 +1,253 @@
+"""Steps of a server that shows no batches: spans of time, with the tokens of the requests in flight."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from .._errors import Unsupported
+from ._recorder import Recorder
+
+SPAN = 50_000_000  # nanoseconds, at most, of a step
+MOST_HELD = 120_000_000_000  # nanoseconds that a request which goes on holds back the steps of others
+
+
+@dataclass
+class Counts:
+    """What a response says of its request. Times are milliseconds; absent: it does not say."""
+
+    tokens_in: int | None = None
+    cached: int = 0
+    tokens_out: int | None = None
+    rejected: int = 0
+    prefill_ms: float | None = None
+    decode_ms: float | None = None
+
+
+def _number(engine: str, of: dict[str, Any], name: str) -> float:
+    value = of.get(name)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e15:
+        raise Unsupported(f"{engine}: the response has no number {name}: this {engine} was changed, and what the "
+                          "request used cannot be known")
+    return value
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 31 else None
+
+
+def counts_of(body: dict[str, Any]) -> Counts:
+    """Of a response, or a chunk of a stream: `usage` as OpenAI has it, `timings` of llama.cpp's server, `meta_info` of
+    SGLang. Raises Unsupported where one of the two engines' lacks a field."""
+    out = Counts()
+    usage = body.get("usage")
+    if isinstance(usage, dict):
+        out.tokens_in = _count(usage.get("prompt_tokens"))
+        out.tokens_out = _count(usage.get("completion_tokens"))
+        details = usage.get("prompt_tokens_details")
+        if isinstance(details, dict):
+            out.cached = _count(details.get("cached_tokens")) or 0
+    timings = body.get("timings")
+    if isinstance(timings, dict):
+        engine = "llama.cpp"
+        new = int(_number(engine, timings, "prompt_n"))  # of the prompt, those from the cache not included
+        out.cached = int(_number(engine, timings, "cache_n"))
+        out.tokens_in = new + out.cached
+        out.tokens_out = int(_number(engine, timings, "predicted_n"))
+        out.prefill_ms = _number(engine, timings, "prompt_ms")
+        out.decode_ms = _number(engine, timings, "predicted_ms")
+        if "draft_n" in timings:
+            out.rejected = int(_number(engine, timings, "draft_n") - _number(engine, timings, "draft_n_accepted"))
+    about = body.get("meta_info")
+    if isinstance(about, dict):
+        engine = "SGLang"
+        out.tokens_in = int(_number(engine, about, "prompt_tokens"))
+        out.tokens_out = int(_number(engine, about, "completion_tokens"))
+        out.cached = int(_number(engine, about, "cached_tokens"))
+    if out.tokens_in is not None:
+        out.cached = min(out.cached, out.tokens_in)
+    return out
+
+
+@dataclass
+class Flight:
+    """A request between its arrival at a proxy and the end of its response."""
+
+    id: str
+    model: str
+    tenant: str
+    begin: int
+    first: int | None = None  # its first token
+    end: int | None = None
+    chunks: int = 0  # with text
+    counts: Counts = field(default_factory=Counts)
+    number: int | None = None
+    started: bool = False  # its cached tokens were recorded
+    prefilled: int = 0  # tokens in spans that were recorded
+    decoded: int = 0
+
+    def tokens_out(self) -> int:
+        return self.counts.tokens_out if self.counts.tokens_out is not None else self.chunks
+
+    def edges(self, now: int) -> tuple[int, int, int]:
+        """Begin of prefill, begin of decoding, end. A response in one piece, that has no times, shows no begin of
+        decoding: all of its prefill is taken for the first span then, or for half of its time."""
+        end = now if self.end is None else self.end
+        if self.counts.decode_ms is not None and self.counts.prefill_ms is not None:
+            decoding = max(self.begin, end - round(1e6 * self.counts.decode_ms))
+            return max(self.begin, decoding - round(1e6 * self.counts.prefill_ms)), decoding, end
+        if self.first is not None and self.first < end:
+            return self.begin, self.first, end
+        return self.begin, min(self.begin + SPAN, (self.begin + end) // 2) if self.end is not None else end, end
+
+    def until(self, now: int, t: int) -> tuple[int, int]:
+        """Tokens of the prompt and of the answer that were computed before t."""
+        begin, decoding, end = self.edges(now)
+        prompt = max((self.counts.tokens_in or 0) - self.counts.cached, 0)
+        # The first token of an answer comes from the prefill.
+        answer = max(self.tokens_out() - 1, 0) + self.counts.rejected
+        return _part(prompt, begin, decoding, t), _part(answer, decoding, end, t)
+
+
+def _part(tokens: int, begin: int, end: int, t: int) -> int:
+    if t >= end:
+        return tokens
+    return 0 if t <= begin else tokens * (t - begin) // (end - begin)
+
+
+class TokensInFlight:
+    """Records requests of a server that shows no batches. A step is a span of at most 50 ms in which the same requests
+    are in flight; its tokens are each request's, spread evenly over its prefill and over its decoding.
+
+    What a request used is known at its end. So spans are recorded once the requests in them have ended, or two minutes
+    after."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._lock = threading.Lock()
+        self._flights: list[Flight] = []
+        self._done = 0  # spans up to here are recorded
+
+    def begin(self, id: str, *, model: str = "", tenant: str = "") -> Flight:
+        flight = Flight(id, model, tenant, time.monotonic_ns())
+        with self._lock:
+            self._flights.append(flight)
+        return flight
+
+    def abandon(self, flight: Flight) -> None:
+        """It was refused, and computed nothing."""
+        with self._lock:
+            if flight.number is None and flight in self._flights:
+                self._flights.remove(flight)
+
+    def end(self, flight: Flight) -> None:
+        with self._lock:
+            flight.end = time.monotonic_ns()
+
+    def flush(self, *, all: bool = False) -> None:
+        """Records what is known. all: what is not, too, as far as it was seen."""
+        with self._lock:
+            now = time.monotonic_ns()
+            open_begins = [f.begin for f in self._flights if f.end is None]
+            until = now if all else max(min(open_begins, default=now), now - MOST_HELD)
+            self._record(until, now)
+            for flight in [f for f in self._flights if f.end is not None and f.end <= until]:
+                self._flights.remove(flight)
+                self._number_of(flight)
+                self._recorder.finish(flight.id, tokens_in=flight.counts.tokens_in or 0,
+                                      tokens_out=flight.tokens_out(), at=flight.end)
+
+    def _record(self, until: int, now: int) -> None:
+        edges = {until}
+        for flight in self._flights:
+            edges.update(edge for edge in (flight.begin, *flight.edges(now)) if self._done < edge < until)
+        begin = max(self._done, min((f.begin for f in self._flights), default=until))
+        for edge in sorted(edges):
+            while begin < edge:
+                end = min(begin + SPAN, edge)
+                self._span(begin, end, now)
+                begin = end
+        self._done = max(self._done, until)
+
+    def _span(self, begin: int, end: int, now: int) -> None:
+        shares: list[int] = []
+        for flight in self._flights:
+            if flight.begin >= end or (flight.end is not None and flight.end <= begin):
+                continue
+            prompt, answer = flight.until(now, end)
+            cached = flight.counts.cached
+            number = self._number_of(flight)
+            if prompt > flight.prefilled or end <= flight.edges(now)[1]:
+                new = max(prompt - flight.prefilled, 0)
+                begins = new > 0 and not flight.started
+                shares += (number, new, cached + flight.prefilled, cached if begins else 0, 0, 0, 1)
+                flight.prefilled += new
+                flight.started = flight.started or begins
+            else:
+                new = max(answer - flight.decoded, 0)
+                total = max(self._answer(flight), 1)
+                rejected = min(new * flight.counts.rejected // total, new)
+                shares += (number, new, (flight.counts.tokens_in or 0) + flight.decoded, 0, rejected, 0, 0)
+                flight.decoded += new
+        if shares:
+            self._recorder.step_of(begin, end, shares)
+
+    @staticmethod
+    def _answer(flight: Flight) -> int:
+        return max(flight.tokens_out() - 1, 0) + flight.counts.rejected
+
+    def _number_of(self, flight: Flight) -> int:
+        if flight.number is None:
+            if flight.id in self._recorder.begun:  # a client used the id twice
+                flight.id += f"-{flight.begin}"
+            flight.number = self._recorder.request(flight.id, tenant=flight.tenant, model=flight.model,
+                                                   arrival=flight.begin)
+        return flight.number
+
+
+class ResponseReader:
+    """Reads the counts of a response as it passes: a JSON object, or a stream of server-sent events.
+    Its methods raise Unsupported as counts_of() does."""
+
+    def __init__(self, flight: Flight) -> None:
+        self._flight = flight
+
+    def object(self, body: dict[str, Any]) -> None:
+        counts = counts_of(body)
+        if counts.tokens_in is not None:
+            self._flight.counts = counts
+        for name in ("id", "model"):
+            if self._flight.number is None and isinstance(body.get(name), str) and body[name]:
+                setattr(self._flight, name, body[name])
+
+    def event(self, data: bytes) -> dict[str, Any] | None:
+        """One event of a stream; the object that it holds."""
+        try:
+            body = json.loads(data)
+        except ValueError:
+            return None
+        if not isinstance(body, dict):
+            return None
+        if _has_text(body):
+            self._flight.chunks += 1
+            if self._flight.first is None:
+                self._flight.first = time.monotonic_ns()
+        self.object(body)
+        return body
+
+
+def _has_text(body: dict[str, Any]) -> bool:
+    if body.get("content") or (body.get("text") and "meta_info" in body):  # llama.cpp's and SGLang's own
+        return True
+    choices = body.get("choices")
+    for choice in choices if isinstance(choices, list) else ():
+        if not isinstance(choice, dict):
+            continue
+        delta = choice.get("delta")
+        if choice.get("text") or (isinstance(delta, dict) and any(
+                delta.get(name) for name in ("content", "reasoning_content", "reasoning", "tool_calls"))):
+            return True
+    return False
