@@ -209,9 +209,10 @@ void set_interval(CommandEnergy& own, const Measurement& whole, Energy others, E
   const double repeatability =
       part * whole.repeatability.joules() + division_joules(own.processes, others) + also.joules();
   own.energy.repeatability = Energy::joules(repeatability);
+  own.energy.offset = Energy::joules(part * whole.offset.joules());
   own.energy.error = Energy::joules(std::hypot(repeatability, part * model::gain_joules(whole)));
   // What was divided off is within the sensor's own error.
-  const bool is_alone = others + own.undivided <= whole.error;
+  const bool is_alone = others + own.undivided <= whole.farthest();
   if (!is_alone) {
     own.energy.provenance = combine(whole.provenance, model::Provenance::kEstimated);
   }

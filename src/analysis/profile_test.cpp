@@ -157,7 +157,7 @@ TEST(Analyse, AModelIsLabelledEstimatedWithItsWideInterval) {
                       "load model",
                       model::Provenance::kEstimated,
                       {}};
-  model.traits.gain_error = 0.4;
+  model.traits.scale = model::ScaleError::symmetric(0.4);
   run.recording.sensors.push_back(model);
   for (double t = 0; t < 16; t += 0.5) {
     run.recording.readings.powers.push_back({kRapl, at(t), Power::watts(50)});

@@ -33,7 +33,7 @@ class Recorded {
     model::Sensor rapl{kRapl, kPackage0, model::SensorKind::kEnergyCounter, "rapl", {}, {}};
     rapl.traits.refresh = 1ms;
     rapl.traits.wrap = Energy::joules(262143.328850);
-    rapl.traits.gain_error = 0.03;
+    rapl.traits.scale = model::ScaleError::symmetric(0.03);
     recording.sensors.push_back(rapl);
     recording.sensors.push_back({kReasons,
                                  kGpu0,

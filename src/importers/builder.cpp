@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "model/device/gpu_traits.h"
-
 namespace jouleprof::importers {
 
 namespace {
@@ -91,10 +89,6 @@ model::SensorId RecordingBuilder::add_sensor(model::DomainId domain, model::Sens
   sensor.domain = domain;
   sensor.kind = kind;
   sensor.name = std::move(name);
-  const model::Domain& measured = this->domain(domain);
-  if (measured.kind == model::DomainKind::kGpu) {
-    sensor.traits.gain_error = model::gain_error_of(model::generation_of(measured.name));
-  }
   recording_.sensors.push_back(std::move(sensor));
   return recording_.sensors.back().id;
 }

@@ -16,6 +16,7 @@
 #include "importers/combine.h"
 #include "importers/importer.h"
 #include "importers/power_check.h"
+#include "model/device/sensor_table.h"
 
 namespace jouleprof::importers {
 namespace {
@@ -175,6 +176,21 @@ Result<void> add_folder(const std::filesystem::path& folder, const ImportOptions
                           folder.string(), format_names()));
 }
 
+// Logs state no calibration error: it is that of the family of each GPU.
+void set_scales(model::Recording& recording, const std::string& device_name) {
+  for (model::Domain& domain : recording.domains) {
+    using enum model::DomainKind;
+    if (domain.kind != kGpu && domain.kind != kGpuMemory && domain.kind != kModule) continue;
+    if (!device_name.empty()) domain.name = device_name;
+    for (model::Sensor& sensor : recording.sensors) {
+      if (sensor.domain != domain.id || sensor.kind == model::SensorKind::kGauge) continue;
+      if (sensor.provenance != model::Provenance::kMeasured) continue;
+      if (sensor.traits.scale != model::ScaleError{}) continue;
+      sensor.traits.scale = model::scale_of_gpu(domain.name);
+    }
+  }
+}
+
 }  // namespace
 
 std::span<const Importer* const> importers() { return kImporters; }
@@ -228,6 +244,7 @@ Result<model::Recording> import_texts(std::span<const SourceText> given,
                     "same time, such as 'nvidia-smi dmon -s puc -o DT'",
                     sources.front().path));
   }
+  if (recording) set_scales(*recording, options.device_name);
   return recording;
 }
 

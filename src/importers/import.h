@@ -34,6 +34,9 @@ struct ImportOptions {
   std::vector<std::string> power_columns = {};
   std::string time_column = {};
   std::string device_column = {};
+  // Product name of the GPUs; empty: as the log names them. It decides how far their sensors may be
+  // off (model/device/sensor_table.h).
+  std::string device_name = {};
   // dmon: the work is only the active rows (logs/dmon_lines.h), not the whole log.
   bool trim = false;
   // dmon: which block, from one, of a capture that holds several.

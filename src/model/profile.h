@@ -89,11 +89,31 @@ struct Measurement {
   Provenance provenance = Provenance::kMeasured;
   std::string sensor;  // Sensor::name, several joined by " + "
   std::string method;  // "fused", "counter", "samples", "model", ...
+  // How far the interval's middle lies above the energy, in parts of it: of a sensor that is known
+  // to read low. Not 0: the interval is not symmetric.
+  double shift = 0;
+  // The part of the error that is an additive offset of the sensor's power, at most. Between
+  // energies of one device it cancels where both took the same time; the gain always does.
+  Energy offset = {};
 
+  Energy middle() const { return energy + Energy::joules(shift * energy.joules()); }
   // The interval's ends; energy cannot be negative, so the lower one is at least zero.
-  Energy low() const { return std::max(energy - error, Energy{}); }
-  Energy high() const { return energy + error; }
+  Energy low() const { return std::max(middle() - error, Energy{}); }
+  Energy high() const { return middle() + error; }
+  // How far the ends lie below and above the energy; one may be negative.
+  Energy below() const { return energy - middle() + error; }
+  Energy above() const { return middle() - energy + error; }
+  // Half the width of the narrowest interval around the energy itself that holds this one.
+  Energy farthest() const { return std::max(below(), above()); }
 };
+
+// The shift of the sum of two.
+inline double shift_of_sum(const Measurement& a, const Measurement& b) {
+  if (a.shift == b.shift) return a.shift;
+  const double sum = a.energy.joules() + b.energy.joules();
+  if (sum <= 0) return 0;
+  return (a.shift * a.energy.joules() + b.shift * b.energy.joules()) / sum;
+}
 
 // An energy by level of power. All three sum exactly to the whole; each is absent where unknown.
 struct EnergyLevels {
@@ -129,8 +149,10 @@ inline void add(std::optional<CommandEnergy>& sum, const CommandEnergy& more) {
     sum = more;
     return;
   }
+  sum->energy.shift = shift_of_sum(sum->energy, more.energy);
   sum->energy.energy += more.energy.energy;
   sum->energy.error += more.energy.error;
+  sum->energy.offset += more.energy.offset;
   sum->energy.repeatability += more.energy.repeatability;
   sum->energy.provenance = combine(sum->energy.provenance, more.energy.provenance);
   sum->processes += more.processes;

@@ -24,6 +24,14 @@ inline double gain_joules(const Measurement& m) {
   return std::sqrt(std::max(error * error - repeatability * repeatability, 0.0));
 }
 
+// The same without the offset's part, in parts of the energy.
+inline double gain_ratio(const Measurement& m) {
+  if (m.energy <= Energy{}) return 0;
+  const double all = gain_joules(m);
+  const double offset = std::min(m.offset.joules(), all);
+  return std::sqrt(all * all - offset * offset) / m.energy.joules();
+}
+
 // Where the ends of a stretch lie in the cycle of its sensor, in turns of 0 to 1.
 struct EndTurns {
   double begin = 0;
@@ -84,7 +92,9 @@ class WindowSum {
     if (!sum_) {
       sum_ = m;
     } else {
+      sum_->shift = shift_of_sum(*sum_, m);
       sum_->energy += m.energy;
+      sum_->offset += m.offset;
       sum_->provenance = combine(sum_->provenance, m.provenance);
     }
     ++count_;
@@ -117,6 +127,7 @@ inline Measurement mean_of(const Measurement& sum, std::size_t count) {
   mean.energy = mean_of(sum.energy, count);
   mean.error = mean_of(sum.error, count);
   mean.repeatability = mean_of(sum.repeatability, count);
+  mean.offset = mean_of(sum.offset, count);
   return mean;
 }
 

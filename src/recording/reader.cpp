@@ -184,8 +184,10 @@ class Reader {
                   row.maybe(&Rows::duration),
                   row.maybe(&Rows::energy),
                   row.energy(),
-                  row.number()};
-      if (s.traits.gain_error < 0) row.complain("is negative");
+                  {}};
+      const double gain = row.number();
+      if (gain < 0) row.complain("is negative");
+      s.traits.scale = model::ScaleError::symmetric(gain);
       recording_.sensors.push_back(std::move(s));
     }
     if (version_ < 2) return;
@@ -194,6 +196,25 @@ class Reader {
       const Duration rise = row.duration();
       for (auto& sensor : recording_.sensors) {
         if (sensor.id == id) sensor.traits.rise = rise;
+      }
+    }
+    if (version_ < 16) return;
+    for (Rows row = rows("sensor_scale"); row.next();) {
+      const auto id = row.reference<model::SensorId>(sensors_);
+      model::ScaleError scale;
+      scale.gain_low = row.number();
+      scale.gain_high = row.number();
+      scale.offset_low = row.power();
+      scale.offset_high = row.power();
+      const double correction = row.number();
+      scale.source = row.text();
+      if (scale.gain_low < -1 || scale.gain_high < scale.gain_low || scale.gain_high > 1000 ||
+          scale.offset_high < scale.offset_low) {
+        row.complain("has bounds out of order");
+      }
+      if (!(correction >= 0.1 && correction <= 10)) row.complain("is not between 0.1 and 10");
+      for (auto& sensor : recording_.sensors) {
+        if (sensor.id == id) sensor.traits.scale = scale, sensor.traits.correction = correction;
       }
     }
   }

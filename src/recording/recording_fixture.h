@@ -140,7 +140,12 @@ class RandomRecording {
             text(),
             model::Provenance{below(4)},
             {maybe(duration()), maybe(duration()), maybe(duration()), maybe(duration()),
-             maybe(duration()), maybe(energy()), energy(), below(100) / 100.0}};
+             maybe(duration()), maybe(energy()), energy(), scale(), chance() ? 1 : 1.25}};
+  }
+  model::ScaleError scale() {
+    const double gain = below(100) / 100.0;
+    if (chance()) return model::ScaleError::symmetric(gain);
+    return {-gain / 2, gain, Power::watts(-below(9)), Power::watts(below(20)), text()};
   }
   model::SensorId any_sensor() {
     return model::SensorId{1000003 * static_cast<unsigned>(below(kSensors))};
@@ -248,6 +253,12 @@ inline void make_older(const std::filesystem::path& path, std::int32_t version) 
 
 // Leaves of a recording what an older version has tables for (from version 5 on: columns, too).
 inline void drop_newer(model::Recording& recording, std::int32_t version) {
+  if (version < 16) {
+    for (auto& sensor : recording.sensors) {
+      sensor.traits.scale = model::ScaleError::symmetric(sensor.traits.scale.gain_most());
+      sensor.traits.correction = 1;
+    }
+  }
   if (version < 14) {
     for (auto& trace : recording.traces) trace.status.memsets_left_out = 0;
   }

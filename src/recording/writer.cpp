@@ -194,7 +194,12 @@ Result<void> Writer::add(const model::Sensor& sensor) {
     const model::SensorTraits& t = sensor.traits;
     s.sensor(sensor.id, sensor.domain, model::to_string(sensor.kind), sensor.name,
              model::to_string(sensor.provenance), t.refresh, t.window, t.lag, t.read_cost, t.wrap,
-             t.quantum, t.gain_error);
+             t.quantum, std::max(t.scale.gain_most(), 0.0));
+    const auto plain = model::ScaleError::symmetric(t.scale.gain_most());
+    if (t.scale != plain || t.correction != 1) {
+      s.sensor_scale(sensor.id, t.scale.gain_low, t.scale.gain_high, t.scale.offset_low.watts(),
+                     t.scale.offset_high.watts(), t.correction, t.scale.source);
+    }
     if (t.rise) s.sensor_rise(sensor.id, *t.rise);
   });
 }

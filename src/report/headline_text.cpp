@@ -31,6 +31,11 @@ std::string error_text(Energy error, Energy of) {
   return "±" + percent_text(error.joules() / of.joules());
 }
 
+std::string error_text(const Measurement& m) {
+  if (m.shift == 0) return error_text(m.error, m.energy);
+  return interval_text(m.energy, m.below(), m.above());
+}
+
 std::string energy_interval_text(const Measurement& m) {
   return fmt::format("{} to {}", energy_text(m.low()), energy_text(m.high()));
 }
@@ -76,8 +81,7 @@ std::string whose_text(const Profile& profile, const Total& total, const Quoted&
   }
   if (!total.command->is_divided) return "";
   return fmt::format("Of the command: {}. All devices: {} {}.", command_parts_text(profile, total),
-                     energy_text(total.energy->energy),
-                     error_text(total.energy->error, total.energy->energy));
+                     energy_text(total.energy->energy), error_text(*total.energy));
 }
 
 std::string run_line(const Profile& profile) {

@@ -100,14 +100,18 @@ std::string percent_text(double ratio) {
 
 std::string interval_text(Energy of, Energy error, Energy upper_error, bool ascii) {
   const auto width = [&](Energy e) {
-    return of > Energy{} ? percent_text(e.joules() / of.joules()) : energy_text(e);
+    return of > Energy{} ? percent_text(e.joules() / of.joules())
+                         : energy_text(e < Energy{} ? -e : e);
   };
   // Nearly symmetric: with the wider side.
   if (upper_error >= error && upper_error.joules() <= 1.05 * error.joules()) {
     return (ascii ? "+-" : "±") + width(upper_error);
   }
   if (width(error) == width(upper_error)) return (ascii ? "+-" : "±") + width(error);
-  return fmt::format("-{} +{}", width(error), width(upper_error));
+  // Of a sensor that is known to read low or high, both ends may lie on one side.
+  const auto sign = [](Energy e, char usual, char other) { return e < Energy{} ? other : usual; };
+  return fmt::format("{}{} {}{}", sign(error, '-', '+'), width(error), sign(upper_error, '+', '-'),
+                     width(upper_error));
 }
 
 std::string duration_text(Duration d) {

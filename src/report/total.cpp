@@ -120,7 +120,9 @@ Total total_of(const Profile& profile) {
   whole.provenance = model::Provenance::kUnavailable;
   whole.method = "sum";
   for (const DomainProfile* d : total.counted) {
+    whole.shift = shift_of_sum(whole, *d->energy);
     whole.energy += d->energy->energy;
+    whole.offset += d->energy->offset;
     whole.error += d->energy->error;
     whole.repeatability += d->energy->repeatability;
     whole.provenance = combine(whole.provenance, d->energy->provenance);
@@ -136,7 +138,7 @@ Total total_of(const Profile& profile) {
 std::optional<Quoted> quoted(const Total& total, bool whole_machine) {
   if (!total.energy) return std::nullopt;
   const auto of = [&](const model::Measurement& m, Energy undivided, bool is_command) {
-    return Quoted{m.energy,     m.error,    m.error + undivided,   m.repeatability,
+    return Quoted{m.energy,     m.below(),  m.above() + undivided, m.repeatability,
                   m.provenance, is_command, total.lost.has_value()};
   };
   if (whole_machine || !total.command) return of(*total.energy, Energy{}, false);

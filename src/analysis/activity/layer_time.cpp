@@ -166,6 +166,10 @@ void fill(model::ActivityProfile& out, const Times& times, const Division& divis
     m.energy = energy;
     m.repeatability = Energy::joules(kErrors.layer_time * energy.joules());
     m.error = Energy::joules(std::hypot(kErrors.layer_time, relative) * energy.joules());
+    if (out.measured.energy > Energy{}) {
+      m.offset =
+          Energy::joules(m.offset.joules() * (energy.joules() / out.measured.energy.joules()));
+    }
     m.provenance = model::combine(m.provenance, model::Provenance::kEstimated);
     m.method = "time";
     return m;

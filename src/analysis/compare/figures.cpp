@@ -34,12 +34,17 @@ std::string label_of(const model::Domain& domain) {
 Figure absent(std::string reason) { return {{}, 0, {}, false, std::move(reason)}; }
 
 // Adds up energies of several sensors. Repeatabilities add linearly, as in the total of a report.
+// Calibration errors of a domain are its sensor's factor and its offset, which differ in how they
+// cancel between two runs.
+constexpr const char* kOffset = " offset";
+
 class Sum {
  public:
   void add(const Measurement& m, const std::string& label) {
     joules_ += m.energy.joules();
     repeatability_ += m.repeatability.joules();
-    calibration_[label] += model::gain_joules(m);
+    calibration_[label] += model::gain_ratio(m) * m.energy.joules();
+    if (m.offset > Energy{}) calibration_[label + kOffset] += m.offset.joules();
     estimated_ = estimated_ || m.provenance == Provenance::kEstimated;
     any_ = true;
   }

@@ -46,8 +46,14 @@ ActivityRows::Used::Seconds ActivityRows::Used::sum() const {
 }
 
 ActivityRows::ActivityRows(const model::Recording& recording, const ActivityTable& table,
-                           const KernelModel& model, double gain, const model::Measurement& like)
-    : recording_(recording), table_(table), model_(model), gain_(gain), like_(like) {
+                           const KernelModel& model, const model::ScaleError& scale,
+                           const model::Measurement& like)
+    : recording_(recording),
+      table_(table),
+      model_(model),
+      gain_(scale.gain_half()),
+      shift_(scale.gain_shift()),
+      like_(like) {
   for (std::uint32_t k = 0; k < table_.classes.size(); ++k) {
     class_energy_.push_back(Energy::joules(model_.energy_of(model_.all_of(k)).joules));
   }
@@ -88,6 +94,9 @@ model::Measurement ActivityRows::measurement(const Used& used) const {
   model::Measurement out = like_;
   out.method = "regression";
   out.energy = used.energy;
+  // Above idle: an offset of the sensor is in the idle power.
+  out.shift = shift_;
+  out.offset = {};
   const double wide = kErrors.normal95 * model_.energy_of(uses_of(used)).sigma;
   out.repeatability = Energy::joules(wide);
   out.error = Energy::joules(std::hypot(wide, gain_ * used.energy.joules()));

@@ -20,7 +20,8 @@ namespace jouleprof::analysis {
 class ActivityRows {
  public:
   ActivityRows(const model::Recording& recording, const ActivityTable& table,
-               const KernelModel& model, double gain, const model::Measurement& like);
+               const KernelModel& model, const model::ScaleError& scale,
+               const model::Measurement& like);
 
   // by_kernel, by_layer, by_range, by_phase, stacks, and by_process without idle_between.
   void fill(model::ActivityProfile& out);
@@ -83,6 +84,7 @@ class ActivityRows {
   const ActivityTable& table_;
   const KernelModel& model_;
   double gain_;
+  double shift_;
   model::Measurement like_;
   std::vector<Energy> class_energy_;
   std::vector<Portion> portions_;

@@ -93,13 +93,13 @@ class Attribution {
     out_.explained = solution.explained;
     out_.rows = solution.rows;
     out_.method = method();
-    ActivityRows rows(recording_, table_, *model, gain(), out_.measured);
+    ActivityRows rows(recording_, table_, *model, timeline_.sensor_scale(), out_.measured);
     rows.fill(out_);
     balance(*model);
     add_sampling_error();
     remember(*model, clocks);
     warn(*model);
-    if (also) also({table_, *model, rows, gain(), out_});
+    if (also) also({table_, *model, rows, timeline_.sensor_scale().gain_most(), out_});
     return std::move(out_);
   }
 
@@ -139,11 +139,6 @@ class Attribution {
     const RealTime begin =
         ClockMap(recording_.clock_points).to_real(table_.time.host_of(table_.bins.front().begin));
     for (auto& kernel : out_.resolved) kernel.observed = begin;
-  }
-
-  double gain() const {
-    const auto& sensors = timeline_.sensors();
-    return sensors.counter ? sensors.counter->traits.gain_error : sensors.power->traits.gain_error;
   }
 
   // The highest power limit of the recording; 0: unknown.

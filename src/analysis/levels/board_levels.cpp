@@ -126,14 +126,19 @@ constexpr Duration kLocated = 30ms;    // error of such an edge
 constexpr double kLeastStepWatts = 3;  // between rest and held, to locate an edge by power
 constexpr double kLeastStepRatio = 0.05;
 
-// A part of `whole` with its own interval; the calibration error is common to all parts.
-Measurement part_of(const Measurement& whole, Energy energy, double repeatability) {
+// A part of `whole` with its own interval; the gain error is common to all parts. An offset of the
+// sensor is in what is drawn all the time: at rest, for `offset_time`; the parts above have none.
+Measurement part_of(const Measurement& whole, const model::ScaleError& scale, Energy energy,
+                    double repeatability, Duration offset_time = {}) {
   Measurement out = whole;
   out.energy = energy;
   out.repeatability = Energy::joules(repeatability);
-  const double all = whole.energy.joules();
-  const double gain = all > 0 ? gain_joules(whole) / all : 0.0;
-  out.error = Energy::joules(std::hypot(repeatability, gain * energy.joules()));
+  out.offset = offset_time > Duration{} ? whole.offset : Energy{};
+  const double own = energy.joules();
+  out.shift = whole.shift == 0 ? 0 : scale.gain_shift();
+  if (whole.shift != 0 && own > 0) out.shift += (scale.offset_shift() * offset_time).joules() / own;
+  out.error = Energy::joules(
+      std::hypot(repeatability, model::gain_ratio(whole) * own, out.offset.joules()));
   return out;
 }
 
@@ -238,11 +243,11 @@ model::EnergyLevels BoardLevels::split(const Measurement& energy, HostTime begin
   const double own = energy.repeatability.joules();
   if (rest) {
     const Energy part = rest->power * all;
-    out.rest = part_of(energy, part, (rest->error * all).joules());
+    out.rest = part_of(energy, scale, part, (rest->error * all).joules(), all);
     if (!is_board) {
       out.idle = part;
-      out.active =
-          part_of(energy, energy.energy - part, std::hypot(own, (rest->error * all).joules()));
+      out.active = part_of(energy, scale, energy.energy - part,
+                           std::hypot(own, (rest->error * all).joules()));
       return out;
     }
   } else {
@@ -272,11 +277,11 @@ model::EnergyLevels BoardLevels::split(const Measurement& energy, HostTime begin
   const double edge = *held_for > Duration{} && *held_for < all ? step * seconds(edge_error) : 0;
   const double rest_error = rest ? (rest->error * (all - *held_for)).joules() : 0;
   const double held_error = held ? (held->error * *held_for).joules() : 0;
-  out.active = part_of(energy, energy.energy - *out.idle,
+  out.active = part_of(energy, scale, energy.energy - *out.idle,
                        std::hypot(std::hypot(own, edge), std::hypot(rest_error, held_error)));
   if (!rest) return out;
   const double common = (rest->error * *held_for).joules();
-  out.held = part_of(energy, *out.idle - out.rest->energy,
+  out.held = part_of(energy, scale, *out.idle - out.rest->energy,
                      std::hypot(edge, std::hypot(common, held_error)));
   return out;
 }
@@ -285,6 +290,7 @@ BoardLevels board_levels(EnergyTimeline& timeline, const model::Domain& domain,
                          const model::Recording& recording, HostTime work_begin,
                          HostTime work_end) {
   BoardLevels out;
+  out.scale = timeline.sensor_scale();
   out.is_board =
       domain.kind == model::DomainKind::kGpu || domain.kind == model::DomainKind::kGpuMemory;
   if (!out.is_board) {

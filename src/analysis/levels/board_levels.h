@@ -21,6 +21,7 @@ struct BoardLevels {
   std::string rest_reason;                // why a level is absent, or was not observed here
   std::string held_reason;
   std::vector<std::string> warnings;
+  model::ScaleError scale;  // of the sensor that gives the amount of energy
   // When the board was held, in order; absent: unknown.
   std::optional<std::vector<RecordedSpan>> held_spans;
   Duration edge_error{};  // of the begin or end of a span: half of a 95 % interval

@@ -27,6 +27,7 @@ model::Measurement part_of(model::Measurement m, double share) {
   m.energy = Energy::joules(m.energy.joules() * share);
   m.repeatability = Energy::joules(m.repeatability.joules() * share);
   m.error = Energy::joules(m.error.joules() * share);
+  m.offset = Energy::joules(m.offset.joules() * share);
   return m;
 }
 

@@ -29,7 +29,7 @@ struct RepeatedWindows::State {
   WindowStates states;
   StatePowers powers;
   PowerDrift drift;
-  double gain = 0;
+  model::ScaleError scale;
   std::string sensor;
   model::Provenance provenance{};
 
@@ -71,10 +71,7 @@ std::optional<RepeatedWindows> RepeatedWindows::fit(std::span<const model::Windo
   std::erase_if(observed,
                 [](const ObservedPower& s) { return s.watts < 0 || s.watts > kMostWatts; });
   if (observed.size() > kMostRows || !state->solve(timeline, observed)) return std::nullopt;
-  const auto& sensors = timeline.sensors();
-  state->gain = sensors.counter ? sensors.counter->traits.gain_error
-                : sensors.power ? sensors.power->traits.gain_error
-                                : 0;
+  state->scale = timeline.sensor_scale();
   state->sensor = timeline.sensor_name();
   state->provenance = timeline.provenance();
   return RepeatedWindows(std::move(state));
@@ -107,9 +104,10 @@ std::optional<model::Measurement> RepeatedWindows::sum(
   model::Measurement m;
   m.energy = Energy::joules(joules);
   m.repeatability = Energy::joules(kErrors.normal95 * sigma);
-  m.error = Energy::joules(std::hypot(kErrors.normal95 * sigma, s.gain * joules));
+  m.error = Energy::joules(std::hypot(kErrors.normal95 * sigma, s.scale.gain_half() * joules));
   m.provenance = s.provenance;
   m.sensor = s.sensor;
+  m.shift = s.scale.gain_shift();
   m.method = "regression on the windows' edges";
   return m;
 }

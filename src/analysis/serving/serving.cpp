@@ -268,10 +268,7 @@ class Board {
     return true;
   }
 
-  double gain() const {
-    const auto& sensors = board_.timeline->sensors();
-    return sensors.counter ? sensors.counter->traits.gain_error : sensors.power->traits.gain_error;
-  }
+  double gain() const { return board_.timeline->sensor_scale().gain_most(); }
 
   // Half of a 95 % interval, without the sensor's gain.
   double regression_of(const Sum& sum) const {

@@ -109,7 +109,7 @@ class Server {
     gpu.known_levels.held = model::KnownLevel{Power::watts(kIdle), Power::watts(1), {}, {}};
     r.domains.push_back(gpu);
     r.sensors = {sensors.counter(), sensors.ring()};
-    for (auto& sensor : r.sensors) sensor.traits.gain_error = 0.05;
+    for (auto& sensor : r.sensors) sensor.traits.scale = model::ScaleError::symmetric(0.05);
     r.readings.counters = sensors.reads(truth, 0, truth.end());
     r.readings.powers = sensors.samples(truth, 0, truth.end());
     auto& trace = r.traces.emplace_back();

@@ -29,6 +29,7 @@ Energy scaled_energy(Energy energy, double factor) {
 }  // namespace
 
 EnergyTimeline::EnergyTimeline(TimelineSensors sensors) : sensors_(std::move(sensors)) {
+  if (sensors_.counter) factor_ = sensors_.counter->traits.correction;
   forget_counter();
 }
 
@@ -94,7 +95,12 @@ void EnergyTimeline::append(const model::PowerReading& reading) {
   auto& shape = of_average ? average_ : shape_;
   if (!shape) shape.emplace(of_average ? *sensors_.average : *sensors_.power, *time_);
   if (limit_watts_ > 0) shape->set_most(kErrors.most_of_limit * limit_watts_);
-  shape->push(reading);
+  const double correction = shape->sensor().traits.correction;
+  if (correction == 1) {
+    shape->push(reading);
+  } else {
+    shape->push({reading.sensor, reading.at, reading.power * correction});
+  }
   for (const auto& trouble : shape->take_troubles()) {
     if (!of_average) add_note({time_->host_of(trouble.at), trouble.text});
   }

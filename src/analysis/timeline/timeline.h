@@ -76,7 +76,9 @@ std::optional<TimelineSensors> choose_sensors(const std::vector<model::Sensor>& 
 // One shorter than the sensor's window W adds 0.6 x (W - length) x swing (with a first-order lag
 // 0.75, and 1.2 unless both ends are marked). Without a counter the sampling error covers the whole
 // interval, with 0.5 % of the energy, and 3 % of the energy outside of the samples' windows.
-// repeatability is this interval; error adds gain_error x energy in quadrature.
+// repeatability is this interval; error adds half of the sensor's gain interval x energy and half
+// of its offset interval x time in quadrature, and shift is where their middles lie (ScaleError).
+// Readings are multiplied by the sensors' correction first.
 
 // Thread safety: none; queries first process new readings. Readings of other sensors are ignored.
 class EnergyTimeline {
@@ -176,6 +178,8 @@ class EnergyTimeline {
 
   const std::vector<Note>& notes();
   const TimelineSensors& sensors() const { return sensors_; }
+  // Of the sensor that gives the amount of energy.
+  const model::ScaleError& sensor_scale() const;
   std::string sensor_name() const;  // "a + b" when fused
   std::string method() const;       // "fused", "counter", "samples" or "model"
   model::Provenance provenance() const;
@@ -271,6 +275,7 @@ class EnergyTimeline {
     bool anchored = false;
   };
   Bridge bridge(double t) const;
+  double unseen_ratio(double a, double b) const;
   double sigma(double a, double b) const;
 
   void add_note(Note note);

@@ -16,8 +16,8 @@ constexpr double kCell = 1;        // of one comparison of counter and samples
 }  // namespace
 
 double EnergyTimeline::gain_error() const {
-  const double counter = sensors_.counter ? sensors_.counter->traits.gain_error : 0.0;
-  const double power = sensors_.power ? sensors_.power->traits.gain_error : 0.0;
+  const double counter = sensors_.counter ? sensors_.counter->traits.scale.gain_most() : 0.0;
+  const double power = sensors_.power ? sensors_.power->traits.scale.gain_most() : 0.0;
   return std::hypot(counter, power);
 }
 

@@ -98,10 +98,13 @@ Result<model::Measurement> EnergyTimeline::energy(HostTime begin, HostTime end) 
   model::Measurement m;
   m.energy = cumulative(end) - cumulative(begin);
   m.repeatability = Energy::joules(kErrors.normal95 * sigma(a, b));
-  const auto& scale = sensors_.counter && (!anchors_.empty() || !sensors_.power) ? *sensors_.counter
-                                                                                 : *sensors_.power;
+  const double joules = m.energy.joules();
+  const model::ScaleError& of_sensor = sensor_scale();
+  m.offset = of_sensor.offset_half() * (end - begin);
   m.error = Energy::joules(
-      std::hypot(m.repeatability.joules(), scale.traits.gain_error * m.energy.joules()));
+      std::hypot(m.repeatability.joules(), of_sensor.gain_half() * joules, m.offset.joules()));
+  m.shift = of_sensor.gain_shift();
+  if (joules > 0) m.shift += (of_sensor.offset_shift() * (end - begin)).joules() / joules;
   const Energy doubt =
       Energy::joules(doubt_at(b) - doubt_at(a) + hidden_in_samples(a, b, covered) + unplaced(a, b));
   m.repeatability += doubt;
@@ -267,6 +270,11 @@ const std::vector<Note>& EnergyTimeline::notes() {
   return notes_;
 }
 
+const model::ScaleError& EnergyTimeline::sensor_scale() const {
+  const bool counted = sensors_.counter && (!anchors_.empty() || !sensors_.power);
+  return (counted ? *sensors_.counter : *sensors_.power).traits.scale;
+}
+
 std::string EnergyTimeline::sensor_name() const {
   const bool counted = sensors_.counter && !points_.empty();
   const bool sampled = sensors_.power && shape_;
@@ -363,6 +371,19 @@ EnergyTimeline::Bridge EnergyTimeline::bridge(double t) const {
   return best;
 }
 
+// Of the energy: what samples that see part of the time miss of a load that changes as fast as
+// they come. Of one that is steady over many samples, in proportion less.
+double EnergyTimeline::unseen_ratio(double a, double b) const {
+  const double unseen = kErrors.unseen_time * (1 - shape_->seen_fraction());
+  const double length = b - a;
+  if (unseen <= 0 || length <= 0) return unseen;
+  const auto within = shape_->around(a, b);
+  if (static_cast<double>(within.last - within.first) < kErrors.steady_samples) return unseen;
+  const double mean = shape_->integral(a, b) / length;
+  const double step = shape_->variation(a, b).change;
+  return mean > 0 ? unseen * std::min(1.0, step / (kErrors.unsteady_step * mean)) : unseen;
+}
+
 double EnergyTimeline::sigma(double a, double b) const {
   const double length = b - a;
   if (length <= 0) return 0;
@@ -380,7 +401,7 @@ double EnergyTimeline::sigma(double a, double b) const {
   double inside = 1e300;
   if (shaped) {
     inside = shape_->missed_variance(a, b) + std::pow(kErrors.sample_noise * joules, 2) +
-             std::pow(kErrors.unseen_time * (1 - shape_->seen_fraction()) * joules, 2);
+             std::pow(unseen_ratio(a, b) * joules, 2);
   }
   if (left.anchored && right.anchored) {
     inside = std::min(inside, left.sigma * left.sigma + right.sigma * right.sigma);

@@ -38,7 +38,7 @@ class Bursts {
     recording.domains.push_back(
         {kSilent, model::DomainKind::kDram, "dram-0", "", "", {}, true, "no sensor"});
     recording.sensors = {gpu.counter(), gpu.ring()};
-    for (auto& s : recording.sensors) s.traits.gain_error = 0.05;
+    for (auto& s : recording.sensors) s.traits.scale = model::ScaleError::symmetric(0.05);
     recording.readings.powers = gpu.samples(power, 0, end);
     recording.readings.counters = gpu.reads(power, 0.1, end);
     for (int i = 0; i < count; ++i) {

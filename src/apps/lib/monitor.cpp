@@ -166,7 +166,7 @@ void to_c(const Result<model::Measurement>& m, jouleprof_energy& out) {
   }
   out.provenance = jouleprof::lib::to_c(m->provenance);
   out.energy_microjoules = m->energy.microjoules();
-  out.error_microjoules = m->error.microjoules();
+  out.error_microjoules = m->farthest().microjoules();
   out.repeatability_microjoules = m->repeatability.microjoules();
   copy_text(m->sensor, out.sensor, sizeof(out.sensor));
   copy_text(m->method, out.method, sizeof(out.method));

@@ -20,7 +20,7 @@
 #include "importers/power_check.h"
 #include "importers/times.h"
 #include "jouleprof/units.h"
-#include "model/device/gpu_traits.h"
+#include "model/device/sensor_table.h"
 
 namespace jouleprof::importers {
 
@@ -256,14 +256,17 @@ Result<void> Builder::read() {
 
 void Builder::add_readings() {
   const auto generation = model::generation_of(sources_.device_name);
-  const model::GpuTraits known = model::default_traits(generation, false);
+  model::GpuTraits known = model::default_traits(generation, false);
+  known.set_scale(model::scale_of_gpu(sources_.device_name));
   const auto domain =
       builder_.add_domain(model::DomainKind::kGpu, "gpu0",
                           sources_.device_name.empty() ? "GPU of the files" : sources_.device_name);
   const auto add_sensor = [&](model::SensorKind kind, const model::SensorTraits& traits) {
     const auto id =
         builder_.add_sensor(domain, kind, std::string(name_of(kind, generation.has_value())));
-    if (generation) builder_.recording().sensors.back().traits = traits;
+    model::Sensor& sensor = builder_.recording().sensors.back();
+    if (generation) sensor.traits = traits;
+    sensor.traits.scale = traits.scale;
     return id;
   };
   if (counter_) {

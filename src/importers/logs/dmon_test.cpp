@@ -4,6 +4,7 @@
 
 #include "importers/testing.h"
 #include "model/device/gauge_names.h"
+#include "model/device/sensor_table.h"
 
 namespace jouleprof::importers {
 namespace {
@@ -48,7 +49,7 @@ TEST(Dmon, TheSensorIsAnAverageOfOneSecond) {
   EXPECT_EQ(power.kind, model::SensorKind::kPowerAverage);
   EXPECT_EQ(power.provenance, model::Provenance::kMeasured);
   EXPECT_EQ(power.traits.window, seconds{1});
-  EXPECT_EQ(power.traits.gain_error, 0.08);  // of a board without a name
+  EXPECT_EQ(power.traits.scale, model::scale_of_gpu(""));
   EXPECT_TRUE(has_warning(*recording, "whole watts"));
 }
 

@@ -112,8 +112,8 @@ EstimateMeter::EstimateMeter(const EstimateOptions& options, std::string cpu_nam
   sensor.traits.refresh = probes_[0].period;
   sensor.traits.window = probes_[0].period;
   sensor.traits.lag = Duration::zero();
-  sensor.traits.gain_error =
-      options.cpu_tdp ? estimate::kGainErrorKnownTdp : estimate::kGainErrorDefaultTdp;
+  sensor.traits.scale = model::ScaleError::symmetric(
+      options.cpu_tdp ? estimate::kGainErrorKnownTdp : estimate::kGainErrorDefaultTdp);
 }
 
 Result<estimate::CpuTime> EstimateMeter::read_cpu_time() {

@@ -92,7 +92,7 @@ TEST(Estimate, SaysWhatItIs) {
   EXPECT_EQ(sensor.provenance, model::Provenance::kEstimated);
   EXPECT_EQ(sensor.kind, model::SensorKind::kPowerInstant);
   EXPECT_EQ(sensor.name, "load model of 2 logical CPUs at 2.2 W each, assumed");
-  EXPECT_GE(sensor.traits.gain_error, 0.5);
+  EXPECT_GE(sensor.traits.scale.gain_half(), 0.5);
   EXPECT_EQ(meter->domains()[0].device, "package-0");
   EXPECT_EQ(meter->domains()[0].name, "AMD EPYC 7763 64-Core Processor");
   // 2 logical CPUs of an EPYC.
@@ -107,7 +107,7 @@ TEST(Estimate, SaysWhatItIs) {
 
   const auto reported = machine.open();
   ASSERT_TRUE(reported);
-  EXPECT_LT(reported->sensors()[0].traits.gain_error, sensor.traits.gain_error);
+  EXPECT_LT(reported->sensors()[0].traits.scale.gain_half(), sensor.traits.scale.gain_half());
 }
 
 TEST(Estimate, EnergyDoesNotDependOnThePeriod) {

@@ -45,7 +45,7 @@ Result<std::unique_ptr<GuestMeter>> GuestMeter::open(const GuestOptions& options
     sensor.traits.window = model::kGuestPeriod;
     sensor.traits.lag = Duration::zero();
     // Energy that follows CPU time is wrong by as much as that of the model of a known processor.
-    sensor.traits.gain_error = estimate::kGainErrorKnownTdp;
+    sensor.traits.scale = model::ScaleError::symmetric(estimate::kGainErrorKnownTdp);
     meter->domains_.push_back(std::move(domain));
     meter->sensors_.push_back(std::move(sensor));
   }

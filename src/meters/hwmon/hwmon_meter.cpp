@@ -9,7 +9,7 @@
 #include "meters/hwmon/board.h"
 #include "meters/hwmon/gpu_metrics.h"
 #include "model/device/gauge_names.h"
-#include "model/device/gpu_traits.h"
+#include "model/device/sensor_table.h"
 
 namespace jouleprof::meters {
 namespace {
@@ -184,9 +184,6 @@ void HwmonMeter::add_channel(const Channel& channel, const hwmon::Role& role) {
   if (!switched_off && value) {
     domain.unavailable_reason.clear();
     auto [kind, traits] = traits_of(channel);
-    if (domain.kind == model::DomainKind::kGpu) {
-      traits.gain_error = model::gain_error_of(std::nullopt);
-    }
     const auto id = add_sensor(domain.id, kind, channel.sensor_name(), traits);
     const model::Sensor sensor = sensors_.back();
     add_probe(
@@ -353,6 +350,11 @@ model::SensorId HwmonMeter::add_sensor(model::DomainId domain, SensorKind kind, 
   sensor.kind = kind;
   sensor.name = std::move(name);
   sensor.traits = std::move(traits);
+  const auto of = std::find_if(domains_.begin(), domains_.end(),
+                               [&](const model::Domain& d) { return d.id == domain; });
+  if (of != domains_.end() && of->kind == model::DomainKind::kGpu) {
+    sensor.traits.scale = model::scale_of_gpu(of->name);
+  }
   sensors_.push_back(std::move(sensor));
   return sensors_.back().id;
 }

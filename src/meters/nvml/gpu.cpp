@@ -181,6 +181,10 @@ model::SensorTraits overlay(model::SensorTraits base, const model::SensorTraits&
     base.rise = calibrated.rise;
   }
   if (calibrated.lag) base.lag = calibrated.lag;
+  if (calibrated.correction != 1) {
+    base.correction = calibrated.correction;
+    base.scale = calibrated.scale;
+  }
   return base;
 }
 

@@ -9,8 +9,8 @@
 #include "abi/nvml_abi.h"
 #include "base/result.h"
 #include "meters/nvml/api/nvml_api.h"
-#include "model/device/gpu_traits.h"
 #include "model/device/sensor.h"
+#include "model/device/sensor_table.h"
 
 namespace jouleprof::meters::nvml {
 

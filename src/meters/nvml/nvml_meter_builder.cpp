@@ -147,7 +147,8 @@ void NvmlMeterBuilder::add_mig_domains(const Gpu& gpu, DomainId parent) {
 }
 
 GpuTraits NvmlMeterBuilder::traits_of(const Gpu& gpu, bool module) const {
-  const GpuTraits known = nvml::default_traits(gpu.generation, module);
+  GpuTraits known = nvml::default_traits(gpu.generation, module);
+  known.set_scale(model::scale_of_gpu(gpu.name));
   const auto calibrated = options_.calibrations.find(gpu.uuid);
   if (calibrated == options_.calibrations.end()) return known;
   return nvml::overlay(known, calibrated->second);

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "meters/cpu_model.h"
 #include "meters/rapl/source.h"
+#include "model/device/sensor_table.h"
 
 namespace jouleprof::meters {
 
@@ -55,12 +56,9 @@ constexpr Duration kShortPeriod = std::chrono::milliseconds{10};
 constexpr Power kMaxPower = Power::watts(1000);
 constexpr double kWrapMargin = 4;
 
-// How far a domain's counter may be off. Intel since Haswell measures packages; its DRAM was found
-// within 20 % (Desrochers et al., MEMSYS 2016); AMD's counter is a model of the chip (Schöne et
-// al., CLUSTER 2021).
-double gain_error(const Place& place, bool is_amd) {
-  if (place.kind == model::DomainKind::kDram) return 0.2;
-  return is_amd ? 0.1 : 0.05;
+model::ScaleError scale_error(const Place& place, bool is_amd) {
+  if (place.kind == model::DomainKind::kDram) return model::scale_of_rapl_dram();
+  return model::scale_of_rapl_package(is_amd);
 }
 
 std::string device_of(const Place& place) {
@@ -201,7 +199,7 @@ RaplMeter::RaplMeter(Source source, const RaplOptions& options)
     sensor.name = counter.name;
     sensor.traits = counter.traits;
     sensor.traits.refresh = kRefresh;
-    sensor.traits.gain_error = gain_error(counter.place, cpu.is_amd());
+    sensor.traits.scale = scale_error(counter.place, cpu.is_amd());
     sensors_.push_back(std::move(sensor));
   }
   for (auto& [place, error] : source.unreadable) {

@@ -302,7 +302,12 @@ json to_json(const model::Sensor& s) {
               {"name", s.name},
               {"provenance", model::to_string(s.provenance)},
               {"quantum", s.traits.quantum.microjoules()},
-              {"gain_error", s.traits.gain_error}};
+              {"gain_low", s.traits.scale.gain_low},
+              {"gain_high", s.traits.scale.gain_high},
+              {"offset_low", s.traits.scale.offset_low.watts()},
+              {"offset_high", s.traits.scale.offset_high.watts()},
+              {"scale_source", s.traits.scale.source},
+              {"correction", s.traits.correction}};
   put(object, "refresh", s.traits.refresh);
   put(object, "window", s.traits.window);
   put(object, "lag", s.traits.lag);
@@ -367,7 +372,10 @@ model::Sensor sensor_of(Fields& fields) {
   s.name = fields.text("name");
   s.provenance = fields.named("provenance", &model::parse_provenance);
   s.traits.quantum = fields.energy("quantum");
-  s.traits.gain_error = fields.number("gain_error");
+  s.traits.scale = {fields.number("gain_low"), fields.number("gain_high"),
+                    Power::watts(fields.number("offset_low")),
+                    Power::watts(fields.number("offset_high")), fields.text("scale_source")};
+  s.traits.correction = fields.number("correction");
   s.traits.refresh = trait_of(fields, "refresh");
   s.traits.window = trait_of(fields, "window");
   s.traits.lag = trait_of(fields, "lag");

@@ -45,7 +45,8 @@ TEST(ServiceProtocol, DomainsAndSensorsArriveUnchanged) {
   sensor.traits.read_cost = 51us;
   sensor.traits.wrap = Energy::joules(262143.3);
   sensor.traits.quantum = Energy::microjoules(61);
-  sensor.traits.gain_error = 0.1 / 3;
+  sensor.traits.scale = {-0.1 / 3, 0.2 / 3, Power::watts(-0.1), Power::watts(7.7), "a test"};
+  sensor.traits.correction = 1.0 / 3;
   EXPECT_EQ(back<model::Sensor>(sensor), sensor);
 }
 
@@ -115,7 +116,7 @@ TEST(ServiceProtocol, GarbageIsAnError) {
   for (const char* packet :
        {"", "{", "[]", "{}", "R\x80", "R\x01", "U\x01\x02", "Rxxxxxxxxxxxxxxx", "\xff",
         R"({"type":"sensor"})", R"({"type":"domain","id":-1})", R"({"type":"done"})",
-        R"({"type":"hello","protocol":1})", R"({"type":7})"}) {
+        R"({"type":"hello","protocol":2})", R"({"type":7})"}) {
     const auto service = decode_service_message(packet);
     EXPECT_FALSE(service) << packet;
     if (!service) {

@@ -26,7 +26,7 @@ Result<std::unique_ptr<WallMeter>> WallMeter::open(const WallOptions& options) {
   sensor.kind = model::SensorKind::kPowerAverage;
   sensor.name = "wall:" + meter->spec_.name();
   sensor.traits.window = meter->spec_.mean_over ? meter->spec_.mean_over : first->mean_over;
-  sensor.traits.gain_error = meter->spec_.gain_error;
+  sensor.traits.scale = model::ScaleError::symmetric(meter->spec_.gain_error);
   meter->sensors_.push_back(std::move(sensor));
   meter->probes_.push_back({"wall meter", {}, {meter->sensors_.front().id}});
   meter->set_demand(options.demand);

@@ -141,7 +141,7 @@ TEST(WallMeter, IsADomainThatContainsTheRest) {
   EXPECT_EQ((*meter)->domains()[0].device, "wall");
   EXPECT_EQ((*meter)->domains()[0].name, "Wall meter (command)");  // it may hold a secret
   ASSERT_THAT((*meter)->sensors(), SizeIs(1));
-  EXPECT_EQ((*meter)->sensors()[0].traits.gain_error, 0.01);
+  EXPECT_EQ((*meter)->sensors()[0].traits.scale.gain_half(), 0.01);
   EXPECT_EQ((*meter)->sensors()[0].traits.window, Duration{2s});
   EXPECT_EQ((*meter)->probes()[0].period, 1s);
   model::Readings out;

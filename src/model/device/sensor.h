@@ -28,6 +28,30 @@ std::optional<SensorKind> parse_sensor_kind(std::string_view text);
 
 enum class SensorId : std::uint32_t {};
 
+// Where the truth lies, at 95 %, of a sensor that shows a power P:
+//   from P x (1 + gain_low) + offset_low to P x (1 + gain_high) + offset_high.
+// It is the same for every reading of one device, so it bounds joules; between two energies of one
+// device the gain cancels, and so does the offset where both took the same time.
+struct ScaleError {
+  double gain_low = -0.05;
+  double gain_high = 0.05;
+  Power offset_low{};
+  Power offset_high{};
+  std::string source;  // what it rests on, in words; empty: the sensor's maker or nothing
+
+  static ScaleError symmetric(double gain) { return {-gain, gain, {}, {}, {}}; }
+
+  // Half of each interval, and how far its middle lies above what the sensor shows.
+  double gain_half() const { return (gain_high - gain_low) / 2; }
+  double gain_shift() const { return (gain_high + gain_low) / 2; }
+  Power offset_half() const { return (offset_high - offset_low) * 0.5; }
+  Power offset_shift() const { return (offset_high + offset_low) * 0.5; }
+  // The gain's larger side.
+  double gain_most() const { return gain_high > -gain_low ? gain_high : -gain_low; }
+
+  bool operator==(const ScaleError&) const = default;
+};
+
 // The traits of a sensor. An absent trait is unknown, not zero.
 struct SensorTraits {
   std::optional<Duration> refresh;  // between two new values
@@ -39,9 +63,10 @@ struct SensorTraits {
   std::optional<Duration> read_cost;  // CPU time of one read
   std::optional<Energy> wrap;         // a counter restarts from zero after this much
   Energy quantum{};                   // a counter's smallest step
-  // Relative error of the sensor's scale at 95 %: the same for every reading of one device, so it
-  // bounds joules, not ratios on one device. 0.05 = 5 %.
-  double gain_error = 0.05;
+  ScaleError scale = {};
+  // Analysis multiplies every reading by it: the board was calibrated against a meter. Recordings
+  // hold readings as they were read.
+  double correction = 1;
 
   bool operator==(const SensorTraits&) const = default;
 };

@@ -20,7 +20,7 @@ struct Fixed {
 // Rows of the reading tables lie in the order of their arrival (the hidden rowid): appending
 // touches one page of each table however many sensors there are, and two equal stamps do not
 // collide.
-constexpr std::array<Fixed, 30> kTables{{
+constexpr std::array<Fixed, 31> kTables{{
     {"run",
      "id INTEGER PRIMARY KEY CHECK (id = 1), "
      "tool_version TEXT NOT NULL, "
@@ -73,6 +73,15 @@ constexpr std::array<Fixed, 30> kTables{{
      "id INTEGER PRIMARY KEY REFERENCES sensor, "
      "rise_nanoseconds INTEGER NOT NULL",
      2},
+    {"sensor_scale",
+     "id INTEGER PRIMARY KEY REFERENCES sensor, "
+     "gain_low_ratio REAL NOT NULL CHECK (gain_low_ratio BETWEEN -1 AND 1000), "
+     "gain_high_ratio REAL NOT NULL CHECK (gain_high_ratio BETWEEN gain_low_ratio AND 1000), "
+     "offset_low_watts REAL NOT NULL, "
+     "offset_high_watts REAL NOT NULL CHECK (offset_high_watts >= offset_low_watts), "
+     "correction_ratio REAL NOT NULL CHECK (correction_ratio BETWEEN 0.1 AND 10), "
+     "source TEXT NOT NULL",
+     16},
     {"counter_reading",
      "sensor INTEGER NOT NULL REFERENCES sensor, "
      "before_nanoseconds INTEGER NOT NULL, "

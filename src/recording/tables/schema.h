@@ -12,7 +12,7 @@ namespace jouleprof::recording {
 inline constexpr std::int32_t kApplicationId = 0x4A505246;
 
 // PRAGMA user_version. Any change of a table is a new version; FORMAT.md has the rule.
-inline constexpr std::int32_t kSchemaVersion = 15;
+inline constexpr std::int32_t kSchemaVersion = 16;
 
 // What a file may hold. The writer stores nothing beyond these, the reader accepts nothing beyond
 // them, and within them the sum or difference of two cannot overflow.

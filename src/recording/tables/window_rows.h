@@ -112,6 +112,7 @@ struct Statements {
   LevelRows levels{db};
   Insert sensor{db, "sensor"};
   Insert sensor_rise{db, "sensor_rise"};
+  Insert sensor_scale{db, "sensor_scale"};
   Insert counter_reading{db, "counter_reading"};
   Insert power_reading{db, "power_reading"};
   Insert gauge_reading{db, "gauge_reading"};

@@ -87,8 +87,8 @@ QuotedParts parts_of(const Profile& profile, const Total& total, const Quoted& w
     if (!sum) sum = Quoted{};
     const Energy undivided = whole.is_command ? d->command->undivided : Energy{};
     sum->energy += m.energy;
-    sum->error += m.error;
-    sum->upper_error += m.error + undivided;
+    sum->error += m.below();
+    sum->upper_error += m.above() + undivided;
     sum->repeatability += m.repeatability;
     sum->provenance = combine(sum->provenance, m.provenance);
     names.push_back(labels[static_cast<std::size_t>(d - profile.domains.data())]);
@@ -157,7 +157,7 @@ std::string domain_row(const DomainProfile& d, const std::string& label) {
                               badge(Provenance::kUnavailable), markup_text(d.reason));
   }
   cell(energy_text(d.energy->energy));
-  cell(error_text(d.energy->error, d.energy->energy));
+  cell(error_text(*d.energy));
   const auto energy_cell = [&](const std::optional<Energy>& e) { cell(e ? energy_text(*e) : ""); };
   energy_cell(rest_of(d));
   energy_cell(dynamic_of(d));

@@ -240,7 +240,7 @@ std::string energy_cell(const std::optional<model::Measurement>& m) {
   return m ? energy_text(m->energy) : "unavailable";
 }
 std::string error_cell(const std::optional<model::Measurement>& m) {
-  return m ? error_text(m->error, m->energy) : "";
+  return m ? error_text(*m) : "";
 }
 std::string provenance_cell(const std::optional<model::Measurement>& m) {
   return m ? provenance_word(m->provenance) : "";
@@ -272,10 +272,9 @@ Result<std::string> job_to_html(const analysis::Job& whole, const JobOptions& jo
     html += hero(energy_text(q->energy), interval_text(q->energy, q->error, q->upper_error),
                  badge(q->provenance), quoted_interval_text(*q));
     if (q->is_command) {
-      html += element(
-          "p", "coverage",
-          fmt::format("Of the commands. All devices: {} {}.", energy_text(job.total->energy),
-                      error_text(job.total->error, job.total->energy)));
+      html += element("p", "coverage",
+                      fmt::format("Of the commands. All devices: {} {}.",
+                                  energy_text(job.total->energy), error_text(*job.total)));
     }
   } else {
     html += hero("no energy", "", badge(model::Provenance::kUnavailable),

@@ -156,7 +156,7 @@ void columns(const model::EnergyLevels& levels, Columns& column, int place, int 
   constexpr std::string_view kInterval = "[lower, upper bound] of it, 95 %";
   // Parts of a whole: the ends of what is below zero are, too.
   const auto ends = [](const std::optional<Measurement>& m) {
-    return m ? std::optional(Bounds{m->energy - m->error, m->energy + m->error}) : std::nullopt;
+    return m ? std::optional(Bounds{m->middle() - m->error, m->middle() + m->error}) : std::nullopt;
   };
   column("rest_joules", energy_of(levels.rest), "energy at rest: rest power times the duration",
          kNull, {.place = place});

@@ -224,7 +224,7 @@ double draw_bar(Drawing& drawing, double y, const Bar& bar, const Axis& axis) {
   drawing.text(kFigureMargin, y,
                fit_width(fmt::format("{} {}", bar.label, bar.domain->domain.name), 560, kText),
                "font-weight=\"bold\"");
-  std::string sum = energy_text(m.energy) + " " + error_text(m.error, m.energy);
+  std::string sum = energy_text(m.energy) + " " + error_text(m);
   if (m.provenance != model::Provenance::kMeasured) sum += " " + provenance_word(m.provenance);
   drawing.text(kFigureMargin + kFigureInner, y, sum, "text-anchor=\"end\"");
   y += 8;

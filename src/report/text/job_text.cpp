@@ -57,9 +57,7 @@ class Writer {
   }
 
   std::string error_of(const model::Measurement& m) const {
-    const double joules = m.energy.joules();
-    return joules > 0 ? (text_.ascii ? "+-" : "\xC2\xB1") + percent_text(m.error.joules() / joules)
-                      : "-";
+    return m.energy > Energy{} ? interval_text(m.energy, m.below(), m.above(), text_.ascii) : "-";
   }
 
   void heading() {

@@ -31,7 +31,7 @@ std::vector<Cell> figures(const TextContext& c, std::string label, const Measure
                           std::optional<Power> mean, std::optional<Power> peak) {
   return {{std::move(label)},
           {energy_text(energy.energy), Style::kBold},
-          {c.plus_minus(energy.error, energy.energy)},
+          {c.plus_minus(energy)},
           {c.plus_minus(energy.repeatability, energy.energy)},
           {rest ? energy_text(*rest) : "-"},
           {dynamic ? energy_text(*dynamic) : "-"},
@@ -272,6 +272,11 @@ std::string TextContext::plus_minus(Energy error, Energy of) const {
                              static_cast<double>(of.microjoules()));
 }
 
+std::string TextContext::plus_minus(const Measurement& m) const {
+  if (m.shift == 0) return plus_minus(m.error, m.energy);
+  return interval_text(m.energy, m.below(), m.above(), options.ascii);
+}
+
 void TextContext::note(Lines& lines, std::string_view label, Style style, std::string_view text,
                        std::size_t max_lines, Style text_style) const {
   Table table({""});
@@ -343,7 +348,7 @@ Lines brief_domain_block(const TextContext& c, std::size_t most) {
     }
     table.add({{c.labels[whole[row]]},
                {energy_text(d.energy->energy), Style::kBold},
-               {c.plus_minus(d.energy->error, d.energy->energy)},
+               {c.plus_minus(*d.energy)},
                {d.mean_power ? number_text(d.mean_power->watts()) : "-"},
                {d.peak_power ? number_text(d.peak_power->watts()) : "-"},
                {provenance_word(d.energy->provenance), style_of(d.energy->provenance)}});

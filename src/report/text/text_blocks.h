@@ -31,6 +31,7 @@ struct TextContext {
 
   std::string safe(std::string_view text) const;
   std::string plus_minus(Energy error, Energy of) const;
+  std::string plus_minus(const model::Measurement& m) const;  // of its error
   // A label at the left, and a text to the right of it.
   void note(Lines& lines, std::string_view label, Style style, std::string_view text,
             std::size_t max_lines, Style text_style = Style::kPlain) const;

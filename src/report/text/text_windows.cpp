@@ -77,6 +77,7 @@ std::optional<Measurement> mean_in(const WindowGroup& group, const Column& colum
     if (e.reported) sum.energy += model::mean_of(*e.reported, windows);
     if (!e.energy) continue;
     const Measurement mean = mean_of(singles_of(e), windows);
+    sum.shift = shift_of_sum(sum, mean);
     sum.energy += mean.energy;
     sum.error += mean.error;
     sum.repeatability += mean.repeatability;
@@ -251,7 +252,7 @@ class Block {
       }
       const Style style = group.imported ? Style::kPlain : style_of(mean->provenance);
       row.push_back({energy_text(mean->energy), style});
-      if (!group.imported) row.push_back({c_.plus_minus(mean->error, mean->energy)});
+      if (!group.imported) row.push_back({c_.plus_minus(*mean)});
     }
     if (shows_total()) {
       const auto total = total_in(group, columns_.front());
@@ -428,7 +429,7 @@ class Writer {
                  {count},
                  {is_first ? duration_text(group.mean_time()) : ""},
                  {text(mean), style},
-                 {interval ? c_.plus_minus(interval->error, interval->energy) : "-"},
+                 {interval ? c_.plus_minus(*interval) : "-"},
                  {q ? energy_text(q->median) : "-"},
                  {q ? energy_text(q->lower) + " to " + energy_text(q->upper) : "-"},
                  {text(dynamic)},

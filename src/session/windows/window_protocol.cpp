@@ -81,6 +81,7 @@ json to_json(const DomainEnergy& e) {
   object["provenance"] = model::to_string(e.energy->provenance);
   object["sensor"] = e.energy->sensor;
   object["method"] = e.energy->method;
+  if (e.energy->shift != 0) object["shift"] = e.energy->shift;
   return object;
 }
 void put(json& object, const model::Snapshot& snapshot) {
@@ -106,6 +107,7 @@ DomainEnergy domain_energy_of(Fields& fields) {
   m.provenance = fields.named("provenance", &model::parse_provenance);
   m.sensor = fields.text("sensor");
   m.method = fields.text("method");
+  if (fields.has("shift")) m.shift = fields.number("shift");
   return {domain, std::move(m)};
 }
 

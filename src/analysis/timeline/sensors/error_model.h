@@ -48,7 +48,12 @@ struct ErrorModel {
   // (H100 and H200, 21 and 22 Nov: square waves, steady loops, a mix).
   double sample_noise = 0.005;
   double scale = 0.01;
-  double unseen_time = 0.03;     // model, random loads on sensors that see 25 to 50 % of the time
+  double unseen_time = 0.03;  // model, random loads on sensors that see 25 to 50 % of the time
+  // Of their mean: the mean change between samples of such a load, at least, and how many samples
+  // show that it is none. Model, the same loads; boards in steps of seconds against a meter (A5000,
+  // K40m).
+  double unsteady_step = 0.2;
+  double steady_samples = 20;
   double between_anchors = 0.1;  // model, a counter alone
   double beyond_anchors = 0.5;   // definition: any power between zero and twice the mean
   double beyond_data = 0.5;      // definition, likewise

@@ -350,6 +350,7 @@ PowerShape::Variation PowerShape::variation(double from, double to) const {
   double high = 0;
   double steps = 0;
   double count = 0;
+  double changes = 0;
   double last = 0;
   const Range r = around(from, to);
   for (std::size_t i = r.first; i < r.last; ++i) {
@@ -357,12 +358,15 @@ PowerShape::Variation PowerShape::variation(double from, double to) const {
     if (s.begin < from || s.end > to) continue;
     low = std::min(low, s.watts);
     high = std::max(high, s.watts);
-    if (count > 0) steps += std::abs(s.watts - last);
+    if (count > 0) {
+      steps += std::abs(s.watts - last);
+      changes += s.watts != last ? 1 : 0;
+    }
     last = s.watts;
     ++count;
   }
   if (count < 2) return {};
-  return {high - low, steps / (count - 1)};
+  return {high - low, steps / (count - 1), steps / std::max(changes, 1.0)};
 }
 
 double PowerShape::missing_seconds(double from, double to) const {

@@ -89,6 +89,7 @@ class PowerShape {
   struct Variation {
     double range = 0;
     double step = 0;
+    double change = 0;  // the mean of the steps that are none to the same value
   };
   Variation variation(double from, double to) const;
   // Of all samples so far, in watts: the lowest above zero, the highest.

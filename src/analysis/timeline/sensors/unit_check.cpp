@@ -104,7 +104,8 @@ const UnitVerdict& UnitCheck::judge(const PowerShape& shape, TimeBase time,
   const auto compare = [&](const Update& from, const Update& to) {
     Compared c;
     c.counted = to.joules - from.joules;
-    c.sampled = shape.integral(from.at, to.at);
+    // The shape has corrected power, and the readings are as they were read.
+    c.sampled = shape.integral(from.at, to.at) / counter.traits.correction;
     const double ends = from.half + to.half + shape.window();
     c.noise = ends * shape.highest_watts() + 2 * std::sqrt(shape.missed_variance(from.at, to.at));
     return c;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "apps/cli/measuring.h"
+#include "model/device/sensor_table.h"
 #include "report/quantity.h"
 
 namespace jouleprof::cli {
@@ -22,6 +23,18 @@ std::string time_text(Duration d) {
   return fmt::format("{:.3g} us", s * 1e6);
 }
 
+std::string scale_text(const model::ScaleError& scale) {
+  std::string text =
+      -scale.gain_low == scale.gain_high
+          ? fmt::format("scale ±{:g} %", scale.gain_high * 100)
+          : fmt::format("truth {:+g} to {:+g} %", scale.gain_low * 100, scale.gain_high * 100);
+  if (scale.offset_low != Power{} || scale.offset_high != Power{}) {
+    text += fmt::format(" and {:+g} to {:+g} W of what it shows", scale.offset_low.watts(),
+                        scale.offset_high.watts());
+  }
+  return text;
+}
+
 std::string traits_text(const Sensor& sensor) {
   const auto& t = sensor.traits;
   std::string text;
@@ -32,8 +45,36 @@ std::string traits_text(const Sensor& sensor) {
   if (t.lag) add("lag " + time_text(*t.lag));
   if (t.read_cost) add("a read costs " + time_text(*t.read_cost) + " of CPU");
   if (t.wrap) add(fmt::format("wraps after {:.4g} kJ", t.wrap->joules() / 1e3));
-  add(fmt::format("scale ±{:g} %", t.gain_error * 100));
+  add(scale_text(t.scale));
+  if (t.correction != 1) add(fmt::format("readings are multiplied by {:.4f}", t.correction));
   return text;
+}
+
+// What the table of sensors has of it, in lines of the report.
+std::string row_text(const Sensor& sensor) {
+  std::string text;
+  const auto add = [&](std::string_view name, std::string_view words) {
+    if (!words.empty()) text += fmt::format("      {}: {}\n", name, words);
+  };
+  const auto* row = model::row_of(sensor.name);
+  if (row != nullptr) {
+    add("covers", row->contains.empty() ? std::string(row->covers)
+                                        : fmt::format("{}; in it: {}", row->covers, row->contains));
+    add("unit", row->unit);
+    add("time", fmt::format("{}; stamp: {}", row->filter, row->stamp));
+    add("no value", row->no_value);
+    if (row->privilege != "none") add("needs", row->privilege);
+  }
+  add("scale by", sensor.traits.scale.source);
+  return text;
+}
+
+ordered_json row_json(const Sensor& sensor) {
+  const auto* row = model::row_of(sensor.name);
+  if (row == nullptr) return nullptr;
+  return {{"covers", row->covers},  {"contains", row->contains}, {"unit", row->unit},
+          {"time", row->filter},    {"no_value", row->no_value}, {"stamp", row->stamp},
+          {"needs", row->privilege}};
 }
 
 ordered_json optional_seconds(const std::optional<Duration>& d) {
@@ -50,7 +91,12 @@ ordered_json sensor_json(const Sensor& sensor) {
           {"rise_seconds", optional_seconds(t.rise)},
           {"lag_seconds", optional_seconds(t.lag)},
           {"read_cost_seconds", optional_seconds(t.read_cost)},
-          {"gain_error_ratio", t.gain_error},
+          {"gain_error_ratio", t.scale.gain_half()},
+          {"gain_ratios", {t.scale.gain_low, t.scale.gain_high}},
+          {"offset_watts", {t.scale.offset_low.watts(), t.scale.offset_high.watts()}},
+          {"correction_ratio", t.correction},
+          {"scale_source", t.scale.source},
+          {"row", row_json(sensor)},
           {"use", use_of(sensor)}};
 }
 
@@ -144,7 +190,8 @@ RememberedKernels remembered() {
   return {path, path.empty() ? recording::KernelStoreState{} : recording::kernel_store_state(path)};
 }
 
-std::string doctor_text(const meters::MeterSet& found, const RememberedKernels& remembered) {
+std::string doctor_text(const meters::MeterSet& found, const RememberedKernels& remembered,
+                        const UnitLooks& units) {
   std::string out;
   for (const auto& meter : found.meters) {
     for (const auto& domain : meter->domains()) {
@@ -157,9 +204,13 @@ std::string doctor_text(const meters::MeterSet& found, const RememberedKernels& 
           continue;
         }
         const bool measured = sensor.provenance == model::Provenance::kMeasured;
-        sensors += fmt::format("    {}{}\n      {}\n      for {}\n", sensor.name,
+        sensors += fmt::format("    {}{}\n      {}\n      for {}\n{}", sensor.name,
                                measured ? "" : fmt::format("  [{}]", to_string(sensor.provenance)),
-                               traits_text(sensor), use_of(sensor));
+                               traits_text(sensor), use_of(sensor), row_text(sensor));
+        const auto look = units.find({meter.get(), domain.id});
+        if (sensor.kind == SensorKind::kEnergyCounter && look != units.end()) {
+          sensors += fmt::format("      {}\n", look->second);
+        }
       }
       if (sensors.empty() && gauges.empty()) continue;
       out += fmt::format("  {} {}  {}{}\n{}", to_string(domain.kind), domain.device, domain.name,

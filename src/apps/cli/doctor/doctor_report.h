@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "apps/cli/doctor/unit_look.h"
 #include "meters/all/open_meters.h"
 #include "model/device/power.h"
 #include "recording/kernel_store.h"
@@ -22,7 +23,8 @@ struct RememberedKernels {
 };
 RememberedKernels remembered();
 
-std::string doctor_text(const meters::MeterSet& found, const RememberedKernels& remembered);
+std::string doctor_text(const meters::MeterSet& found, const RememberedKernels& remembered,
+                        const UnitLooks& units);
 // Schema jouleprof.doctor/1. `calibration`: its result, where it was requested.
 std::string doctor_json(const meters::MeterSet& found,
                         const std::optional<Result<void>>& calibration,

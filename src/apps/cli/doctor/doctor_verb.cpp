@@ -14,6 +14,7 @@
 #include "analysis/timeline/sensors/sensor_fit.h"
 #include "apps/cli/doctor/capture.h"
 #include "apps/cli/doctor/doctor_report.h"
+#include "apps/cli/doctor/wall_calibration.h"
 #include "apps/cli/measuring.h"
 #include "apps/cli/options/input.h"
 #include "apps/cli/options/option_table.h"
@@ -279,6 +280,10 @@ class DoctorVerb : public Verb {
   void declare(CLI::App& app) override {
     add(app, "--json", json_);
     add(app, "--calibrate", calibrate_);
+    add(app, "--wall", wall_.wall);
+    add(app, "--wall-error", wall_error_);
+    add(app, "--supply-efficiency", efficiency_);
+    add(app, "--load", wall_.load);
     add(app, "--forget", forget_);
     add(app, "--forget-kernels", forget_kernels_);
     add(app, "--devices", devices_)->delimiter(',');
@@ -299,7 +304,18 @@ class DoctorVerb : public Verb {
       if (const auto done = forget_kernels(); !done) return complain(done.error(), kCannotWrite);
     }
     std::optional<Result<void>> calibration;
-    if (calibrate_) calibration = calibrate(devices_);
+    if (!wall_.wall.empty() && !calibrate_) {
+      return complain({Errc::kInvalidArgument, "--wall needs --calibrate"}, kUsageError);
+    }
+    if (calibrate_ && wall_.wall.empty()) calibration = calibrate(devices_);
+    if (calibrate_ && !wall_.wall.empty()) {
+      auto options = wall_options();
+      if (!options) return complain(options.error(), kUsageError);
+      calibration = calibrate_by_wall(*options);
+      if (!*calibration && calibration->error().code == Errc::kInvalidArgument) {
+        return complain(calibration->error(), kUsageError);
+      }
+    }
     const bool failed = calibration && !*calibration;
     // With --json a document is printed also after a failure.
     if (failed && !json_) return complain(calibration->error(), kNothingToMeasure);
@@ -312,7 +328,7 @@ class DoctorVerb : public Verb {
     const auto memory = remembered();
     const auto written = write_output(
         Output{}, json_ ? doctor_json(*found, calibration, memory)
-                        : wrapped(doctor_text(*found, memory),
+                        : wrapped(doctor_text(*found, memory, look_at_units(*found)),
                                   static_cast<std::size_t>(text_options(STDOUT_FILENO).width)));
     if (!written) return complain(written.error(), kCannotWrite);
     if (failed) return complain(calibration->error(), kNothingToMeasure);
@@ -320,6 +336,20 @@ class DoctorVerb : public Verb {
   }
 
  private:
+  Result<WallCalibration> wall_options() const {
+    WallCalibration options = wall_;
+    options.devices = devices_;
+    if (auto read = parse_efficiency(efficiency_, options); !read) return forward_error(read);
+    if (wall_error_.empty()) return options;
+    const auto percent = parse_number(wall_error_);
+    if (!percent || *percent < 0 || *percent > 50) {
+      return fail(Errc::kInvalidArgument,
+                  fmt::format("--wall-error {}: give percent, such as 1", wall_error_));
+    }
+    options.file_error = *percent / 100;
+    return options;
+  }
+
   int capture_sensors(meters::MeterSet& meters) const {
     const auto time = parse_duration(capture_time_);
     if (!time) return complain(time.error(), kUsageError);
@@ -332,6 +362,9 @@ class DoctorVerb : public Verb {
     return kDone;
   }
 
+  WallCalibration wall_;
+  std::string wall_error_;
+  std::string efficiency_;
   std::string capture_;
   std::string capture_time_ = "1min";
   bool json_ = false;

@@ -114,6 +114,7 @@ class ImportVerb : public Verb {
     importers::ImportOptions options = options_;
     options.format = format_;
     options.columns = columns_;
+    options.device_name = csv_.device_name;
     options.trim = trim_ || !latency_.empty();
     options.block = block_;
     if (!interval_.empty()) {

@@ -192,7 +192,7 @@ VerbText import_text() {
        "an idle interval: Unix seconds, or with a unit since the first reading (0s:5s); may be "
        "repeated"},
       {"--device-name", "NAME",
-       "such as \"NVIDIA H100 80GB HBM3\": use the known traits of its sensors"},
+       "of the GPU, such as \"NVIDIA H100 80GB HBM3\": use what is known of its sensors"},
       {"--sampled", "HOW", "kind of samples: ring (default), instant or average"},
       {"--events", "", "keep each kernel, for a timeline"},
       {"--columns", "LIST", "the list of --query-gpu, of a log of nvidia-smi without header"},

@@ -19,9 +19,20 @@ VerbText doctor_text() {
        "measure each GPU's sensors, at rest and under a load: their refresh period, averaging "
        "window and lag, and the power while a context holds the GPU (needs CUDA; about 30 s per "
        "GPU). The results are stored by GPU UUID and used by later runs"},
+      {"--wall", "METER",
+       "with --calibrate, find one GPU's gain by a meter at the supply: one as of run's "
+       "--wall-meter, or a CSV file that grows meanwhile"},
       kDevices,
       kCpuTdp};
   text.more = {
+      {"--wall-error", "PERCENT", "of the meter of a file, at 95 % (default 1)"},
+      {"--supply-efficiency", "RATIO",
+       "of the supply behind the meter: watts out for each watt more that goes in, such "
+       "as 0.94 (taken as within 0.01) or 0.92:0.95; 1: the meter is behind it (default "
+       "0.88:0.97)"},
+      {"--load", "COMMAND",
+       "with --wall: a command that loads the GPU in steps of some seconds, instead of "
+       "the own load, which needs CUDA"},
       {"--forget", "",
        "remove what is stored of all GPUs, or of those of --devices. It comes first: with "
        "--calibrate only the new results are stored"},
@@ -33,6 +44,7 @@ VerbText doctor_text() {
       {"--capture-time", "TIME", "with --capture: how long to read (default 1min)"}};
   text.examples = {"jouleprof doctor", "jouleprof doctor --json | python3 -m json.tool",
                    "jouleprof doctor --calibrate --devices 0",
+                   "jouleprof doctor --calibrate --wall shelly:192.168.1.20 --devices 0",
                    "jouleprof doctor --forget --devices 0"};
   return text;
 }

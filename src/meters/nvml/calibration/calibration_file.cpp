@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -159,7 +160,68 @@ json to_json(const SensorTraits& traits) {
   return object;
 }
 
+constexpr const char* kGain = "gain";
+
+std::optional<BoardGain> gain_at(JsonReader& device) {
+  BoardGain gain;
+  bool complete = false;
+  device.object(kGain, [&](JsonReader& object) {
+    double low = 0;
+    double high = 0;
+    std::int64_t at = 0;
+    complete = object.read("gain_ratio", gain.gain, {0.5, 2}) &&
+               object.read("error_ratio", gain.error, {0, 1}) &&
+               object.read("offset_low_watts", low, {-1e3, 1e3}) &&
+               object.read("offset_high_watts", high, {-1e3, 1e3}) && low <= high &&
+               object.read("meter", gain.meter) &&
+               object.read("observed_real_nanoseconds", at, {0, std::ldexp(1, 62)});
+    gain.offset_low = Power::watts(low);
+    gain.offset_high = Power::watts(high);
+    gain.observed = RealTime{Duration{at}};
+  });
+  if (!complete) return std::nullopt;
+  return gain;
+}
+
+void set_gain(const BoardGain& gain, GpuTraits& traits) {
+  traits.set_scale({-gain.error, gain.error, gain.offset_low, gain.offset_high, gain.text()});
+  for (SensorTraits* t : {&traits.counter, &traits.ring, &traits.instant, &traits.average}) {
+    t->correction = gain.gain;
+  }
+}
+
 }  // namespace
+
+std::string BoardGain::text() const {
+  const auto day = std::chrono::floor<std::chrono::days>(
+      std::chrono::sys_time<Duration>{observed.time_since_epoch()});
+  const std::chrono::year_month_day date{day};
+  return fmt::format("calibrated on {:04d}-{:02d}-{:02d} against {}, ±{:.1f} %",
+                     static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
+                     static_cast<unsigned>(date.day()), meter, 100 * error);
+}
+
+Result<void> keep_gains(const std::map<std::string, BoardGain>& found) {
+  for (const auto& [uuid, gain] : found) {
+    if (gain.gain >= 0.5 && gain.gain <= 2) continue;
+    return fail(Errc::kInvalidArgument,
+                fmt::format("cannot store the gain of {}: {} is not possible", uuid, gain.gain));
+  }
+  return change_devices("the calibration", [&](json& devices) {
+    for (const auto& [uuid, gain] : found) {
+      json& device = devices[uuid];
+      if (!device.is_object()) device = json::object();
+      device.erase("rest");
+      device.erase("held");
+      device[kGain] = {{"gain_ratio", gain.gain},
+                       {"error_ratio", gain.error},
+                       {"offset_low_watts", gain.offset_low.watts()},
+                       {"offset_high_watts", gain.offset_high.watts()},
+                       {"meter", gain.meter},
+                       {"observed_real_nanoseconds", gain.observed.time_since_epoch().count()}};
+    }
+  });
+}
 
 Calibrations read_calibrations() {
   Calibrations all;
@@ -171,6 +233,7 @@ Calibrations read_calibrations() {
     JsonReader device(value, uuid, ignored);
     all[uuid] = {traits_at(device, "counter"), traits_at(device, "ring"),
                  traits_at(device, "instant"), traits_at(device, "average")};
+    if (const auto gain = gain_at(device)) set_gain(*gain, all[uuid]);
   }
   return all;
 }

@@ -49,6 +49,24 @@ Calibrations read_calibrations();
 // Adds or replaces the traits of the GPUs in `found`. Errors: as change_devices.
 Result<void> keep_calibrations(const Calibrations& found);
 
+// What `doctor --calibrate --wall` found of a board's power sensor: true power is gain x shown, and
+// an offset that the meter does not show.
+struct BoardGain {
+  double gain = 1;
+  double error = 0;  // relative, of the gain, at 95 %
+  Power offset_low{}, offset_high{};
+  std::string meter;
+  RealTime observed{};
+
+  // "calibrated on 2026-03-01 against METER, ±1.6 %"
+  std::string text() const;
+};
+
+// Adds or replaces the gains of the GPUs in `found`, which read_calibrations() then has. What is
+// stored of the boards' power levels is removed: it was observed with another gain.
+// Errors: as change_devices; invalid_argument for a gain that is not between 0.5 and 2.
+Result<void> keep_gains(const std::map<std::string, BoardGain>& found);
+
 // Stores the power levels of boards that runs and calibrations observed, by GPU UUID
 // (calibration_file.h).
 

@@ -84,8 +84,7 @@ Lines kernel_lines(const ActivityContext& c) {
     const auto power = power_of(row);
     const auto share = share_of(c.profile, row.energy);
     cells.push_back({known ? energy_text(row.energy->energy) : "-", Style::kBold});
-    cells.push_back(
-        {known ? c.plus_minus(row.energy->error, row.energy->energy) + remembered_mark(row) : ""});
+    cells.push_back({known ? c.plus_minus(*row.energy) + remembered_mark(row) : ""});
     cells.push_back({known && share ? percent_text(*share) : "-"});
     cells.push_back({count_text(row.launches)});
     cells.push_back({duration_text(row.busy)});
@@ -230,7 +229,7 @@ Lines part_lines(const ActivityContext& c) {
          : whole ? "not resolvable"
                  : "unavailable",
          known ? Style::kBold : Style::kAttention},
-        {known   ? c.plus_minus(whole->error, whole->energy) + remembered_mark(row)
+        {known   ? c.plus_minus(*whole) + remembered_mark(row)
          : whole ? (c.text.ascii ? "<=" : "\xE2\x89\xA4") + energy_text(whole->high())
                  : ""},
         {known && share ? percent_text(*share) : "-"}};

@@ -303,14 +303,12 @@ std::string ActivityContext::safe(std::string_view words) const {
   return printable(words, text.ascii);
 }
 
-std::string ActivityContext::plus_minus(Energy error, Energy of) const {
-  const std::string sign = text.ascii ? "+-" : "\xC2\xB1";
-  if (of <= Energy{}) return sign + energy_text(error);
-  return sign + percent_text(error.joules() / of.joules());
+std::string ActivityContext::plus_minus(const model::Measurement& m) const {
+  return interval_text(m.energy, m.below(), m.above(), text.ascii);
 }
 
 std::string ActivityContext::with_error(const model::Measurement& m) const {
-  return energy_text(m.energy) + " " + plus_minus(m.error, m.energy);
+  return energy_text(m.energy) + " " + plus_minus(m);
 }
 
 void ActivityContext::note(Lines& lines, std::string_view label, Style style,

@@ -24,7 +24,7 @@ struct ActivityContext {
   ActivityView view;
 
   std::string safe(std::string_view words) const;
-  std::string plus_minus(Energy error, Energy of) const;
+  std::string plus_minus(const model::Measurement& m) const;  // of its error
   std::string with_error(const model::Measurement& m) const;  // "12.10 kJ +-1.5 %"
   // A label at the left, and a text to the right of it.
   void note(Lines& lines, std::string_view label, Style style, std::string_view words,
