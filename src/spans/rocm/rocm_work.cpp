@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "base/process/dynlib.h"
-#include "model/device/gpu_traits.h"
+#include "model/device/sensor_table.h"
 #include "spans/cupti/loaded_libraries.h"
 #include "spans/scopes/range_stack.h"
 #include "spans/scopes/scopes.h"
