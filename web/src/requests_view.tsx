@@ -8,7 +8,7 @@ import { Table } from "./table";
 
 type PartOf = [label: string, meaning: string, joules: number, colour: string];
 
-function partsOf(b: ServedBoard): PartOf[] {
+export function boardParts(b: ServedBoard): PartOf[] {
   const levels: PartOf[] = b.rest_joules !== null && b.held_joules !== null
     ? [["rest", "without a context", b.rest_joules, "#8e9aa8"], ["held", "what an open context adds", b.held_joules, "#4fa6f2"]]
     : [["idle", "rest and held together", b.idle_joules, "#8e9aa8"]];
@@ -22,7 +22,7 @@ function partsOf(b: ServedBoard): PartOf[] {
 }
 
 function BoardBar({ board }: { board: ServedBoard }) {
-  const parts = partsOf(board);
+  const parts = boardParts(board);
   const shown = parts.filter((p) => p[2] > 0);
   return (
     <div class="balance-row">
@@ -50,7 +50,8 @@ function BoardBar({ board }: { board: ServedBoard }) {
   );
 }
 
-const half = (e: ServedEnergy) => (e.interval_joules[1] - e.interval_joules[0]) / 2;
+// The lower bound is never negative: the upper one has the whole error.
+export const half = (e: ServedEnergy) => e.interval_joules[1] - e.energy_joules;
 
 function energies<T extends ServedEnergy>(): Column<T>[] {
   return [
