@@ -23,7 +23,8 @@ IDLE = 140.0
 KERNELS = [("_Z4gemmPf", 420.0, 1.1, 0.33, 0.0), ("softmax", 180.0, 1.1, 0.22, 0.45),
            ("_Z4copyPf", 90.0, 1.1, 0.2, 0.8)]
 SECONDS = 16
-BEFORE = 7  # in which the tool starts and sees the board idle
+# In which the tool starts and sees the board idle; the longer ones are for a machine that is busy.
+BEFORE = (7, 14, 40)
 
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="the simulated ROCm is not built")
 
@@ -71,7 +72,7 @@ class Machine(Tool):
                     break
                 time.sleep(0.02)
             return self("run", "--kernels", "-f", "-o", name, "--idle", "1s", *options, "--",
-                        "sh", "-c", f"sleep {max(begin - time.time() - 1, 0):.3f}; "
+                        "sh", "-c", f"while [ $(date +%s) -lt {begin - 2} ]; do sleep 0.1; done; "
                         f"exec {PROGRAM} run {' '.join(load)}", status=None)
         finally:
             board.stdin.close()
@@ -80,10 +81,13 @@ class Machine(Tool):
 
 @pytest.fixture(scope="module")
 def traced(tmp_path_factory):
-    tool = Machine(tmp_path_factory.mktemp("rocm"))
-    tool.run = tool.kernels(round(time.time()) + BEFORE)
-    assert tool.run.returncode == 0, tool.run.err
-    return tool
+    for before in BEFORE:
+        tool = Machine(tmp_path_factory.mktemp("rocm"))
+        tool.run = tool.kernels(round(time.time()) + before)
+        if tool.run.returncode != 77:
+            assert tool.run.returncode == 0, tool.run.err
+            return tool
+    pytest.fail("the tool took too long to start, three times")
 
 
 def rows(tool, by, name="x.jprof"):
@@ -116,23 +120,18 @@ def test_ranges_of_roctx(traced):
         assert row["energy_joules"] == pytest.approx(watts * row["busy_seconds"], rel=0.02)
 
 
-def warnings(tool):
-    return " ".join(tool.report("x.jprof")["warnings"])
-
-
 def test_no_program_is_harmed_where_rocprofiler_is_absent_or_another(tmp_path):
-    begin = round(time.time())
-    absent = Machine(tmp_path / "absent", rocm=False)
-    done = absent.kernels(begin, end=begin + 1)
-    assert done.returncode == 0, done.err
-    assert "librocprofiler-sdk.so was not found" in warnings(absent)
+    def done(tool):
+        begin = round(time.time()) + 8
+        process = tool.kernels(begin, end=begin + 1)
+        assert process.returncode == 0, process.err
+        assert process.out
+        return " ".join(tool.report("x.jprof")["warnings"])
+
+    assert "librocprofiler-sdk.so was not found" in done(Machine(tmp_path / "absent", rocm=False))
     old = Machine(tmp_path / "old")
     old.environment["JOULEPROF_ROCM_SIM_VERSION"] = "500"
-    done = old.kernels(begin, end=begin + 1)
-    assert done.returncode == 0, done.err
-    assert "rocprofiler-sdk 0.5.0 has other records" in warnings(old)
-    assert "ROCm 6.4" in warnings(old)
+    assert "rocprofiler-sdk 0.5.0 has other records" in done(old)
     none = Machine(tmp_path / "none")
     none.environment["JOULEPROF_ROCPROFILER_LIBRARY"] = ""
-    done = none.kernels(begin, end=begin + 1)
-    assert done.returncode == 0, done.err
+    assert "rocprofiler" not in done(none)

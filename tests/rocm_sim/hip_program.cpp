@@ -9,10 +9,10 @@
 //   jouleprof_hip_program run BEGIN END KERNEL:WATTS:PERIOD:DUTY:PHASE ...
 //
 // is the program that runs those kernels, in launches of a millisecond, each in a ROCTX range of
-// its name. It starts as a ROCm runtime does with rocprofiler-register: it loads
-// ROCPROFILER_REGISTER_LIBRARY where that or ROCP_TOOL_LIBRARIES is set, and aborts where it
-// cannot. Prints how often each was launched. A kernel runs while the wall clock less PHASE is
-// within the first DUTY of a PERIOD (seconds).
+// its name. It exits with 77 where it starts after BEGIN. It starts as a ROCm runtime does with
+// rocprofiler-register: it loads ROCPROFILER_REGISTER_LIBRARY where that or ROCP_TOOL_LIBRARIES is
+// set, and aborts where it cannot. Prints how often each was launched. A kernel runs while the wall
+// clock less PHASE is within the first DUTY of a PERIOD (seconds).
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -126,6 +126,7 @@ Runtime start_runtime() {
 }
 
 int run(double begin, double end, const std::vector<Kernel>& kernels) {
+  if (wall() > begin) return 77;  // what is missing would be no fault of the tracer
   const Runtime runtime = start_runtime();
   auto* const launch = runtime.function<void(const char*, std::uint64_t, std::uint64_t, unsigned)>(
       "jouleprof_rocm_sim_launch");
