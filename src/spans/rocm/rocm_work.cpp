@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/never_destroyed.h"
 #include "base/process/dynlib.h"
 #include "model/device/sensor_table.h"
 #include "spans/cupti/loaded_libraries.h"
@@ -141,8 +142,11 @@ Result<std::unique_ptr<cupti::WorkSource>> RocmWork::start(const RocprofilerApi&
                                                            RocmOptions options,
                                                            model::ActivitySink& sink,
                                                            std::function<void()> wake) {
-  // Not destroyed where it fails: the library may hold on to what was configured.
+  // Not destroyed where it fails, either: the library may hold on to what was configured.
+  static NeverDestroyed<std::vector<RocmWork*>> all;
+  all->reserve(all->size() + 1);
   auto* const work = new RocmWork(api, std::move(options), sink, std::move(wake));
+  all->push_back(work);
   if (auto configured = work->configure(); !configured) return forward_error(configured);
   return std::unique_ptr<cupti::WorkSource>(work);
 }
