@@ -73,8 +73,8 @@ TEST(Inject, ShowsItsEntryPointsOnly) {
   const Library library;
   ASSERT_NE(library.handle, nullptr) << dlerror();
   for (const char* name :
-       {"InitializeInjection", "InitializeInjectionNvtx2", "jouleprof_trace_begin",
-        "jouleprof_trace_flush", "jouleprof_trace_end"}) {
+       {"InitializeInjection", "InitializeInjectionNvtx2", "rocprofiler_configure",
+        "jouleprof_trace_begin", "jouleprof_trace_flush", "jouleprof_trace_end"}) {
     EXPECT_NE(dlsym(library.handle, name), nullptr) << name;
   }
   EXPECT_EQ(dlsym(library.handle, "_ZN9jouleprof6scopes7currentEv"), nullptr);
@@ -121,6 +121,35 @@ TEST(Inject, AProcessThatLaunchesNothingLeavesItsStatus) {
   ASSERT_EQ(all.processes.size(), 1U);
   EXPECT_TRUE(all.processes[0]->trace.status.ended);
   EXPECT_TRUE(all.processes[0]->trace.chunks.empty());
+}
+
+// Another tool may have loaded rocprofiler-sdk, which calls every tool that it finds.
+TEST(Inject, RocprofilerIsUsedWhereKernelsAreWantedOnly) {
+  const auto folder = new_folder("rocprofiler");
+  const auto configured = [&](const char* trace, const char* what, std::uint32_t version) {
+    return in_process([&] {
+      trace != nullptr ? setenv("JOULEPROF_TRACE", trace, 1) : unsetenv("JOULEPROF_TRACE");
+      setenv("JOULEPROF_TRACE_WHAT", what, 1);
+      const Library library;
+      return library.function<abi::rocprofiler::fn::Configure>("rocprofiler_configure")(
+                 version, "", 0, nullptr) == nullptr
+                 ? 0
+                 : 1;
+    });
+  };
+  EXPECT_EQ(configured(nullptr, "kernels", 10100), 0);
+  EXPECT_EQ(configured("/proc/nowhere", "kernels", 10100), 0);
+  EXPECT_EQ(configured(folder.c_str(), "layers", 10100), 0);
+  EXPECT_EQ(configured(folder.c_str(), "kernels", 500), 0);    // of another layout
+  EXPECT_EQ(configured(folder.c_str(), "kernels", 10100), 0);  // its functions are not there
+  std::vector<std::string> problems;
+  for (const auto& process : read(folder).processes) {
+    EXPECT_TRUE(process->trace.status.ended);
+    problems.push_back(process->trace.status.problem);
+  }
+  EXPECT_THAT(problems, ::testing::UnorderedElementsAre(
+                            "", ::testing::HasSubstr("0.5.0 has other records"),
+                            ::testing::HasSubstr("1.1.0 has no rocprofiler_create_context")));
 }
 
 TEST(Inject, TheRankIsThatOfTheProcess) {
