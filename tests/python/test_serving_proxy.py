@@ -348,6 +348,8 @@ def test_provisional_energy_is_learned_and_absent_before():
     assert inside >= 95
     assert high / low < 2
     assert energies.wait("r7", 0).energy_joules == rows[7].energy_joules and energies.wait("r500", 0) is None
+    energies.learn([*rows, energy_of("cmpl-7-0-0a1b2c3d", 1, 1, 5.0)])
+    assert energies.wait("rcmpl-7", 0).energy_joules == 5.0 and energies.wait("r", 0) is None
 
 
 SERVED = """
@@ -422,11 +424,14 @@ def test_a_recording_of_a_proxy(tmp_path):
     parts = ("idle_joules", "between_joules", "requests_joules", "unattributed_joules")
     assert sum(round(1e6 * board[part]) for part in parts) == round(1e6 * board["energy_joules"])
     assert board["requests_joules"] > 0
+    assert all(r["marginal_joules"] is None for r in document["requests"] + document["tenants"])
     assert all(r["tokens_computed"] == 105 and r["finish_nanoseconds"] for r in document["requests"])
     text = subprocess.run([TOOL, "report", tmp_path / "x.jprof", "--by", "request"], capture_output=True, text=True,
                           check=True).stdout
     assert "division: tokens in flight" in " ".join(text.split())
-    assert len(read_requests(tmp_path / "x.jprof")) == 50
+    rows = read_requests(tmp_path / "x.jprof")
+    assert len(rows) == 50 and "marginal" not in str(rows[0])
+    assert "jouleprof.request.marginal_joules" not in rows[0].span_attributes()
 
 
 def test_the_command_of_the_proxy(tmp_path):

@@ -220,7 +220,7 @@ export interface Timeline {
 export interface ServedEnergy {
   energy_joules: number;
   interval_joules: [number, number];
-  marginal_joules: number;
+  marginal_joules: number | null;
   prefill_joules: number;
   decode_joules: number;
   recomputed_joules: number;

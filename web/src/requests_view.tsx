@@ -63,7 +63,8 @@ function energies<T extends ServedEnergy>(): Column<T>[] {
       show: (e) => (e.joules_per_token === null ? "" : joulesText(e.joules_per_token)) },
     { key: "prefill_joules", title: "prefill", numeric: true, value: (e) => e.prefill_joules, show: (e) => joulesText(e.prefill_joules) },
     { key: "decode_joules", title: "decode", numeric: true, value: (e) => e.decode_joules, show: (e) => joulesText(e.decode_joules) },
-    { key: "marginal_joules", title: "marginal", numeric: true, value: (e) => e.marginal_joules, show: (e) => joulesText(e.marginal_joules),
+    { key: "marginal_joules", title: "marginal", numeric: true, value: (e) => e.marginal_joules,
+      show: (e) => (e.marginal_joules === null ? "" : joulesText(e.marginal_joules)),
       help: "what would be saved without it; from here to the energy reaches the choice of a rule" },
     { key: "idle_joules", title: "rest and held", numeric: true, roomy: true, value: (e) => e.idle_joules, show: (e) => joulesText(e.idle_joules),
       help: "in its steps, in equal parts; not in the energy" },
@@ -99,8 +100,9 @@ export function Requests({ serving }: { serving: Serving }) {
       <Heading id="requests">Requests</Heading>
       {serving.simulated && <p><span class="badge simulated">SIMULATED</span></p>}
       <p class="soft">
-        Division: {serving.division}. Marginal is what would be saved without the request; between the two lies the choice of a
-        rule, which is no error. Rest and held are in neither.
+        Division: {serving.division}. {serving.division !== "tokens in flight" &&
+          "Marginal is what would be saved without the request; between the two lies the choice of a rule, which is no error. "}
+        Rest and held are apart.
         {serving.being_written && " The recording is still being written: the figures are provisional."}
       </p>
       {serving.boards.map((b) => <BoardBar key={b.device} board={b} />)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from dataclasses import asdict, dataclass, fields
@@ -28,7 +29,7 @@ class RequestEnergy:
     interval_joules: tuple[float, float]  # 95 %, calibration and regression together
     calibration_joules: float
     regression_joules: float
-    marginal_joules: float
+    marginal_joules: float | None  # absent: a proxy saw no batches
     prefill_joules: float
     decode_joules: float
     recomputed_joules: float
@@ -55,7 +56,9 @@ class RequestEnergy:
                f"decode {self.decode_joules:.1f}; "
         if self.joules_per_token is not None:
             text += f"{self.joules_per_token:.2g} J/token; "
-        text += f"marginal {self.marginal_joules:.1f}; rest and held {self.idle_joules:.1f} apart; " \
+        if self.marginal_joules is not None:
+            text += f"marginal {self.marginal_joules:.1f}; "
+        text += f"rest and held {self.idle_joules:.1f} apart; " \
                 f"shared with {self.shared_with:.0f} requests on average"
         if self.provisional:
             text += "; provisional"
@@ -69,7 +72,8 @@ class RequestEnergy:
         """For `span.set_attributes()` of OpenTelemetry."""
         names = ("energy_joules", "calibration_joules", "regression_joules", "marginal_joules", "prefill_joules",
                  "decode_joules", "idle_joules", "shared_with", "provisional", "simulated")
-        out: dict[str, float | int | str | bool] = {f"jouleprof.request.{name}": getattr(self, name) for name in names}
+        out: dict[str, float | int | str | bool] = {
+            f"jouleprof.request.{name}": getattr(self, name) for name in names if getattr(self, name) is not None}
         out["jouleprof.request.energy_low_joules"], out["jouleprof.request.energy_high_joules"] = self.interval_joules
         out["gen_ai.response.id"] = self.request
         if self.model:
@@ -168,17 +172,27 @@ class ProvisionalEnergies:
             return {**out, "simulated": True} if self._simulated else out
 
     def wait(self, request: str, seconds: float) -> RequestEnergy | None:
-        """The figures that a report has, once it has them."""
+        """The figures that a report has, once it has them: of this id, or with what vLLM adds to a response's id."""
+        longer = re.compile(re.escape(request) + r"(-\d+)?-[0-9a-f]{8}")
+
+        def found() -> RequestEnergy | None:
+            return self._final.get(request) or next(
+                (r for name, r in self._final.items() if longer.fullmatch(name)), None)
+
         with self._changed:
-            self._changed.wait_for(lambda: request in self._final, seconds)
-            return self._final.get(request)
+            self._changed.wait_for(lambda: found() is not None, seconds)
+            return found()
 
     def _run(self) -> None:
-        while not self._ended.wait(self._period):
+        pause = self._period
+        while not self._ended.wait(pause):
+            begun = time.monotonic()
             try:
                 self.learn(read_requests(self._recording))
             except Error:  # it has no request yet
                 continue
+            # After hours a look takes long: it is to use at most a twentieth of a core.
+            pause = max(self._period, 20 * (time.monotonic() - begun))
 
 
 def _rates(used: list[RequestEnergy]) -> tuple[float, float]:

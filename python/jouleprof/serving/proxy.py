@@ -278,7 +278,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.finish(flight)
             final = self.server.energies.wait(flight.id, seconds)
             if final is not None:
-                return {name: value for name, value in final.to_dict().items() if "joules" in name or name == "simulated"}
+                return {name: value for name, value in final.to_dict().items()
+                        if "joules" in name or name in ("simulated", "provisional")}
         if flight.counts.tokens_in is None:
             return None
         return self.server.energies.of(flight.counts.tokens_in, flight.tokens_out())

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -27,7 +28,10 @@ using Eigen::VectorXd;
 constexpr double kSlice = 0.5;       // seconds over which steps are scaled to the measured energy
 constexpr double kPoor = 0.5;        // of the variance of power, that steps explain
 constexpr double kMostScale = 1.25;  // more is the work of others, and less a model that is wrong
-constexpr double kAlone = 0.98;      // of the work on a board: observations are of the server alone
+// Relative standard error of what is divided by the tokens in flight: of simulated requests 95 %
+// were within 37 % of what the batches cost them.
+constexpr double kInFlight = 0.2;
+constexpr double kAlone = 0.98;  // of the work on a board: observations are of the server alone
 constexpr double kEnoughAlone = 0.3;  // of the observations, for a fit to them only
 
 struct LoggedStep {
@@ -50,6 +54,7 @@ struct Log {
   std::uint64_t without_device = 0;
   model::ServingLoss lost;
   bool in_flight = false;
+  bool has_proxy = false;  // whose requests are left out
 };
 
 // What part of a board's work the command's processes did, by the rule for processes: what others
@@ -114,7 +119,16 @@ class LogReader {
   }
 
   Result<Log> read() {
-    for (const auto& trace : recording_.traces) {
+    // Where an engine recorded its batches, a proxy before it saw the same requests.
+    const auto& traces = recording_.traces;
+    const bool has_batches = std::any_of(traces.begin(), traces.end(), [](const auto& trace) {
+      return has_step(trace) && !is_proxy(trace);
+    });
+    for (const auto& trace : traces) {
+      if (has_batches && is_proxy(trace)) {
+        log_.has_proxy = true;
+        continue;
+      }
       pid_ = trace.pid;
       known_.clear();
       devices_.clear();
@@ -141,6 +155,26 @@ class LogReader {
   }
 
  private:
+  template <typename Entry>
+  static bool has(const model::Trace& trace, const std::function<bool(const Entry&)>& wanted) {
+    return std::any_of(trace.chunks.begin(), trace.chunks.end(), [&](const auto& chunk) {
+      bool found = false;
+      if (chunk.kind == model::ChunkKind::kServing) {
+        model::decode_serving(chunk.bytes, [&](const model::ServingEntry& e) {
+          const auto* entry = std::get_if<Entry>(&e);
+          found = found || (entry != nullptr && wanted(*entry));
+        });
+      }
+      return found;
+    });
+  }
+  static bool is_proxy(const model::Trace& trace) {
+    return has<model::ServingView>(trace, [](const auto& view) { return !view.batches; });
+  }
+  static bool has_step(const model::Trace& trace) {
+    return has<model::ServingStep>(trace, [](const auto&) { return true; });
+  }
+
   std::uint32_t index_of(std::uint32_t number) {
     const auto [at, is_new] =
         known_.try_emplace(number, static_cast<std::uint32_t>(log_.requests.size()));
@@ -273,9 +307,10 @@ class Board {
   // Half of a 95 % interval, without the sensor's gain.
   double regression_of(const Sum& sum) const {
     if (!model_ || sum.factor.size() == 0) return 0;
-    return kErrors.normal95 * std::sqrt(std::max(model_->variance(sum.factor), 0.0) +
-                                        std::pow(kErrors.kernel_power * sum.energy, 2) +
-                                        std::pow(idle_sigma_ * sum.idle_time, 2));
+    const double of_model = log_.in_flight ? kInFlight : kErrors.kernel_power;
+    return kErrors.normal95 *
+           std::sqrt(std::max(model_->variance(sum.factor), 0.0) +
+                     std::pow(of_model * sum.energy, 2) + std::pow(idle_sigma_ * sum.idle_time, 2));
   }
   bool is_fixed_part_known() const { return !model_ || model_->is_fixed_part_known(); }
   bool has_model() const { return model_.has_value(); }
@@ -687,6 +722,11 @@ Result<model::ServingProfile> attribute_serving(const model::Recording& recordin
         "{} steps name no GPU of this recording and are left out; with several GPUs the recorder "
         "has to name the devices of a step",
         log.without_device));
+  }
+  if (log.has_proxy) {
+    out.warnings.push_back(
+        "an engine recorded its batches, and a proxy the tokens in flight: requests and steps are "
+        "the engine's, and the proxy's are left out");
   }
   out.in_flight = log.in_flight;
   if (log.in_flight) {

@@ -2,6 +2,7 @@
 // prefix cache, on a board whose energy follows a hidden cost of each request.
 #include "model/activity/serving.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -70,6 +71,19 @@ struct Request {
   std::uint32_t produced = 0;  // of the answer
   std::uint32_t lost = 0;      // to be computed again
   std::uint32_t cached = 0;
+  std::uint32_t reused = 0;
+  double first = 0;  // the time of its first token
+};
+
+// A request as a proxy sees it.
+struct Seen {
+  std::uint32_t number = 0;
+  double begin = 0;
+  double first = 0;  // its first token
+  double end = 0;
+  std::uint32_t prompt = 0;
+  std::uint32_t cached = 0;
+  std::uint32_t answer = 0;
 };
 
 class Server {
@@ -134,6 +148,7 @@ class Server {
   double drift = 0;  // of the power of steps, up and down over 20 s
   Truth truth;
   std::vector<model::ServingEntry> entries;
+  std::vector<Seen> flights;  // of finished requests
   std::map<std::string, Owed> of_request;
   std::map<std::string, Owed> of_tenant;
 
@@ -168,7 +183,7 @@ class Server {
     if (r.prefix > 0) {
       if (filler_) {
         filler = *filler_;
-        r.done = r.cached = std::min(r.prefix, r.prompt - 1);
+        r.done = r.cached = r.reused = std::min(r.prefix, r.prompt - 1);
       } else {
         filler_ = r.number;
       }
@@ -206,10 +221,12 @@ class Server {
       r.done += s.tokens - s.rejected;
       if (!s.prefill) r.produced += s.tokens - s.rejected;
       if (r.done >= r.prompt + r.lost) r.lost = 0;
+      if (r.done >= r.prompt && r.first == 0) r.first = end;
     }
     for (const Request& r : running_) {
       if (r.produced < r.answer) continue;
       entries.push_back(model::FinishedRequest{r.number, at(end), r.prompt, r.produced});
+      flights.push_back({r.number, r.arrival, r.first, end, r.prompt, r.reused, r.produced});
     }
     std::erase_if(running_, [](const Request& r) { return r.produced >= r.answer; });
     if (running_.size() > 4 && uniform(0, 1) < 0.004) {  // no room: the youngest loses its cache
@@ -357,6 +374,75 @@ TEST_F(Serving, NamesWhatWasLostAndWhoFilledTheCache) {
   EXPECT_GT(recomputed, 0);
   EXPECT_GT(rejected, 0);
   EXPECT_GT(reusers, 0U);
+}
+
+// What a proxy before the server sees, as python/jouleprof/serving/_flight.py records it: spans of
+// at most 50 ms, with the tokens of each request spread evenly over its prefill and its decoding.
+model::Recording seen_by_a_proxy(const Server& server) {
+  const auto& flights = server.flights;
+  std::vector<double> edges;
+  for (const auto& f : flights) edges.insert(edges.end(), {f.begin, f.first, f.end});
+  const double last = *std::max_element(edges.begin(), edges.end());
+  for (double t = flights.front().begin; t < last; t += 0.05) edges.push_back(t);
+  std::sort(edges.begin(), edges.end());
+  model::Recording r = server.recording();
+  auto& bytes = r.traces.front().chunks.front().bytes;
+  bytes.clear();
+  model::append_serving(bytes, model::ServingView{false});
+  model::append_serving(bytes, model::ServingDevice{0, "GPU-1"});
+  for (const auto& entry : server.entries) {
+    if (std::holds_alternative<model::ServedRequest>(entry)) model::append_serving(bytes, entry);
+  }
+  const auto part = [](double tokens, double begin, double end, double t) {
+    const double done = end > begin ? std::clamp((t - begin) / (end - begin), 0.0, 1.0) : 1;
+    return static_cast<std::uint32_t>(done * tokens);
+  };
+  for (std::size_t i = 0; i + 1 < edges.size(); ++i) {
+    const double a = edges[i];
+    const double b = edges[i + 1];
+    if (b - a < 1e-6) continue;
+    model::ServingStep span{at(a), at(b), 0, {}};
+    for (const auto& f : flights) {
+      if (f.begin >= b || f.end <= a) continue;
+      const bool prefill = b <= f.first + 1e-9;
+      const double from = prefill ? f.begin : f.first;
+      const double to = prefill ? f.first : f.end;
+      const double tokens = prefill ? f.prompt - f.cached : f.answer - 1;
+      const std::uint32_t before = part(tokens, from, to, a);
+      span.shares.push_back({f.number, part(tokens, from, to, b) - before,
+                             before + (prefill ? f.cached : f.prompt), 0, 0, 0, prefill});
+    }
+    if (!span.shares.empty()) model::append_serving(bytes, span);
+  }
+  for (const auto& entry : server.entries) {
+    if (std::holds_alternative<model::FinishedRequest>(entry)) model::append_serving(bytes, entry);
+  }
+  return r;
+}
+
+TEST(ServingProxy, TenantsHaveAboutWhatTheirTokensCost) {
+  Server server(11);
+  server.run(40);
+  const analysis::Run run(seen_by_a_proxy(server));
+  const auto& made = run.serving();
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_TRUE(made->in_flight);
+  const auto& b = made->boards[0];
+  EXPECT_EQ(b.idle_levels + b.between + b.requests + b.unattributed, b.measured.energy);
+  double truth = 0;
+  for (const auto& [name, owed] : server.of_tenant) truth += owed.energy;
+  EXPECT_NEAR(b.requests.joules() / truth, 1, 0.05);
+  for (const auto& t : made->tenants) {
+    const double owed = server.of_tenant[t.tenant].energy;
+    EXPECT_NEAR(t.energy.joules() / owed, 1, 0.25) << t.tenant;
+    RecordProperty(t.tenant, fmt::format("{:.3f}", t.energy.joules() / owed));
+  }
+  std::size_t inside = 0;
+  for (const auto& r : made->requests) {
+    const double owed = server.of_request[r.id].energy;
+    inside += std::abs(r.energy.joules() - owed) <= r.regression.joules() ? 1 : 0;
+  }
+  EXPECT_GE(static_cast<double>(inside), 0.93 * static_cast<double>(made->requests.size()));
 }
 
 // The regression has one power for all times; each half second has its own.
@@ -553,6 +639,29 @@ TEST(ServingTroubles, AProxysStepsAreSaidToBeSpans) {
   EXPECT_TRUE(profile.in_flight);
   ASSERT_FALSE(profile.warnings.empty());
   EXPECT_NE(profile.warnings.back().find("tokens in flight"), std::string::npos);
+}
+
+TEST(ServingTroubles, RequestsOfAnEngineBehindAProxyCountOnce) {
+  Server server(7);
+  server.run(3);
+  const auto alone = profile_of(server);
+  model::Recording r = server.recording();
+  auto proxy = r.traces.front();
+  proxy.pid = 72;
+  std::string bytes;
+  model::append_serving(bytes, model::ServingView{false});
+  auto& chunk = proxy.chunks.front();
+  chunk.bytes = bytes + chunk.bytes;
+  r.traces.insert(r.traces.begin(), proxy);
+  const analysis::Run run(std::move(r));
+  const auto& made = run.serving();
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_FALSE(made->in_flight);
+  ASSERT_EQ(made->requests.size(), alone.requests.size());
+  for (std::size_t i = 0; i < alone.requests.size(); ++i) {
+    EXPECT_EQ(made->requests[i].energy, alone.requests[i].energy);
+  }
+  EXPECT_THAT(made->warnings, testing::Contains(testing::HasSubstr("the proxy's are left out")));
 }
 
 TEST(ServingTroubles, StepsOfNoKnownBoardAreNamed) {

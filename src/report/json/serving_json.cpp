@@ -13,7 +13,8 @@ std::optional<double> per_token(const model::ServedEnergy& e) {
   return e.energy.joules() / static_cast<double>(e.tokens_out);
 }
 
-void columns(const model::ServedEnergy& e, Columns& column) {
+// `in_flight`: a proxy saw no batches, so that what is fixed in one is not known.
+void columns(const model::ServedEnergy& e, bool in_flight, Columns& column) {
   column("energy_joules", e.energy,
          "active energy: its own work, and equal parts of what is fixed in each step");
   column("interval_joules", Bounds{e.low(), e.high()},
@@ -23,8 +24,9 @@ void columns(const model::ServedEnergy& e, Columns& column) {
       "half of the width of the interval that is the sensor's gain, the same way for all requests");
   column("regression_joules", e.regression,
          "half of the width of the interval that is the model of a step");
-  column("marginal_joules", e.marginal,
-         "what would be saved without it; up to `energy_joules` reaches the choice of a rule");
+  column("marginal_joules", in_flight ? std::nullopt : std::optional(e.marginal),
+         "what would be saved without it; up to `energy_joules` reaches the choice of a rule",
+         "a proxy sees no batches");
   column("prefill_joules", e.prefill, "of the energy: prefill");
   column("decode_joules", e.decode, "of the energy: decode");
   column("recomputed_joules", e.recomputed, "of the energy: computed again after a preemption");
@@ -41,12 +43,12 @@ void columns(const model::ServedEnergy& e, Columns& column) {
          {.decimals = 3});
 }
 
-void columns(const model::RequestEnergy& r, Columns& column) {
+void columns(const model::RequestEnergy& r, bool in_flight, Columns& column) {
   column("request", r.id, "the engine's id of the request");
   column("model", r.model, "its model", "it was not given");
   column("tenant", r.tenant, "its tenant or user", "it was not given");
   column("pid", r.pid, "the process that served it");
-  columns(static_cast<const model::ServedEnergy&>(r), column);
+  columns(static_cast<const model::ServedEnergy&>(r), in_flight, column);
   column("prefix_of", r.filler, "the request that filled the prefix cache for it",
          "it is not known");
   column(
@@ -60,13 +62,13 @@ void columns(const model::RequestEnergy& r, Columns& column) {
       "CLOCK_MONOTONIC", "it had not finished when the recording ended");
 }
 
-void columns(const model::TenantEnergy& t, Columns& column) {
+void columns(const model::TenantEnergy& t, bool in_flight, Columns& column) {
   column("tenant", t.tenant, "tenant or user", "it was not given");
   column("requests", t.requests, "number of requests");
-  columns(static_cast<const model::ServedEnergy&>(t), column);
+  columns(static_cast<const model::ServedEnergy&>(t), in_flight, column);
 }
 
-void columns(const model::ServedBoard& b, Columns& column) {
+void columns(const model::ServedBoard& b, bool, Columns& column) {
   column("device", b.domain.device, "the GPU");
   column("provenance", b.measured.provenance, "provenance of its energy");
   column("energy_joules", b.measured.energy,
@@ -92,10 +94,10 @@ void columns(const model::ServedBoard& b, Columns& column) {
 }
 
 template <class Record>
-std::string csv_of(const std::vector<Record>& records) {
-  const auto row_of = [](const Record& record) {
+std::string csv_of(const std::vector<Record>& records, bool in_flight) {
+  const auto row_of = [in_flight](const Record& record) {
     CsvColumns row;
-    columns(record, row);
+    columns(record, in_flight, row);
     return row;
   };
   std::string csv = row_of({}).heading();
@@ -104,12 +106,12 @@ std::string csv_of(const std::vector<Record>& records) {
 }
 
 template <class Record>
-Json list_of(const std::vector<Record>& records) {
+Json list_of(const std::vector<Record>& records, bool in_flight) {
   Json list = Json::array();
   for (const auto& record : records) {
     Json object = Json::object();
     JsonColumns column(object);
-    columns(record, column);
+    columns(record, in_flight, column);
     list.push_back(std::move(object));
   }
   return list;
@@ -124,9 +126,9 @@ Json serving_document(const model::ServingProfile& profile, bool being_written) 
   j["being_written"] = being_written;
   j["division"] =
       profile.in_flight ? "tokens in flight" : "own work and equal parts of what is fixed";
-  j["boards"] = list_of(profile.boards);
-  j["requests"] = list_of(profile.requests);
-  j["tenants"] = list_of(profile.tenants);
+  j["boards"] = list_of(profile.boards, profile.in_flight);
+  j["requests"] = list_of(profile.requests, profile.in_flight);
+  j["tenants"] = list_of(profile.tenants, profile.in_flight);
   j["warnings"] = profile.warnings;
   return j;
 }
@@ -136,7 +138,8 @@ std::string serving_to_json(const model::ServingProfile& profile, bool being_wri
 }
 
 std::string serving_to_csv(const model::ServingProfile& profile, const ServingOptions& options) {
-  return options.by_tenant ? csv_of(profile.tenants) : csv_of(profile.requests);
+  return options.by_tenant ? csv_of(profile.tenants, profile.in_flight)
+                           : csv_of(profile.requests, profile.in_flight);
 }
 
 }  // namespace jouleprof::report

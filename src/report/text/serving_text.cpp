@@ -26,13 +26,12 @@ class Writer {
     table(options);
     lines_.emplace_back();
     boards();
-    note("", std::string(profile_.in_flight
-                             ? "division: tokens in flight, as a proxy saw them, with equal parts "
-                               "of what is fixed among those in flight; "
-                             : "fair share: a request's own work, and equal parts of what is fixed "
-                               "in each step; ") +
-                 "marginal: what would be saved without it. Between the two lies the choice of a "
-                 "rule, which is no error. Rest and held are not in either.");
+    note("", profile_.in_flight
+                 ? "division: tokens in flight, as a proxy saw them, with equal parts of what is "
+                   "fixed among those in flight. Rest and held are not in it."
+                 : "fair share: a request's own work, and equal parts of what is fixed in each "
+                   "step; marginal: what would be saved without it. Between the two lies the "
+                   "choice of a rule, which is no error. Rest and held are not in either.");
     for (const auto& warning : profile_.warnings) note("warning", warning, Style::kAttention);
     return joined();
   }
@@ -71,7 +70,7 @@ class Writer {
                {energy_text(e.prefill)},
                {energy_text(e.decode)},
                {per_token(e)},
-               {energy_text(e.marginal)},
+               {profile_.in_flight ? "-" : energy_text(e.marginal)},
                {energy_text(e.idle_share)},
                {fmt::format("{}+{}", e.tokens_in, e.tokens_out)},
                {fmt::format("{:.1f}", e.shared_with)},
