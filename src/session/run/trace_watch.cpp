@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <thread>
 #include <utility>
 
@@ -72,6 +73,25 @@ fs::path find_rocprofiler(const Environment& environment, const fs::path& root) 
     }
   }
   return {};
+}
+
+// What the dynamic loader lacks to load a library, without loading it: a line of ldd's; empty:
+// nothing, or there is no ldd.
+std::string missing_of(const fs::path& library) {
+  const std::string path = library.string();
+  if (path.find('\'') != std::string::npos) return "its path has a quote";
+  std::FILE* const list = ::popen(fmt::format("ldd '{}' 2>&1", path).c_str(), "r");
+  if (list == nullptr) return {};
+  std::string found;
+  char line[4096];
+  while (std::fgets(line, sizeof line, list) != nullptr) {
+    const std::string_view text = trim(line);
+    const bool is_missing =
+        text.ends_with("=> not found") || text.find("not a dynamic executable") != text.npos;
+    if (is_missing && found.empty()) found = text;
+  }
+  ::pclose(list);
+  return found;
 }
 
 // Whether a library that the user's environment names is another tool's.
@@ -232,6 +252,16 @@ void TraceWatch::set_rocprofiler(const Environment& environment, std::vector<std
           library.empty() ? "librocprofiler-sdk.so" : library.string(), kRocmChoiceVariable));
     }
     return;
+  }
+  // A runtime that cannot load it aborts its program, too. What the user names is taken as it is.
+  if (!chosen && !(before && !before->empty())) {
+    if (const std::string missing = missing_of(library); !missing.empty()) {
+      warnings.push_back(
+          fmt::format("kernels of AMD GPUs are not traced: {} cannot be loaded here: {}; repair "
+                      "ROCm, or set {} to the library of the program's own ROCm",
+                      library.string(), missing, kRocmChoiceVariable));
+      return;
+    }
   }
   rocm_ = true;
   const auto others = environment(kRocmToolsVariable);

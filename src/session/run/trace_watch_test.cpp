@@ -152,8 +152,16 @@ TEST_F(TraceWatchTest, RocmsRuntimesLoadTheLibraryWhereRocprofilerIs) {
   tree_.write("dev/nvidiactl", "");
   EXPECT_THAT(of_rocm(), IsEmpty());
   EXPECT_THAT(warnings_, IsEmpty());
-  tree_.write("opt/rocm-6.4.1/lib/librocprofiler-sdk.so.0", "");
-  tree_.write("opt/rocm-7.0.0/lib/librocprofiler-sdk.so", "");
+  tree_.write("opt/rocm-7.1.0/lib/librocprofiler-sdk.so", "no library");
+  EXPECT_THAT(of_rocm(), IsEmpty());
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("cannot be loaded here")));
+  warnings_.clear();
+  fs::remove_all(tree_ / "opt/rocm-7.1.0");
+  for (const char* file :
+       {"opt/rocm-6.4.1/lib/librocprofiler-sdk.so.0", "opt/rocm-7.0.0/lib/librocprofiler-sdk.so"}) {
+    fs::create_directories((tree_ / file).parent_path());
+    fs::create_symlink(fs::read_symlink("/proc/self/exe"), tree_ / file);
+  }
   const std::string newest = (tree_ / "opt/rocm-7.0.0/lib/librocprofiler-sdk.so").string();
   EXPECT_THAT(of_rocm(), ElementsAre("ROCP_TOOL_LIBRARIES=/opt/lib/libjouleprof_inject.so",
                                      "ROCPROFILER_REGISTER_LIBRARY=" + newest));
