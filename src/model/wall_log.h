@@ -1,6 +1,7 @@
 // What a meter at a machine's power supply reported: a scope of its own, never part of a total.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct WallLog {
   std::string column;             // of the power, where the file has columns
   std::vector<Reading> readings;  // by time, no two at one time
   std::vector<std::string> warnings;
+  std::optional<double> error{};  // half of its 95 % interval, where known: 0.01 is 1 %
 };
 
 }  // namespace jouleprof::model

@@ -36,6 +36,18 @@ std::string error_text(const Measurement& m) {
   return interval_text(m.energy, m.below(), m.above());
 }
 
+std::string scale_text(const model::ScaleError& scale) {
+  std::string text =
+      -scale.gain_low == scale.gain_high
+          ? fmt::format("scale ±{:g} %", scale.gain_high * 100)
+          : fmt::format("truth {:+g} to {:+g} %", scale.gain_low * 100, scale.gain_high * 100);
+  if (scale.offset_low != Power{} || scale.offset_high != Power{}) {
+    text += fmt::format(" and {:+g} to {:+g} W of what it shows", scale.offset_low.watts(),
+                        scale.offset_high.watts());
+  }
+  return text;
+}
+
 std::string energy_interval_text(const Measurement& m) {
   return fmt::format("{} to {}", energy_text(m.low()), energy_text(m.high()));
 }

@@ -25,6 +25,8 @@ std::string run_line(const model::Profile& profile);
 // "±5.0 %"; in joules of an energy that is not positive.
 std::string error_text(Energy error, Energy of);
 std::string error_text(const model::Measurement& m);  // "-0.5 % +8.5 %" where not symmetric
+// "scale ±5 %", "truth -0.5 to +8 % and +0 to +4 W of what it shows"
+std::string scale_text(const model::ScaleError& scale);
 std::string energy_interval_text(const model::Measurement& m);  // "8.500 kJ to 9.394 kJ"
 // "8.947 kJ", "at least 8.947 kJ"; and its error: "±5.0 %", without an upper one "-5.0 %".
 std::string quoted_energy_text(const Quoted& quote);

@@ -325,3 +325,48 @@ def test_an_answer_that_comes_late_is_no_answer_to_the_next_question(bmc):
         failures = [row[0] for row in db.execute("SELECT message FROM read_failure")]
     assert len(readings) >= 4 and set(readings) == {340}
     assert any("has not answered for 5 s" in text for text in failures)
+
+
+def evidence_of(gpu, plug, bmc):
+    plugged = {"/rpc/Shelly.GetStatus": {"sys": {}, "switch:0": {"apower": plug}}}
+    power = {"/redfish/v1/Chassis/Self/EnvironmentMetrics": {"PowerWatts": {"Reading": bmc}}}
+    with serving(plugged) as (at_plug, _), serving(power) as (at_bmc, _):
+        path = f"http://{at_bmc}/redfish/v1/Chassis/Self/EnvironmentMetrics"
+        gpu("run", "-q", "-f", "-o", "w.jprof", "--idle", "0s", "--wall-meter", f"redfish,error=2:{path}",
+            "--wall-meter", f"shelly,error=1:{at_plug}", "--", "sleep", "4")
+    return json.loads(gpu("export", "w.jprof", "--format", "evidence").out)
+
+
+def test_evidence_of_wall_bmc_and_sensors(gpu):
+    found = evidence_of(gpu, 612.5, 600.0)
+    assert found["schema"] == "jouleprof.evidence/1" and found["simulated"]
+    wall, bmc, inside = found["meters"]
+    assert [wall["level"], bmc["level"], inside["level"]] == ["wall", "bmc", "in-band"]
+    seconds = wall["covered_seconds"]
+    assert wall["energy_joules"] / seconds == pytest.approx(612.5, rel=0.001)
+    low, high = wall["interval_joules"]  # 1 %, and what a reading each second misses
+    assert 0.01 < (high - low) / 2 / wall["energy_joules"] < 0.12
+    assert found["machine_interval_joules"] == wall["interval_joules"]
+    of_wall, of_bmc, also = found["agreements"]
+    assert (of_wall["with"], also["with"]) == ("in-band", "in-band") and of_bmc["with"] == bmc["name"]
+    assert of_bmc["ratio"] == pytest.approx(600 / 612.5, rel=0.001) and of_bmc["verdict"].startswith("agrees")
+    assert of_wall["ratio"] < 0.6 and of_wall["verdict"].startswith("agrees")
+    assert any(s["scale_source"] and s["covers"] for s in found["sensors"])
+    page = gpu("export", "w.jprof", "-o", "w.evidence.html", "-f") and (gpu.folder / "w.evidence.html").read_text()
+    assert "Evidence of a measurement" in page and "SIMULATED" in page and "agrees" in page
+
+
+def test_evidence_says_where_meters_disagree_or_miss(gpu):
+    found = evidence_of(gpu, 612.5, 300.0)
+    assert found["agreements"][1]["verdict"].startswith("disagrees")
+    found = evidence_of(gpu, 120.0, 121.0)  # less than the GPU alone
+    assert "the sensors show more" in found["agreements"][0]["verdict"]
+    gpu("run", "-q", "-f", "-o", "w.jprof", "--idle", "0s", "--", "sleep", "1")
+    found = json.loads(gpu("export", "w.jprof", "--format", "evidence").out)
+    low, high = found["machine_interval_joules"]
+    assert low > 200 and high is None and not found["agreements"]
+    lines = "".join(f"2026-03-01T10:00:{i:02d}Z,500\n" for i in range(10))
+    (gpu.folder / "other.csv").write_text("time,watts\n" + lines)
+    gpu("export", "w.jprof", "--wall", "other.csv", status=2)  # of another format
+    found = json.loads(gpu("export", "w.jprof", "--format", "evidence", "--wall", "other.csv").out)
+    assert found["meters"][0]["energy_joules"] is None and "no readings from" in found["meters"][0]["refused"]

@@ -315,7 +315,7 @@ export function readPage(text: string): Page | Results {
   const wrong = () => new Error(`The data block of this file is not of the kind ${SCHEMA}.`);
   if (page?.schema !== SCHEMA) throw wrong();
   if (!isRun(page)) {
-    if (!page.comparison && !page.recommendation && !page.bench && !page.job) throw wrong();
+    if (!page.comparison && !page.recommendation && !page.bench && !page.job && !page.evidence) throw wrong();
     return page;
   }
   for (const devices of Object.values(page.activity ?? {})) {

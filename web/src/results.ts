@@ -161,4 +161,5 @@ export interface Results {
   sweep_runs?: SweepRun[];
   bench?: { cases: BenchCase[] };
   job?: { hosts: JobHost[]; ranks: JobRank[] };
+  evidence?: object; // shown without a script
 }

@@ -301,29 +301,30 @@ Result<MeterSet> open_without_wall(const MeterOptions& options) {
 
 Result<MeterSet> open_meters(const MeterOptions& options) {
   // First: what it starts must not be taken for a part of the measured command.
-  std::unique_ptr<Meter> wall;
-  std::optional<Missing> missing;
-  if (!options.wall_meter.empty()) {
-    auto opened = WallMeter::open({.spec = options.wall_meter, .demand = options.demand});
+  std::vector<std::unique_ptr<Meter>> walls;
+  std::vector<Missing> missing;
+  for (const std::string& spec : options.wall_meters) {
+    const auto device = walls.empty() ? "wall" : fmt::format("wall-{}", walls.size() + 1);
+    auto opened = WallMeter::open({.spec = spec, .device = device, .demand = options.demand});
     if (opened) {
-      wall = std::move(*opened);
+      walls.push_back(std::move(*opened));
     } else if (opened.error().code == Errc::kInvalidArgument) {
       return forward_error(opened);
     } else {
-      missing = Missing{"the wall meter", std::move(opened.error()), ""};
       model::Domain domain;
       domain.kind = model::DomainKind::kPlatform;
-      domain.device = "wall";
-      domain.unavailable_reason = missing->error.message;
-      say("jouleprof: the wall meter is not read: {}\n", missing->error.message);
-      wall =
-          std::make_unique<AbsentMeter>(std::vector{std::move(domain)}, std::vector<std::string>{});
+      domain.device = device;
+      domain.unavailable_reason = opened.error().message;
+      say("jouleprof: the wall meter is not read: {}\n", opened.error().message);
+      walls.push_back(std::make_unique<AbsentMeter>(std::vector{std::move(domain)},
+                                                    std::vector<std::string>{}));
+      missing.push_back({"the wall meter", std::move(opened.error()), ""});
     }
   }
   auto set = open_without_wall(options);
   if (!set) return set;
-  if (wall) set->meters.push_back(std::move(wall));
-  if (missing) set->missing.push_back(std::move(*missing));
+  std::move(walls.begin(), walls.end(), std::back_inserter(set->meters));
+  std::move(missing.begin(), missing.end(), std::back_inserter(set->missing));
   return set;
 }
 

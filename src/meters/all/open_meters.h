@@ -28,7 +28,7 @@ struct MeterOptions {
   // what JOULEPROF_GUEST_FILE names.
   std::filesystem::path guest_file = {};
   // A meter at the machine's supply; see parse_wall_spec. Empty: none.
-  std::string wall_meter = {};
+  std::vector<std::string> wall_meters = {};
 };
 
 struct MeterSet {

@@ -19,7 +19,7 @@ Result<std::unique_ptr<WallMeter>> WallMeter::open(const WallOptions& options) {
   std::unique_ptr<WallMeter> meter(new WallMeter(std::move(*spec), std::move(*source)));
   model::Domain domain;
   domain.kind = model::DomainKind::kPlatform;
-  domain.device = "wall";
+  domain.device = options.device;
   domain.name = "Wall meter (" + meter->spec_.name() + ")";
   meter->domains_.push_back(std::move(domain));
   model::Sensor sensor;

@@ -11,10 +11,11 @@ namespace jouleprof::meters {
 
 struct WallOptions {
   std::string spec;  // of parse_wall_spec
+  std::string device = "wall";
   Demand demand = {};
 };
 
-// The domain "wall" of kind kPlatform: it contains all others, and no total has it. A reading is
+// A domain of kind kPlatform: it contains all others, and no total has it. A reading is
 // taken as often as the specification says, or at Demand::poll_period where that is longer.
 class WallMeter : public Meter {
  public:

@@ -205,12 +205,13 @@ Result<WallComparison> compare_wall(const analysis::Run& run, const analysis::Pa
   return out;
 }
 
-std::optional<model::WallLog> recorded_wall(const analysis::Run& run) {
+std::vector<model::WallLog> recorded_walls(const analysis::Run& run) {
   const model::Recording& recording = run.recording();
+  const auto& profile = run.profile();
+  std::vector<model::WallLog> out;
+  if (!profile || profile->start_time == RealTime{} || !profile->has_span()) return out;
   for (const auto& sensor : recording.sensors) {
     if (!sensor.name.starts_with("wall:")) continue;
-    const auto& profile = run.profile();
-    if (!profile || profile->start_time == RealTime{} || !profile->has_span()) return std::nullopt;
     model::WallLog log;
     log.file = sensor.name.substr(sensor.name.find(':') + 1);
     log.format = "live";
@@ -219,10 +220,9 @@ std::optional<model::WallLog> recorded_wall(const analysis::Run& run) {
       log.readings.push_back(
           {profile->start_time + (reading.at - profile->begin), reading.power.watts()});
     }
-    if (log.readings.size() < 2) return std::nullopt;
-    return log;
+    if (log.readings.size() >= 2) out.push_back(std::move(log));
   }
-  return std::nullopt;
+  return out;
 }
 
 Result<WallComparison> compare_wall(const analysis::Job& job, const std::string& host,

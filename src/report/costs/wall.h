@@ -69,8 +69,9 @@ struct WallComparison {
 Result<WallComparison> compare_wall(const analysis::Run& run, const analysis::Part& part,
                                     const model::WallLog& log);
 
-// What a meter at the wall said that was read during the run (`--wall-meter`).
-std::optional<model::WallLog> recorded_wall(const analysis::Run& run);
+// What the meters at the wall said that were read during the run (`--wall-meter`), in their order;
+// those with two readings.
+std::vector<model::WallLog> recorded_walls(const analysis::Run& run);
 
 // Of a machine of a job. Errors: not_found for a machine that the job does not have; unavailable
 // where the log does not cover its time.

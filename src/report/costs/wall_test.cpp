@@ -168,7 +168,7 @@ TEST(CompareWall, RefusesAMeterThatDoesNotFollow) {
 TEST(CompareWall, AMeterThatWasReadDuringTheRunIsALog) {
   auto recorded = alternating();
   const analysis::Run without(recorded.recording);
-  EXPECT_FALSE(recorded_wall(without));
+  EXPECT_TRUE(recorded_walls(without).empty());
   model::Domain domain;
   domain.id = model::DomainId{1};
   domain.kind = model::DomainKind::kPlatform;
@@ -186,8 +186,9 @@ TEST(CompareWall, AMeterThatWasReadDuringTheRunIsALog) {
         {sensor.id, analysis::simulated::at(3 + at), Power::watts(watts)});
   }
   const analysis::Run run(recorded.recording);
-  const auto log = recorded_wall(run);
-  ASSERT_TRUE(log);
+  const auto logs = recorded_walls(run);
+  ASSERT_EQ(logs.size(), 1u);
+  const auto* log = logs.data();
   EXPECT_EQ(log->file, "shelly:plug");
   EXPECT_EQ(log->format, "live");
   EXPECT_EQ(log->readings.front().at, RealTime{std::chrono::seconds{kBegin - 2}});

@@ -44,8 +44,8 @@ Result<void> write(const analysis::Run& run, const analysis::Part& part,
     auto made = compare_wall(run, part, *options.wall);
     if (!made) return forward_error(made);
     wall = std::move(*made);
-  } else if (const auto log = recorded_wall(run); log && !options.by) {
-    auto made = compare_wall(run, part, *log);
+  } else if (const auto logs = recorded_walls(run); !logs.empty() && !options.by) {
+    auto made = compare_wall(run, part, logs.front());
     if (made) wall = std::move(*made);
   }
   return write_table_or_summary(

@@ -59,11 +59,13 @@ Result<void> write(const analysis::Run& run, const analysis::Part& part,
     const auto made = compare_wall(run, part, *options.wall);
     if (!made) return forward_error(made);
     costs += wall_to_text(*made, options.text);
-  } else if (const auto log = recorded_wall(run); log && !options.by) {
-    const auto made = compare_wall(run, part, *log);
-    costs += made ? wall_to_text(*made, options.text)
-                  : line_to_text("wall", "refused: " + made.error().message, Style::kAttention,
-                                 options.text);
+  } else if (!options.by) {
+    for (const model::WallLog& log : recorded_walls(run)) {
+      const auto made = compare_wall(run, part, log);
+      costs += made ? wall_to_text(*made, options.text)
+                    : line_to_text("wall", "refused: " + made.error().message, Style::kAttention,
+                                   options.text);
+    }
   }
   return write_table_or_summary(
       run, part, options, out,

@@ -7,6 +7,7 @@
 
 #include "apps/cli/measuring.h"
 #include "model/device/sensor_table.h"
+#include "report/headline_text.h"
 #include "report/quantity.h"
 
 namespace jouleprof::cli {
@@ -23,18 +24,6 @@ std::string time_text(Duration d) {
   return fmt::format("{:.3g} us", s * 1e6);
 }
 
-std::string scale_text(const model::ScaleError& scale) {
-  std::string text =
-      -scale.gain_low == scale.gain_high
-          ? fmt::format("scale ±{:g} %", scale.gain_high * 100)
-          : fmt::format("truth {:+g} to {:+g} %", scale.gain_low * 100, scale.gain_high * 100);
-  if (scale.offset_low != Power{} || scale.offset_high != Power{}) {
-    text += fmt::format(" and {:+g} to {:+g} W of what it shows", scale.offset_low.watts(),
-                        scale.offset_high.watts());
-  }
-  return text;
-}
-
 std::string traits_text(const Sensor& sensor) {
   const auto& t = sensor.traits;
   std::string text;
@@ -45,7 +34,7 @@ std::string traits_text(const Sensor& sensor) {
   if (t.lag) add("lag " + time_text(*t.lag));
   if (t.read_cost) add("a read costs " + time_text(*t.read_cost) + " of CPU");
   if (t.wrap) add(fmt::format("wraps after {:.4g} kJ", t.wrap->joules() / 1e3));
-  add(scale_text(t.scale));
+  add(report::scale_text(t.scale));
   if (t.correction != 1) add(fmt::format("readings are multiplied by {:.4f}", t.correction));
   return text;
 }

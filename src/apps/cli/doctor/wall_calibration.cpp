@@ -116,7 +116,7 @@ bool is_file(const std::string& wall) {
 Result<Series> record(const WallCalibration& options) {
   meters::MeterOptions opened;
   opened.devices = options.devices;
-  if (!is_file(options.wall)) opened.wall_meter = options.wall;
+  if (!is_file(options.wall)) opened.wall_meters = {options.wall};
   auto found = meters::open_meters(opened);
   if (!found) return forward_error(found);
   session::Sampler sampler(std::move(found->meters), Duration{});

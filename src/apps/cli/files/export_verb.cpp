@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "apps/cli/files/ledger_verb.h"
+#include "apps/cli/options/cost_choice.h"
 #include "apps/cli/options/input.h"
 #include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/exit_status.h"
@@ -51,6 +52,7 @@ class ExportVerb : public Verb {
     add(app, "--output", output_);
     add(app, "--force", force_);
     add(app, "--tables", tables_);
+    wall_.declare(app);
     add(app, "--python", python_);
   }
 
@@ -61,6 +63,12 @@ class ExportVerb : public Verb {
     }
     report::FormatOptions options;
     options.version = JOULEPROF_VERSION;
+    if (!wall_.files.empty() && !chosen_format().name.starts_with("evidence")) {
+      return complain({Errc::kInvalidArgument, "--wall is of --format evidence"}, kUsageError);
+    }
+    auto wall = wall_.of_run();
+    if (!wall) return complain(wall.error(), status_of_input(wall.error()));
+    options.wall = std::move(*wall);
     if (const auto* option = report_option(chosen_format().name)) {
       return complain({Errc::kInvalidArgument, instead_text(output_, option)}, kUsageError);
     }
@@ -107,6 +115,7 @@ class ExportVerb : public Verb {
   std::string output_;
   bool force_ = false;
   std::string tables_;
+  WallChoice wall_;
   std::string python_ = "python3";
 };
 

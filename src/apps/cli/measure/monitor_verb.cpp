@@ -58,7 +58,7 @@ class MonitorVerb : public Verb {
     add(app, "--cpu-tdp", cpu_tdp_);
     add(app, "--no-service", no_service_);
     add(app, "--guest-file", guest_file_);
-    add(app, "--wall-meter", wall_meter_);
+    add(app, "--wall-meter", wall_meters_)->allow_extra_args(false);
   }
 
   int run(const std::vector<std::string>&) override {
@@ -78,7 +78,7 @@ class MonitorVerb : public Verb {
                              .use_service = use_service(no_service_, cpu_tdp_, guest_file_),
                              .process_period = kProcessPeriod,
                              .guest_file = guest_file_,
-                             .wall_meter = wall_meter_});
+                             .wall_meters = wall_meters_});
     if (!found) return complain(found.error(), kUsageError);
 
     auto destination =
@@ -129,7 +129,7 @@ class MonitorVerb : public Verb {
   std::string record_;
   std::string cpu_tdp_;
   std::string guest_file_;
-  std::string wall_meter_;
+  std::vector<std::string> wall_meters_;
   bool no_service_ = false;
 };
 

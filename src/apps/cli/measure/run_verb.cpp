@@ -69,7 +69,7 @@ class RunVerb : public Verb {
     add(app, "--trace-folder", trace_folder_)->needs("--pid");
     add(app, "--cpu-tdp", cpu_tdp_);
     add(app, "--guest-file", guest_file_);
-    add(app, "--wall-meter", wall_meter_);
+    add(app, "--wall-meter", wall_meters_)->allow_extra_args(false);
     add(app, "--no-service", no_service_);
     add(app, "--quiet", quiet_);
     add(app, "--details", details_);
@@ -377,7 +377,7 @@ class RunVerb : public Verb {
     options.cpu_tdp = *cpu_tdp;
     options.use_service = use_service(no_service_, cpu_tdp_, guest_file_);
     options.guest_file = guest_file_;
-    options.wall_meter = wall_meter_;
+    options.wall_meters = wall_meters_;
     options.process_period = kProcessPeriod;
     return meters::open_meters(options);
   }
@@ -576,7 +576,7 @@ class RunVerb : public Verb {
   std::string idle_ = "1s";
   std::string cpu_tdp_;
   std::string guest_file_;
-  std::string wall_meter_;
+  std::vector<std::string> wall_meters_;
   bool no_service_ = false;
   bool quiet_ = false;
   bool details_ = false;

@@ -85,7 +85,7 @@ class ServeVerb : public Verb {
     add(app, "--cpu-tdp", cpu_tdp_);
     add(app, "--guest", guests_);
     add(app, "--guest-file", guest_file_);
-    add(app, "--wall-meter", wall_meter_);
+    add(app, "--wall-meter", wall_meters_)->allow_extra_args(false);
   }
 
   int run(const std::vector<std::string>&) override {
@@ -176,7 +176,7 @@ class ServeVerb : public Verb {
                                 .cpu_tdp = cpu_tdp_power_,
                                 .devices = {},
                                 .guest_file = guest_file_,
-                                .wall_meter = wall_meter_});
+                                .wall_meters = wall_meters_});
   }
 
   // The service of the time: another takes its place when sensors appear.
@@ -426,7 +426,7 @@ class ServeVerb : public Verb {
   std::string cpu_tdp_;
   std::vector<std::string> guests_;
   std::string guest_file_;
-  std::string wall_meter_;
+  std::vector<std::string> wall_meters_;
   serve::GuestFiles guest_files_;  // the next two are of the measuring thread
   std::string guest_trouble_;      // the last that was said
 };

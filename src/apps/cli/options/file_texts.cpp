@@ -115,6 +115,8 @@ VerbText export_text() {
       kReadMemory,
       kRun,
       {"--tables", "LIST", "parquet: only these tables, separated by commas, such as runs,kernels"},
+      {"--wall", "FILE", "evidence: also the log of a meter at the machine's supply, as of report"},
+      {"--wall-column", "NAME", "with --wall: the column of the power"},
       kPython};
   text.list_title = "Formats, each with the ending of a name that selects it:";
   for (const report::Format* format : report::formats()) {
@@ -129,6 +131,7 @@ VerbText export_text() {
                    "jouleprof export train.jprof -o power_metrics.json",
                    "jouleprof export infer.jprof -o infer.trace.json.gz",
                    "jouleprof export infer.jprof -o infer.pb.gz",
+                   "jouleprof export infer.jprof -o infer.evidence.html",
                    "jouleprof export job.jprof --format parquet -o /data/energy"};
   return text;
 }
