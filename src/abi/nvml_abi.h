@@ -127,4 +127,11 @@ using DeviceGetDeviceHandleFromMigDeviceHandle = Return(Device mig_device, Devic
 using DeviceGetGpuInstanceId = Return(Device mig_device, unsigned* id);
 using DeviceGetComputeInstanceId = Return(Device mig_device, unsigned* id);
 
+// GPM: means of hardware counters between two samples
+using GpmSampleAlloc = Return(GpmSample* sample);
+using GpmSampleFree = Return(GpmSample sample);
+using GpmSampleGet = Return(Device device, GpmSample sample);
+using GpmMigSampleGet = Return(Device device, unsigned gpu_instance_id, GpmSample sample);
+using GpmMetricsGet = Return(GpmMetricsGet* metrics);
+
 }  // namespace jouleprof::abi::fn

@@ -275,6 +275,33 @@ struct C2cModeInfo {
   unsigned is_c2c_enabled;
 };
 
+// nvmlGpmSample_t: an opaque buffer that the driver allocates.
+struct GpmSampleBuffer;
+using GpmSample = GpmSampleBuffer*;
+
+// nvmlGpmMetric_t. `metric_id` is the caller's, the rest the driver's.
+struct GpmMetric {
+  unsigned metric_id;
+  Return nvml_return;  // the value holds nothing unless this is kSuccess
+  double value;
+  const char* short_name;
+  const char* long_name;
+  const char* unit;
+};
+inline constexpr unsigned kGpmMetricGraphicsUtil = 1;  // percent
+inline constexpr unsigned kGpmMetricSmUtil = 2;        // percent
+
+// The beginning of nvmlGpmMetricsGet_t, whose array has become longer with drivers. The driver
+// reads and writes `num_metrics` of its elements.
+struct GpmMetricsGet {
+  unsigned version;  // kGpmMetricsGetVersion, set by the caller
+  unsigned num_metrics;
+  GpmSample sample1;  // the earlier one
+  GpmSample sample2;
+  GpmMetric metrics[2];
+};
+inline constexpr unsigned kGpmMetricsGetVersion = 1;
+
 // The version word of a structure whose layout has number `version`.
 constexpr unsigned struct_version(std::size_t size, unsigned version) {
   return static_cast<unsigned>(size) | (version << 24U);

@@ -152,24 +152,50 @@ TEST(Levels, HeldAndActiveEnergyOfABoardThatMigDividesIsOfNoProcess) {
   EXPECT_THAT(profile.warnings, ::testing::Contains(HasSubstr("gpu0: MIG divides this GPU")));
 }
 
-TEST(Levels, ActiveEnergyOfABoardThatMigDividesIsDividedBySlices) {
+// A board of two instances, of three slices and of one; the command is on the first.
+struct DividedBoard {
   Board board;
-  board.draw(cold).gauges().listed(model::ProcessId{1}, 5.5, 18);
-  auto& r = board.recording();
-  r.domains.push_back({model::DomainId{9}, model::DomainKind::kGpu, "gpu0:mig0", "an instance",
-                       "MIG-1", r.domains[0].id, true, "MIG instances have no sensor"});
-  model::Process other;
-  other.id = model::ProcessId{77};
-  other.pid = 77;
-  r.processes.push_back(other);
-  const auto own = r.process_readings.gpu_processes;
-  for (auto& reading : r.process_readings.gpu_processes) reading.compute_utilisation = 0.75;
-  for (auto reading : own) {
-    reading.process = other.id;
-    reading.compute_utilisation = 0.25;
-    r.process_readings.gpu_processes.push_back(reading);
+
+  DividedBoard() {
+    board.draw(cold).gauges().listed(model::ProcessId{1}, 5.5, 18);
+    auto& r = board.recording();
+    for (const unsigned i : {0u, 1u}) {
+      r.domains.push_back({model::DomainId{9 + i}, model::DomainKind::kGpu,
+                           "gpu0:mig" + std::to_string(i),
+                           i == 0 ? "H100 MIG 3g.40gb" : "H100 MIG 1c.1g.10gb",
+                           "MIG-" + std::to_string(i), r.domains[0].id, true, "no sensor"});
+    }
+    model::Process other;
+    other.id = model::ProcessId{77};
+    other.pid = 77;
+    r.processes.push_back(other);
+    const auto own = r.process_readings.gpu_processes;
+    for (auto& reading : r.process_readings.gpu_processes) {
+      reading.domain = model::DomainId{9};
+      reading.compute_utilisation.reset();
+    }
+    for (auto reading : own) {
+      reading.process = other.id;
+      reading.domain = model::DomainId{10};
+      reading.compute_utilisation.reset();
+      r.process_readings.gpu_processes.push_back(reading);
+    }
   }
-  const auto profile = board.profile();
+  void activity(unsigned instance, double value) {
+    auto& r = board.recording();
+    const model::SensorId sensor{30 + instance};
+    r.sensors.push_back({sensor,
+                         model::DomainId{9 + instance},
+                         model::SensorKind::kGauge,
+                         std::string(model::gauge::kSmActivity),
+                         {},
+                         {}});
+    for (double t = 0; t < 22; t += 0.9) r.readings.gauges.push_back({sensor, at(t), value});
+  }
+};
+
+TEST(Levels, ABoardThatMigDividesIsDividedBySlicesWhereNoActivityIsKnown) {
+  const auto profile = DividedBoard().board.profile();
   const auto& gpu = profile.domains[0];
   const auto& share = profile.processes.at(0).shares.at(0);
   ASSERT_TRUE(share.held);
@@ -181,6 +207,23 @@ TEST(Levels, ActiveEnergyOfABoardThatMigDividesIsDividedBySlices) {
   EXPECT_FALSE(profile.processes.at(0).mean_sm_utilisation);
   ASSERT_TRUE(gpu.command);
   EXPECT_EQ(gpu.command->energy.provenance, model::Provenance::kEstimated);
+  EXPECT_THAT(profile.warnings, ::testing::Contains(HasSubstr("whether each worked is not known")));
+}
+
+TEST(Levels, ABoardThatMigDividesIsDividedByActivityTimesSlices) {
+  DividedBoard divided;
+  divided.activity(0, 0.2);
+  divided.activity(1, 0.9);
+  const auto profile = divided.board.profile();
+  const auto& gpu = profile.domains[0];
+  const auto& share = profile.processes.at(0).shares.at(0);
+  ASSERT_TRUE(share.held);
+  const double part = 3 * 0.2 / (3 * 0.2 + 1 * 0.9);
+  EXPECT_NEAR((share.energy - *share.held).joules(), part * kActive, 0.02 * kActive);
+  EXPECT_NEAR((*gpu.others - *share.held).joules(), (1 - part) * kActive, 0.02 * kActive);
+  EXPECT_GT((gpu.command_bounds->high - gpu.command_bounds->low).joules(), 0.3 * kActive);
+  EXPECT_LT((gpu.command_bounds->high - *share.held).joules(), 0.9 * kActive);
+  EXPECT_THAT(profile.warnings, ::testing::Contains(HasSubstr("by the activity and the slices")));
 }
 
 TEST(Levels, AnothersContextBeforeTheCommandIsNotRest) {

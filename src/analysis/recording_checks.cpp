@@ -89,15 +89,30 @@ void check_open_windows(const model::Recording& recording, std::vector<std::stri
   }
 }
 
+std::string how_divided(const model::Recording& recording, const model::Domain& board) {
+  bool by_activity = false, by_slices = true;
+  for (const auto* instance : instances_of(recording.domains, board.id)) {
+    by_activity |= !gauge_of(recording, *instance, model::gauge::kSmActivity).empty();
+    by_slices &= slices_of(*instance) > 0;
+  }
+  if (!by_slices) {
+    return "only where one instance worked, because the driver does not say how large each is";
+  }
+  return by_activity
+             ? "by the activity and the slices of its instances"
+             : "by the slices of the instances that have processes (ESTIMATED; the driver does not "
+               "report their activity, so that whether each worked is not known)";
+}
+
 void check_divided(const model::Recording& recording, std::vector<std::string>& out) {
   for (const auto& domain : recording.domains) {
     if (domain.kind != model::DomainKind::kGpu || !is_divided(recording, domain)) continue;
     out.push_back(fmt::format(
         "{}: MIG divides this GPU, and its sensors see all instances together: held energy is "
-        "unattributed, active energy is divided by the slices of the instances that have processes "
-        "(ESTIMATED; whether each worked is not known), and kernels have no energy; disable MIG "
-        "mode to measure one program",
-        domain.device));
+        "unattributed, active energy is divided {}, and kernels have no energy; disable MIG mode "
+        "to "
+        "measure one program",
+        domain.device, how_divided(recording, domain)));
   }
 }
 

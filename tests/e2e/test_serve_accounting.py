@@ -152,6 +152,24 @@ def test_sensors_that_appear_later_are_found(tool):
         service.process.communicate()
 
 
+def test_the_loss_of_the_only_board_is_the_reason(tool):
+    """Until it comes back."""
+    tool.simulate({"devices": [{"generation": "hopper", "idle_watts": 250}],
+                   "faults": [{"kind": "gpu_lost", "at_seconds": 8, "for_seconds": 12}]})
+    service = Service(tool, "--no-estimates", "--level", "node", tick="1s")
+    try:
+        service.ready()
+        wait_for("the loss", lambda: ready(service)[0] == 503)
+        wait_for("its reason", lambda: "gpu gpu0: does not report any more (" in ready(service)[1])
+        assert "GPU is lost" in ready(service)[1]
+        wait_for("the board", lambda: ready(service)[0] == 200)
+        before = gpu_total(service.samples())
+        wait_for("its energy", lambda: gpu_total(service.samples()) > before + 500)
+    finally:
+        service.process.kill()
+        service.process.communicate()
+
+
 def ready(service):
     try:
         with urllib.request.urlopen(service.url + "/readyz", timeout=20) as answer:

@@ -183,13 +183,15 @@ def test_another_user_sees_own_processes_only(gpu):
     assert found == {mine.pid: "sleep", 0: "other users"}
 
 
-def mig_board(tool):
-    """Two tenants on two instances of a board that draws 400 W: three slices and one."""
-    return tool.simulate({"devices": [{
+def mig_board(tool, loads=None):
+    """Two tenants on two instances of a board that draws 400 W: three slices and one. `loads`: how busy each is."""
+    without = [{"kind": "fail", "call": "nvmlGpmMigSampleGet", "code": "NVML_ERROR_NOT_SUPPORTED"}]
+    tenant = [{"tree": {"environment": f"TENANT={name} of {tool.folder}"}, "memory_mib": 1000, "mig": mig,
+               "sm_utilisation_ratio": loads[mig] if loads else 0} for mig, name in enumerate(("one", "two"))]
+    return tool.simulate({"faults": [] if loads else without, "devices": [{
         "generation": "hopper", "idle_watts": 100, "power": {"shape": "constant", "watts": 400},
         "mig": [{"profile": "3g.40gb", "gpu_instance_id": 1}, {"profile": "1g.10gb", "gpu_instance_id": 2}],
-        "processes": [{"tree": {"environment": f"TENANT=one of {tool.folder}"}, "memory_mib": 1000, "mig": 0},
-                      {"tree": {"environment": f"TENANT=two of {tool.folder}"}, "memory_mib": 1000, "mig": 1}]}]})
+        "processes": tenant}]})
 
 
 @pytest.fixture
@@ -199,21 +201,39 @@ def neighbour(tool):
         process.kill()
 
 
-def test_instances_of_a_board_have_their_slices_of_its_energy(tool, neighbour):
-    mig_board(tool)("run", "-q", "-o", "run.jprof", "--", "env", f"TENANT=one of {tool.folder}",
-                    "sleep", "4")
+def run_on_an_instance(tool, board):
+    board("run", "-q", "-o", "run.jprof", "--", "env", f"TENANT=one of {tool.folder}", "sleep", "6")
     report = tool.report("run.jprof")
     gpu = domain(report, "gpu", "gpu0")
-    own, others = gpu["balance"]["processes_joules"], gpu["balance"]["others_joules"]
-    assert 2 * others < own < 3.1 * others and own > 100  # it began later than its neighbour
-    low, high = gpu["command_division_interval_joules"]
-    assert low < 0.1 * own and high > 0.95 * (own + others)  # which of them worked is not known
-    assert any("MIG" in text and "ESTIMATED" in text for text in report["warnings"])
     assert domain(report, "gpu", "gpu0:mig0")["energy_joules"] is None
+    return report["warnings"], gpu["balance"], gpu["command_division_interval_joules"]
 
 
-def test_a_service_divides_a_board_by_slices_too(tool, neighbour):
-    service = Service(mig_board(tool), "--level", "process", tick="1s")
+def test_instances_of_a_board_have_their_activity_times_their_slices(tool, neighbour):
+    """3 slices at 0.2 and 1 at 0.9: 2 to 3 of the board's energy."""
+    warnings, balance, (low, high) = run_on_an_instance(tool, mig_board(tool, (0.2, 0.9)))
+    own, others = balance["processes_joules"], balance["others_joules"]
+    assert own / (own + others) == pytest.approx(0.4, abs=0.08)  # it began later than its neighbour
+    assert low < 0.95 * own and 1.05 * own < high < 0.9 * (own + others)
+    assert any("by the activity and the slices" in text for text in warnings)
+
+
+def test_an_instance_that_did_not_work_has_no_active_energy(tool, neighbour):
+    _, balance, _ = run_on_an_instance(tool, mig_board(tool, (0.5, 0)))
+    assert balance["others_joules"] < 0.1 * balance["processes_joules"]
+
+
+def test_instances_of_a_board_have_their_slices_without_the_drivers_counters(tool, neighbour):
+    warnings, balance, (low, high) = run_on_an_instance(tool, mig_board(tool))
+    own, others = balance["processes_joules"], balance["others_joules"]
+    assert 2 * others < own < 3.1 * others and own > 100  # it began later than its neighbour
+    assert low < 0.1 * own and high > own + others - 10  # which of them worked is not known
+    assert any("MIG" in text and "ESTIMATED" in text for text in warnings)
+
+
+@pytest.mark.parametrize("loads, ratio", [(None, 3), ((0.2, 0.9), 2 / 3)])
+def test_a_service_divides_a_board_in_the_same_way(tool, neighbour, loads, ratio):
+    service = Service(mig_board(tool, loads), "--level", "process", tick="1s")
     mine = subprocess.Popen(["sleep", "600"], env={**os.environ, "TENANT": f"one of {tool.folder}"})
     try:
         service.ready()
@@ -224,7 +244,7 @@ def test_a_service_divides_a_board_by_slices_too(tool, neighbour):
                        and ("domain", "gpu") in labels)
 
         wait_for("energy", lambda: of(mine) > 300)
-        assert float(of(mine)) == pytest.approx(3 * float(of(neighbour)), rel=0.35)  # it began later
+        assert float(of(mine)) == pytest.approx(ratio * float(of(neighbour)), rel=0.35)  # it began later
     finally:
         mine.kill()
         stop(service)

@@ -3,9 +3,10 @@
 
     serve_prometheus.py JOULEPROF OUT [--intervals 5,15] [--seconds 60]
 
-1. A constant load: power by rate() over four intervals, asked for each second.
-2. A job of 20 s that begins and ends between: its user's energy by increase().
-Needs nvcc, and Prometheus on the PATH. Changes no setting of the card.
+One Prometheus scrapes the same service at all intervals at once. With 5 and 15 s it takes about 4 minutes.
+1. A job of 20 s: its user's energy by increase().
+2. A constant load: power by rate() over four intervals, asked for each second.
+Needs nvcc (or --duty), and Prometheus on the PATH. Changes no setting of the card.
 """
 
 import argparse
@@ -40,21 +41,20 @@ class Counter:
 
 
 @contextlib.contextmanager
-def prometheus(folder, port, interval):
+def prometheus(folder, port, intervals):
     """A function that asks it; None: no answer yet."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     (folder / "prometheus.yml").write_text(json.dumps({"scrape_configs": [{
-        "job_name": "jouleprof", "scrape_interval": f"{interval}s", "scrape_timeout": f"{min(interval, 5)}s",
-        "static_configs": [{"targets": [f"127.0.0.1:{port}"]}]}]}))
+        "job_name": f"every_{interval}", "scrape_interval": f"{interval}s", "scrape_timeout": f"{min(interval, 10)}s",
+        "static_configs": [{"targets": [f"127.0.0.1:{port}"]}]} for interval in intervals]}))
     own = port + 1
     process = subprocess.Popen(
         ["prometheus", f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data",
          f"--web.listen-address=127.0.0.1:{own}"], stdout=subprocess.DEVNULL, stderr=open(folder / "log", "w"))
 
-    def ask(query, at=None):
-        form = {"query": query, **({"time": f"{at:.3f}"} if at else {})}
-        url = f"http://127.0.0.1:{own}/api/v1/query?{urllib.parse.urlencode(form)}"
+    def ask(query):
+        url = f"http://127.0.0.1:{own}/api/v1/query?{urllib.parse.urlencode({'query': query})}"
         with contextlib.suppress(OSError):
             found = json.load(urllib.request.urlopen(url, timeout=10))["data"]["result"]
             return sum(float(one["value"][1]) for one in found) if found else None
@@ -78,37 +78,49 @@ def main():
     duty = args.duty or args.out / "duty"
     if not args.duty:
         subprocess.run(["nvcc", "-O2", "-o", duty, HERE / "duty.cu"], check=True)
+    intervals = [int(text) for text in args.intervals.split(",")]
+    longest = max(intervals)
     counter = Counter()
-    results = []
-    for interval in map(int, args.intervals.split(",")):
-        service = Service(args.tool, "user,node")
-        with prometheus(args.out / f"prometheus_{interval}", service.port, interval) as ask:
-            time.sleep(3 * interval)  # scraped at rest
+    rates = {interval: [] for interval in intervals}
+    service = Service(args.tool, "user,node")
+    try:
+        with prometheus(args.out / "prometheus", service.port, intervals) as ask:
+            began = time.time()
+            time.sleep(2 * longest + 2)  # scraped at rest
             before = counter.joules()
             subprocess.run([duty, str(SHORT), "100"], check=True, stdout=subprocess.DEVNULL)
             job = counter.joules() - before
-            time.sleep(4 * interval + 10)
-            span = f"{SHORT + 8 * interval + 20}s"
-            user = ask(f'increase(jouleprof_user_energy_joules_total{{domain="gpu",uid="{os.getuid()}"}}[{span}])')
-            load = subprocess.Popen([duty, str(args.seconds + 5 * interval + 5), "100"], stdout=subprocess.DEVNULL)
+            time.sleep(2 * longest + 5)
+            user = {}
+            for interval in intervals:
+                series = (f'jouleprof_user_energy_joules_total{{job="every_{interval}",domain="gpu",uid="{os.getuid()}"}}'
+                          f"[{time.time() - began:.0f}s]")
+                user[interval] = {"increase": ask(f"increase({series})"),  # extrapolated beyond its samples
+                                  "max_over_time": ask(f"max_over_time({series}) - min_over_time({series})")}
+            load = subprocess.Popen([duty, str(args.seconds + 4 * longest + 8), "100"], stdout=subprocess.DEVNULL)
             time.sleep(5)
-            seen, rates = [(time.time(), counter.joules())], []
+            seen = [(time.time(), counter.joules())]
             while load.poll() is None:
                 time.sleep(1)
                 seen.append((time.time(), counter.joules()))
-                past = [one for one in seen if one[0] <= seen[-1][0] - 4 * interval]
-                watts = ask(f'rate(jouleprof_energy_joules_total{{domain="gpu",device="gpu0"}}[{4 * interval}s])')
-                if past and watts and load.poll() is None:
-                    board = (seen[-1][1] - past[-1][1]) / (seen[-1][0] - past[-1][0])
-                    rates.append(watts / board - 1)
-        service.end()
-        if not rates:
-            raise SystemExit(f"every {interval} s: Prometheus gave no rate; see {args.out}/prometheus_{interval}/log")
-        results.append({"interval": interval, "rates": rates, "user_joules": user, "job_joules": job})
-        print(f"every {interval} s: rate() of {len(rates)} seconds {min(rates):+.2%} to {max(rates):+.2%}, median "
-              f"{statistics.median(rates):+.2%} of the board's counter; a job of {SHORT} s, {job:.1f} J by the board: "
-              f"increase() {user if user is None else round(user, 1)} J of its user", flush=True)
-    (args.out / "serve_prometheus.json").write_text(json.dumps(results, indent=1))
+                for interval in intervals:
+                    past = [one for one in seen if one[0] <= seen[-1][0] - 4 * interval]
+                    watts = past and ask(f'rate(jouleprof_energy_joules_total{{job="every_{interval}",domain="gpu",'
+                                         f'device="gpu0"}}[{4 * interval}s])')
+                    if watts and load.poll() is None:
+                        board = (seen[-1][1] - past[-1][1]) / (seen[-1][0] - past[-1][0])
+                        rates[interval].append(watts / board - 1)
+    finally:
+        service.process.terminate()
+        service.process.wait()
+    for interval, found in rates.items():
+        power = (f"rate() of {len(found)} seconds {min(found):+.2%} to {max(found):+.2%}, median {statistics.median(found):+.2%} "
+                 "of the board's counter" if found else f"no rate(); see {args.out}/prometheus/log")
+        joules = ", ".join(f"{name}() {'no' if value is None else round(value, 1)} J" for name, value in user[interval].items())
+        print(f"every {interval} s: {power}; a job of {SHORT} s, {job:.1f} J by the board, of its user {joules}", flush=True)
+    (args.out / "serve_prometheus.json").write_text(json.dumps({"rates": rates, "user_joules": user, "job_joules": job},
+                                                               indent=1))
+    raise SystemExit(0 if all(rates.values()) else 1)
 
 
 if __name__ == "__main__":

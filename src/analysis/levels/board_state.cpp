@@ -42,7 +42,7 @@ BoardState::BoardState(const model::Recording& recording, const model::Domain& d
       evidence_.push_back({r.at, r.value > 0});
     }
     for (const auto& r : recording.process_readings.gpu_processes) {
-      if (r.domain == domain.id || r.domain == domain.parent) evidence_.push_back({r.at, true});
+      if (is_use_of(recording, r.domain, domain)) evidence_.push_back({r.at, true});
     }
   }
   add_traces(recording, domain);

@@ -26,9 +26,36 @@ bool is_on(const model::Recording& recording, const model::Trace& trace,
 }
 
 bool is_divided(const model::Recording& recording, const model::Domain& domain) {
-  return std::any_of(recording.domains.begin(), recording.domains.end(), [&](const auto& d) {
-    return d.parent == domain.id && d.uuid.starts_with("MIG-");
-  });
+  return !instances_of(recording.domains, domain.id).empty();
+}
+
+std::vector<const model::Domain*> instances_of(const std::vector<model::Domain>& domains,
+                                               model::DomainId board) {
+  std::vector<const model::Domain*> out;
+  for (const auto& d : domains) {
+    if (d.parent == board && d.uuid.starts_with("MIG-")) out.push_back(&d);
+  }
+  return out;
+}
+
+unsigned slices_of(const model::Domain& instance) {
+  const std::string_view name = instance.name;
+  const auto begin = name.rfind("MIG ");
+  const auto unit = begin == std::string_view::npos ? begin : name.find("g.", begin);
+  if (unit == std::string_view::npos || unit == 0) return 0;
+  const char digit = name[unit - 1];
+  return digit >= '1' && digit <= '9' ? static_cast<unsigned>(digit - '0') : 0;
+}
+
+bool is_use_of(const model::Recording& recording, model::DomainId used,
+               const model::Domain& domain) {
+  const auto of_board = [&](model::DomainId board) {
+    return used == board ||
+           std::any_of(recording.domains.begin(), recording.domains.end(), [&](const auto& d) {
+             return d.id == used && d.parent == board && d.uuid.starts_with("MIG-");
+           });
+  };
+  return of_board(domain.id) || (domain.parent && of_board(*domain.parent));
 }
 
 }  // namespace jouleprof::analysis

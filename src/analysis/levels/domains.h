@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "model/domain.h"
 #include "model/recording.h"
@@ -17,6 +18,19 @@ bool is_on(const model::Recording& recording, const model::Trace& trace,
 // Whether MIG divides the board. Its sensors see all instances together, and whose they are is not
 // known.
 bool is_divided(const model::Recording& recording, const model::Domain& domain);
+
+// The instances of a board that MIG divides, in the recording's order.
+std::vector<const model::Domain*> instances_of(const std::vector<model::Domain>& domains,
+                                               model::DomainId board);
+
+// The compute slices of an instance, of "NVIDIA H100 80GB HBM3 MIG 3g.40gb": 3. Its share of the
+// board's multiprocessors is in proportion to them. 0: its name does not say it.
+unsigned slices_of(const model::Domain& instance);
+
+// Whether the use of `used` by a process is one of `domain`: the board itself, an instance of it,
+// or what contains it.
+bool is_use_of(const model::Recording& recording, model::DomainId used,
+               const model::Domain& domain);
 
 // How warnings name a domain.
 

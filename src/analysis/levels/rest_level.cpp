@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "analysis/levels/domains.h"
 #include "analysis/timeline/sensors/error_model.h"
 #include "model/device/gauge_names.h"
 #include "model/recording.h"
@@ -149,8 +150,8 @@ class RestSearch {
       if (r.at >= span.begin && r.at <= span.end && r.value > 0) return true;
     }
     for (const auto& r : recording_.process_readings.gpu_processes) {
-      const bool here = r.domain == domain_.id || r.domain == domain_.parent;
-      if (here && r.at >= span.begin && r.at <= span.end) return true;
+      if (r.at < span.begin || r.at > span.end) continue;
+      if (is_use_of(recording_, r.domain, domain_)) return true;
     }
     return false;
   }

@@ -42,8 +42,11 @@ struct Stay {
   // The first look at which the driver gave others' utilisation and not this one's, though it was
   // not new.
   std::optional<HostTime> refused;
-  bool known = false;  // a KnownContext
-  bool left = false;   // a look no longer lists it
+  bool known = false;                // a KnownContext
+  bool left = false;                 // a look no longer lists it
+  std::set<std::size_t> parts = {};  // of a divided board; empty: unknown
+
+  bool may_be_in(std::size_t part) const { return parts.empty() || parts.contains(part); }
 };
 
 class Stays {
@@ -110,6 +113,7 @@ class Stays {
       stay.first = look.at;
     }
     stay.last = look.at;
+    stay.parts.insert(use.parts.begin(), use.parts.end());
     if (use.utilisation) {
       const HostTime own = stay.reports.empty() ? stay.begin : stay.reports.back().at;
       const HostTime since = look.uses.size() == 1 ? own : std::max(own, std::min(asked_, look.at));
@@ -166,15 +170,147 @@ Worked worked(const Stay& stay, HostTime begin, HostTime end) {
   return {};
 }
 
+// The activity of one part over time.
+class PartActivity {
+ public:
+  PartActivity(const BoardEvidence& evidence, std::size_t number, const std::vector<Stay>& stays) {
+    const auto& activity = evidence.parts[number].activity;
+    std::vector<const Stay*> open;
+    auto coming = stays.begin();
+    for (std::size_t i = 0; i < activity.size(); ++i) {
+      const auto since =
+          i > 0 ? std::optional(activity[i - 1].at) : look_before(evidence.looks, activity[i].at);
+      if (!since) continue;
+      Span span{*since, activity[i].at, activity[i].value, false};
+      if (span.end <= span.begin || span.end - span.begin > kLongestActivity) continue;
+      for (; coming != stays.end() && coming->begin < span.end; ++coming) {
+        if (coming->may_be_in(number) && coming->process != kUnidentified) open.push_back(&*coming);
+      }
+      std::erase_if(open, [&](const Stay* s) { return s->end <= span.begin; });
+      // The part worked while it had processes, and the mean is over all of the time.
+      Duration inhabited{};
+      HostTime up_to = span.begin;
+      for (const Stay* s : open) {  // in order of their begin
+        const HostTime from = std::max(up_to, s->begin), to = std::min(s->end, span.end);
+        if (to > from) inhabited += to - from, up_to = to;
+      }
+      span.is_inhabited = inhabited > Duration{};
+      if (span.is_inhabited) {
+        span.activity =
+            std::min(span.activity * (seconds(span.end - span.begin) / seconds(inhabited)), 1.0);
+      }
+      spans_.push_back(span);
+    }
+    if (spans_.empty()) return;
+    spans_.front().begin -= kGoesOn;
+    spans_.back().end += kGoesOn;
+  }
+
+  // The mean over [begin, end], of which all has to be known. `has_processes`: then.
+  std::optional<double> mean(HostTime begin, HostTime end, bool has_processes) const {
+    auto at = std::upper_bound(spans_.begin(), spans_.end(), begin,
+                               [](HostTime t, const Span& s) { return t < s.end; });
+    double sum = 0;
+    HostTime up_to = begin;
+    for (; at != spans_.end() && up_to < end; ++at) {
+      // Readings begin with the first look, and a look's own readings come a moment after it.
+      if (at->begin > up_to + kGaugeLead) return std::nullopt;
+      const HostTime to = std::min(at->end, end);
+      if (has_processes || !at->is_inhabited) sum += at->activity * seconds(to - up_to);
+      up_to = to;
+    }
+    if (up_to + kGaugeLead < end || up_to == begin) return std::nullopt;
+    return sum / seconds(up_to - begin);
+  }
+
+ private:
+  // The first mean begins with the look before it.
+  static std::optional<HostTime> look_before(const std::vector<BoardLook>& looks, HostTime t) {
+    const auto next = std::lower_bound(looks.begin(), looks.end(), t,
+                                       [](const BoardLook& l, HostTime x) { return l.at < x; });
+    if (next == looks.begin()) return std::nullopt;
+    return std::prev(next)->at;
+  }
+
+  static constexpr Duration kLongestActivity = 30s;  // of one mean
+  static constexpr Duration kGoesOn = 1500ms;        // what the first and the last mean say
+  struct Span {
+    HostTime begin{};
+    HostTime end{};
+    double activity = 0;
+    bool is_inhabited = false;
+  };
+  std::vector<Span> spans_;
+};
+
 class Claims {
  public:
-  Claims(const BoardEvidence& evidence, HostTime begin, HostTime end)
-      : evidence_(evidence), begin_(begin), end_(end) {}
+  Claims(const BoardEvidence& evidence, const std::vector<PartActivity>& parts, HostTime begin,
+         HostTime end)
+      : evidence_(evidence), parts_(parts), begin_(begin), end_(end) {}
+
+  // Of a divided board.
+  std::vector<Claim> of_parts(const std::vector<const Stay*>& present,
+                              const std::vector<std::size_t>& brief, bool& is_guess,
+                              std::optional<Claim>& doubt) const {
+    if (present.empty() && brief.empty()) return {};
+    struct Active {
+      std::vector<std::size_t> candidates;
+      double size = 0;
+      std::optional<double> activity;
+    };
+    std::vector<Active> active;
+    double whole = 0;
+    bool is_known = true;  // the activity of all parts with processes
+    bool has_sizes = true;
+    for (std::size_t p = 0; p < parts_.size(); ++p) {
+      Active part{{}, evidence_.parts[p].size, std::nullopt};
+      for (const Stay* stay : present) {
+        if (stay->may_be_in(p)) part.candidates.push_back(stay->process);
+      }
+      whole += part.size;
+      part.activity = parts_[p].mean(begin_, end_, !part.candidates.empty());
+      if (part.candidates.empty()) {
+        if (part.activity.value_or(0) <= kNoUse) continue;
+        // It worked, for a process that no list names.
+        part.candidates = brief.empty() ? std::vector{kUnidentified} : brief;
+      } else if (!brief.empty()) {
+        is_guess = true;
+        doubt = Claim{narrowed(brief), 1.0, false};
+      }
+      is_known &= part.activity.has_value();
+      has_sizes &= part.size > 0;
+      active.push_back(std::move(part));
+    }
+    if (active.empty()) return {{narrowed(brief), 1.0, false}};
+    if (active.size() == 1) {
+      const bool at_rest = active[0].activity && *active[0].activity <= kNoUse;
+      return {{narrowed(active[0].candidates), 1.0, at_rest}};
+    }
+    const bool any_worked = std::any_of(active.begin(), active.end(), [](const auto& part) {
+      return part.activity.value_or(0) > kNoUse;
+    });
+    if (is_known && any_worked)
+      std::erase_if(active, [](const auto& part) { return *part.activity <= kNoUse; });
+    if (!has_sizes && active.size() > 1) {
+      std::set<std::size_t> all;
+      for (const auto& part : active) all.insert(part.candidates.begin(), part.candidates.end());
+      return {{narrowed(std::vector<std::size_t>(all.begin(), all.end())), 1.0, false}};
+    }
+    is_guess |= !is_known;
+    std::vector<Claim> out;
+    for (const auto& part : active) {
+      const double worked = is_known && any_worked ? *part.activity : 1.0;
+      out.push_back({narrowed(part.candidates), worked * (has_sizes ? part.size / whole : 1.0),
+                     is_known && !any_worked});
+    }
+    return out;
+  }
 
   // `brief`: processes that no look had the time to list. They count where no listed one is known
   // to have worked.
   std::vector<Claim> of(const std::vector<const Stay*>& present,
-                        const std::vector<std::size_t>& brief) const {
+                        const std::vector<std::size_t>& brief, std::optional<Claim>& doubt) const {
     if (present.empty() && brief.empty()) return {};
     if (present.size() == 1 && brief.empty()) {
       const bool at_rest = worked(*present.front(), begin_, end_).kind == Worked::kNone;
@@ -199,12 +335,16 @@ class Claims {
     }
     if (some.empty()) unknown.insert(unknown.end(), brief.begin(), brief.end());
     if (unknown.empty() && some.empty()) return of_holders(none);
-    if (unknown.empty()) return some;
-    if (some.empty()) return {{narrowed(unknown), 1.0, false}};
     const auto board = board_utilisation();
+    if (!some.empty() && !none.empty() && board && *board - sum >= kErrors.utilisation)
+      doubt = Claim{narrowed(none), *board - sum, false};
+    if (unknown.empty()) return some;
+    // Utilisations are rounded: where the board hardly worked, one that reads 0 may have.
+    const bool hardly = board && *board < kErrors.utilisation && !none.empty();
+    if (some.empty()) return {{narrowed(unknown), 1.0, false, hardly}};
     if (board && !refused) {
       const double left = *board - sum;
-      if (left >= kErrors.utilisation) some.push_back({narrowed(unknown), left, false});
+      if (left >= kErrors.utilisation) some.push_back({narrowed(unknown), left, false, true});
       return some;
     }
     for (const auto& claim : some) unknown.push_back(claim.candidates.front());
@@ -245,6 +385,7 @@ class Claims {
   }
 
   const BoardEvidence& evidence_;
+  const std::vector<PartActivity>& parts_;
   HostTime begin_, end_;
 };
 
@@ -275,6 +416,9 @@ std::vector<UseSlice> board_use(const BoardEvidence& evidence, HostTime begin, H
   if (end <= begin) return out;
   const Stays stays(evidence);
   const auto unlisted = unlisted_spans(evidence);
+  std::vector<PartActivity> parts;
+  for (std::size_t p = 0; p < evidence.parts.size(); ++p)
+    parts.emplace_back(evidence, p, stays.all());
   std::vector<HostTime> edges{begin, end};
   const auto edge = [&](HostTime t) {
     if (t > begin && t < end) edges.push_back(t);
@@ -295,7 +439,7 @@ std::vector<UseSlice> board_use(const BoardEvidence& evidence, HostTime begin, H
   auto coming = stays.all().begin();
   std::vector<const Stay*> open;  // not ended for longer than the afterglow
   for (std::size_t i = 0; i + 1 < edges.size(); ++i) {
-    UseSlice& slice = out.emplace_back(UseSlice{edges[i], edges[i + 1], {}, {}});
+    UseSlice& slice = out.emplace_back(UseSlice{edges[i], edges[i + 1], {}, {}, false, {}});
     for (; coming != stays.all().end() && coming->begin <= slice.begin; ++coming)
       open.push_back(&*coming);
     std::erase_if(open, [&](const Stay* s) {
@@ -320,14 +464,16 @@ std::vector<UseSlice> board_use(const BoardEvidence& evidence, HostTime begin, H
       slice.holders.push_back(process);
       stays_here.push_back(stay);
     }
-    const Claims claims(evidence, slice.begin, slice.end);
+    const Claims claims(evidence, parts, slice.begin, slice.end);
     std::vector<std::size_t> brief;
     for (const auto& span : unlisted) {
       if (span.begin <= slice.begin && span.end >= slice.end) brief.push_back(span.process);
     }
-    slice.claims = claims.of(stays_here, brief);
+    slice.claims = parts.empty() ? claims.of(stays_here, brief, slice.doubt)
+                                 : claims.of_parts(stays_here, brief, slice.is_guess, slice.doubt);
     const auto before = out.rbegin() + 1;
     if (before != out.rend() && before->claims == slice.claims &&
+        before->is_guess == slice.is_guess && before->doubt == slice.doubt &&
         before->holders == slice.holders) {
       before->end = slice.end;
       out.pop_back();

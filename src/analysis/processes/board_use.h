@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "base/clock.h"
@@ -27,6 +28,7 @@ struct BoardLook {
   struct Use {
     std::size_t process = 0;
     std::optional<double> utilisation;  // 0 to 1; mean since the last look that had one
+    std::set<std::size_t> parts = {};   // of a divided board: in which its contexts are
   };
   HostTime at{};
   std::vector<Use> uses;
@@ -48,6 +50,13 @@ struct KnownContext {
   HostTime end{};
 };
 
+// An instance of a board that is divided (MIG). Its processes run on no other.
+struct BoardPart {
+  double size = 0;  // of its multiprocessors, relative to other parts; 0: unknown
+  // Of its multiprocessors, 0 to 1; each the mean since the one before. In order of time.
+  std::vector<model::GaugeReading> activity = {};
+};
+
 struct BoardEvidence {
   std::vector<BoardLook> looks;                  // in order of time
   std::vector<ProcessLife> lives;                // by process
@@ -55,6 +64,8 @@ struct BoardEvidence {
   std::vector<model::GaugeReading> utilisation;  // of the whole board, 0 to 1, in order of time
   // The share of one core that a process used between two times; absent: unknown. May be empty.
   std::function<std::optional<double>(std::size_t process, HostTime, HostTime)> cpu_share;
+  // Empty: it is not divided. Processes of a divided board have no utilisation of their own.
+  std::vector<BoardPart> parts = {};
 };
 
 // A part of an interval's energy above rest and held: that of one of the candidates, or of several
@@ -63,6 +74,8 @@ struct Claim {
   std::vector<std::size_t> candidates;  // never empty; in order
   double weight = 0;                    // relative to the other claims of the interval
   bool at_rest = false;                 // the driver says that none of the candidates worked
+  // By exclusion: what others had is known roughly, and the candidates may have had nothing.
+  bool in_doubt = false;
 
   bool operator==(const Claim&) const = default;
 };
@@ -73,6 +86,12 @@ struct UseSlice {
   std::vector<Claim> claims;  // empty: no process is known that can have worked
   std::vector<std::size_t>
       holders;  // of contexts; energy at the held level is theirs in equal parts
+  // The weights are a guess: of a divided board, nothing says which of the parts worked, or a
+  // process that no list names may have.
+  bool is_guess = false;
+  // Whose utilisation reads 0 though the board's own exceeds the sum of all others' by this weight.
+  // They have nothing, and may have worked.
+  std::optional<Claim> doubt = std::nullopt;
 };
 
 // The slices of [begin, end], without gaps and in order.
@@ -97,6 +116,10 @@ struct UseSlice {
 //  whatever
 //    the board's own.
 //  - Candidates that used no CPU time are left out where others used some.
+//  - Of a divided board, each part worked by its activity times its size, and the energy of a part
+//  belongs to the
+//    processes on it. Where the activity is unknown, the parts with processes have their sizes;
+//    where these are unknown, the energy belongs to any of the processes.
 std::vector<UseSlice> board_use(const BoardEvidence& evidence, HostTime begin, HostTime end);
 
 }  // namespace jouleprof::analysis

@@ -173,5 +173,103 @@ TEST(BoardUse, SlicesFollowEachOtherAndAreFew) {
   EXPECT_THAT(board_use(board.evidence, at(3), at(3)), IsEmpty());
 }
 
+TEST(BoardUse, OneThatReadsZeroMayHaveWorkedWhereTheBoardDidMore) {
+  Board board(2);
+  for (int t = 1; t < 20; ++t) board.look(t, {{0, 0.5}, {1, 0.0}});
+  EXPECT_FALSE(board.slice(10.5).doubt);  // the board's own utilisation is unknown
+  board.board_use_is(0.6);
+  EXPECT_FALSE(board.slice(10.5).doubt);
+  board.evidence.utilisation.clear();
+  board.board_use_is(0.9);
+  EXPECT_THAT(board.candidates(10.5), ElementsAre(Candidates{0}));
+  ASSERT_TRUE(board.slice(10.5).doubt);
+  EXPECT_EQ(board.slice(10.5).doubt->candidates, Candidates{1});
+  EXPECT_NEAR(board.slice(10.5).doubt->weight, 0.4, 1e-9);
+}
+
+TEST(BoardUse, WhatOneHasByExclusionIsInDoubt) {
+  Board board(2);
+  for (int t = 1; t < 20; ++t)
+    board.look(t, t < 3 || t > 5 ? std::vector<BoardLook::Use>{{0, 0.3}}
+                                 : std::vector<BoardLook::Use>{{0, 0.3}, {1, {}}});
+  board.board_use_is(0.9);
+  const auto slice = board.slice(4.5);
+  ASSERT_EQ(slice.claims.size(), 2u);
+  EXPECT_FALSE(slice.claims[0].in_doubt);
+  EXPECT_EQ(slice.claims[1].candidates, Candidates{1});
+  EXPECT_TRUE(slice.claims[1].in_doubt);
+}
+
+// Two parts, of three quarters and of one.
+struct DividedBoard : Board {
+  explicit DividedBoard(std::size_t processes) : Board(processes) {
+    evidence.parts = {{3, {}}, {1, {}}};
+  }
+  void activity(std::size_t part, double from, double to, double value) {
+    for (double t = from; t <= to; t += 1)
+      evidence.parts[part].activity.push_back({{}, at(t), value});
+  }
+  std::vector<double> weights(double t) const {
+    std::vector<double> out;
+    for (const auto& claim : slice(t).claims) out.push_back(claim.weight);
+    return out;
+  }
+};
+
+TEST(BoardUse, APartHasItsActivityTimesItsSize) {
+  DividedBoard board(3);
+  for (int t = 1; t < 20; ++t) board.look(t, {{0, {}, {0}}, {1, {}, {1}}, {2, {}, {1}}});
+  board.activity(0, 2, 19, 0.2);
+  board.activity(1, 2, 19, 0.8);
+  EXPECT_THAT(board.candidates(10.5), ElementsAre(Candidates{0}, Candidates{1, 2}));
+  EXPECT_THAT(board.weights(10.5),
+              ElementsAre(testing::DoubleNear(0.15, 1e-9), testing::DoubleNear(0.2, 1e-9)));
+  EXPECT_FALSE(board.slice(10.5).is_guess);
+}
+
+TEST(BoardUse, WhereAnActivityIsMissingPartsHaveTheirSizes) {
+  DividedBoard board(2);
+  for (int t = 1; t < 20; ++t) board.look(t, {{0, {}, {0}}, {1, {}, {1}}});
+  board.activity(0, 2, 19, 0.2);
+  board.activity(1, 2, 8, 0.8);
+  EXPECT_FALSE(board.slice(5.5).is_guess);
+  EXPECT_TRUE(board.slice(12.5).is_guess);
+  EXPECT_THAT(board.weights(12.5), ElementsAre(0.75, 0.25));
+  board.evidence.parts[1].size = 0;
+  EXPECT_THAT(board.candidates(12.5), ElementsAre(Candidates{0, 1}));
+}
+
+TEST(BoardUse, APartThatDidNotWorkHasNothing) {
+  DividedBoard board(2);
+  for (int t = 1; t < 20; ++t) board.look(t, {{0, {}, {0}}, {1, {}, {1}}});
+  board.activity(0, 2, 19, 0);
+  board.activity(1, 2, 19, 0.1);
+  EXPECT_THAT(board.candidates(10.5), ElementsAre(Candidates{1}));
+  EXPECT_FALSE(board.slice(10.5).claims[0].at_rest);
+}
+
+TEST(BoardUse, AProcessOnAPartHasTheActivityOfTheTimeThatItWasThere) {
+  DividedBoard board(2);
+  board.evidence.lives[1].end = at(10.5);
+  for (int t = 1; t < 20; ++t)
+    board.look(t, t <= 10 ? std::vector<BoardLook::Use>{{0, {}, {0}}, {1, {}, {1}}}
+                          : std::vector<BoardLook::Use>{{0, {}, {0}}});
+  board.activity(0, 2, 19, 0.4);
+  board.activity(1, 2, 10, 0.8);
+  board.activity(1, 11, 11, 0.4);  // the mean of half a second
+  board.activity(1, 12, 19, 0);
+  EXPECT_THAT(board.weights(10.2),
+              ElementsAre(testing::DoubleNear(0.3, 1e-9), testing::DoubleNear(0.2, 1e-9)));
+  EXPECT_THAT(board.candidates(10.7), ElementsAre(Candidates{0}));
+}
+
+TEST(BoardUse, APartThatWorkedWithoutAProcessIsOfAnUnknownOwner) {
+  DividedBoard board(1);
+  for (int t = 1; t < 20; ++t) board.look(t, {{0, {}, {0}}});
+  board.activity(0, 2, 19, 0.4);
+  board.activity(1, 2, 19, 0.8);
+  EXPECT_THAT(board.candidates(10.5), ElementsAre(Candidates{0}, Candidates{kUnidentified}));
+}
+
 }  // namespace
 }  // namespace jouleprof::analysis

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <random>
 
 #include "analysis/processes/processes.h"
@@ -35,11 +36,24 @@ struct Program {
   double watts = 0;                           // while it has the board
   std::vector<Work> work;
   bool refused = false;  // the driver reports more than 100 %
+  bool is_zero = false;  // the driver reports 0 %, whatever it does
+  std::size_t part = 0;  // of a divided board
+  double joules = 0;
+  bool is_listed = false;
 };
+
+// How MIG divides a board: not at all; with the driver's counters of each instance; without; with
+// instances whose size is unknown, too.
+enum class Divided { kNot, kWithActivity, kBySize, kOfUnknownSize };
 
 class Mix {
  public:
-  explicit Mix(unsigned seed) : random_(seed) {
+  explicit Mix(unsigned seed, Divided divided = Divided::kNot) : random_(seed), divided_(divided) {
+    if (divided_ != Divided::kNot) {
+      sizes_ = seed % 3 == 0   ? std::vector{3u, 2u, 1u}
+               : seed % 3 == 1 ? std::vector{4u, 3u}
+                               : std::vector{1u, 1u, 2u, 3u};
+    }
     owners_ = 1 + seed % 3;
     length_ = uniform(60, 160);
     period_ = chance(0.3) ? 5 : 0.9;
@@ -62,6 +76,9 @@ class Mix {
     if (chance(0.2))
       programs_[static_cast<std::size_t>(uniform(0, 0.99) * static_cast<double>(programs_.size()))]
           .refused = true;
+    if (chance(0.2))
+      programs_[static_cast<std::size_t>(uniform(0, 0.99) * static_cast<double>(programs_.size()))]
+          .is_zero = true;
     simulate();
     list();
   }
@@ -70,10 +87,11 @@ class Mix {
   double length() const { return length_; }
   double truth(std::size_t owner) const { return truth_[owner]; }
   double total() const { return cumulative_.back(); }
-  bool is_notebook(std::size_t owner) const { return truth_[owner] == 0; }
-  bool has_brief() const {
-    return std::any_of(programs_.begin(), programs_.end(),
-                       [this](const auto& p) { return p.end - p.start < 4 * period_ + 2; });
+  // What processes of others used that no list names: it is of whom the lists name.
+  double unlisted_of_others(std::size_t owner) const {
+    double sum = 0;
+    for (const auto& p : programs_) sum += p.owner != owner && !p.is_listed ? p.joules : 0;
+    return sum;
   }
   // Whether no other owner's process was on the board.
   bool is_alone(std::size_t owner) const {
@@ -96,7 +114,9 @@ class Mix {
   bool chance(double p) { return uniform(0, 1) < p; }
 
   void add(std::size_t owner, double start, double end, double watts, double duty) {
-    Program p{owner, start, end, 0, 0, watts, {}, false};
+    Program p{owner, start, end, 0, 0, watts, {}, false, false, 0, 0, false};
+    if (!sizes_.empty())
+      p.part = static_cast<std::size_t>(uniform(0, 0.999) * static_cast<double>(sizes_.size()));
     p.context_begin = start + uniform(0.05, 0.3) * (end - start);
     p.context_end = end;
     double t = p.context_begin + 0.1 * (end - p.context_begin);
@@ -120,22 +140,28 @@ class Mix {
     truth_.assign(owners_, 0);
     shares_.assign(programs_.size(), std::vector<double>(steps + 1, 0.0));
     cumulative_.assign(1, 0.0);
-    busy_.assign(1, 0.0);
+    busy_.assign(std::max<std::size_t>(sizes_.size(), 1), {0.0});
+    const double whole = std::accumulate(sizes_.begin(), sizes_.end(), 0.0);
     std::vector<double> duties(programs_.size());
     for (std::size_t s = 0; s < steps; ++s) {
-      double demand = 0;
+      std::vector<double> demand(busy_.size());
       for (std::size_t i = 0; i < programs_.size(); ++i) {
-        demand += duties[i] = duty_of(programs_[i], (static_cast<double>(s) + 0.5) * kStep);
+        duties[i] = duty_of(programs_[i], (static_cast<double>(s) + 0.5) * kStep);
+        demand[programs_[i].part] += duties[i];
       }
       double joules = 0;
       for (std::size_t i = 0; i < programs_.size(); ++i) {
-        const double share = duties[i] / std::max(demand, 1.0);
+        auto& p = programs_[i];
+        const double share = duties[i] / std::max(demand[p.part], 1.0);
         shares_[i][s + 1] = shares_[i][s] + share * kStep;
-        truth_[programs_[i].owner] += share * programs_[i].watts * kStep;
-        joules += share * programs_[i].watts * kStep;
+        const double used = share * p.watts * (sizes_.empty() ? 1 : sizes_[p.part] / whole) * kStep;
+        truth_[p.owner] += used;
+        p.joules += used;
+        joules += used;
       }
       cumulative_.push_back(cumulative_.back() + joules);
-      busy_.push_back(busy_.back() + std::min(demand, 1.0) * kStep);
+      for (std::size_t b = 0; b < busy_.size(); ++b)
+        busy_[b].push_back(busy_[b].back() + std::min(demand[b], 1.0) * kStep);
     }
   }
 
@@ -158,6 +184,18 @@ class Mix {
     gauge.id = kCount;
     gauge.name = model::gauge::kProcessCount;
     recording_.sensors.push_back(gauge);
+    for (std::size_t p = 0; p < sizes_.size(); ++p) {
+      const auto id = static_cast<std::uint32_t>(p);
+      const bool is_named = divided_ != Divided::kOfUnknownSize || p != 0;
+      recording_.domains.push_back({model::DomainId{10 + id}, model::DomainKind::kGpu,
+                                    fmt::format("gpu0:mig{}", p),
+                                    is_named ? fmt::format("MIG {}g.10gb", sizes_[p]) : "MIG",
+                                    fmt::format("MIG-{}", p), kGpu0, true, "no sensor"});
+      gauge.domain = recording_.domains.back().id;
+      gauge.id = model::SensorId{20 + id};
+      gauge.name = model::gauge::kSmActivity;
+      recording_.sensors.push_back(gauge);
+    }
     for (std::size_t i = 0; i < programs_.size(); ++i) {
       const auto& p = programs_[i];
       model::Process process;
@@ -171,20 +209,32 @@ class Mix {
             {process.id, at(t), duration_of(interpolate(shares_[i], t) * 0.5), {}, {}, {}, {}});
       }
     }
-    for (double t = 0.5; t < length_; t += 0.9) {
-      const double use = (interpolate(busy_, t) - interpolate(busy_, t - 1)) / std::min(t, 1.0);
+    for (double t = 0.5; sizes_.empty() && t < length_; t += 0.9) {
+      const double use =
+          (interpolate(busy_[0], t) - interpolate(busy_[0], t - 1)) / std::min(t, 1.0);
       recording_.readings.gauges.push_back({kUtilisation, at(t), std::round(100 * use) / 100});
     }
     std::vector<double> listed(programs_.size(), -1);  // since
     double asked = 0;
     bool asked_alone = false;
+    double before = -1;
     for (double t = 0.3; t < length_; t += period_ * uniform(0.95, 1.1)) {
+      if (divided_ == Divided::kWithActivity && before > 0) {
+        for (std::size_t p = 0; p < sizes_.size(); ++p) {
+          const double mean =
+              (interpolate(busy_[p], t) - interpolate(busy_[p], before)) / (t - before);
+          recording_.readings.gauges.push_back(
+              {model::SensorId{20 + static_cast<std::uint32_t>(p)}, at(t), mean});
+        }
+      }
+      before = t;
       std::vector<std::size_t> here;
       for (std::size_t i = 0; i < programs_.size(); ++i) {
         const bool is_here = programs_[i].context_begin <= t && t < programs_[i].context_end;
         if (is_here && listed[i] < 0) listed[i] = t;
         if (!is_here) listed[i] = -1;
         if (is_here) here.push_back(i);
+        programs_[i].is_listed |= is_here;
       }
       recording_.readings.gauges.push_back({kCount, at(t), static_cast<double>(here.size())});
       const bool is_alone = here.size() == 1;
@@ -195,11 +245,13 @@ class Mix {
       for (const std::size_t i : here) {
         model::GpuProcessReading r{
             model::ProcessId{static_cast<std::uint32_t>(i)}, kGpu0, at(t), {}, {}};
-        if (asks && listed[i] <= asked && !programs_[i].refused) {
+        if (!sizes_.empty()) {
+          r.domain = model::DomainId{10 + static_cast<std::uint32_t>(programs_[i].part)};
+        } else if (asks && listed[i] <= asked && !programs_[i].refused) {
           const double use =
               (interpolate(shares_[i], t - late) - interpolate(shares_[i], asked - late)) /
               (t - asked);
-          r.compute_utilisation = std::round(100 * use) / 100;
+          r.compute_utilisation = programs_[i].is_zero ? 0 : std::round(100 * use) / 100;
         }
         recording_.process_readings.gpu_processes.push_back(r);
       }
@@ -208,13 +260,15 @@ class Mix {
   }
 
   std::mt19937 random_;
+  Divided divided_;
+  std::vector<unsigned> sizes_;  // of its parts
   std::size_t owners_ = 0;
   double length_ = 0;
   double period_ = 0.9;  // of the lists
   std::vector<Program> programs_;
   std::vector<std::vector<double>> shares_;  // of the board's time, added up, by program
   std::vector<double> cumulative_;           // joules
-  std::vector<double> busy_;                 // seconds
+  std::vector<std::vector<double>> busy_;    // seconds, of each part
   std::vector<double> truth_;
   model::Recording recording_;
 };
@@ -225,44 +279,70 @@ double own(const DomainSplit& split) {
   return sum;
 }
 
-TEST(Owners, EachOwnersEnergyIsTrueOrInsideItsInterval) {
+struct Sums {
   int checked = 0;
-  double excess = 0;  // widths of the intervals
-  double absolute = 0;
-  double sum = 0;
-  for (unsigned seed = 1; seed <= 200; ++seed) {
-    const Mix mix(seed);
-    for (std::size_t owner = 0; owner < mix.owners(); ++owner) {
-      SCOPED_TRACE(fmt::format("seed {}, owner {} of {}", seed, owner, mix.owners()));
-      const auto split = mix.split(owner);
-      Energy parts = split.within_command + split.others + split.unattributed;
-      for (const Energy share : split.shares) parts += share;
-      EXPECT_EQ(parts, Energy::joules(mix.total()));
-      const double truth = mix.truth(owner);
-      const double tolerance = 0.02 * truth + 0.005 * mix.total() + 1;
-      ASSERT_TRUE(split.command_bounds);
-      // What lives between two lists is not seen, and its energy is of whom the lists name.
-      if (!mix.is_notebook(owner) || !mix.has_brief()) {
-        EXPECT_GE(truth, split.command_bounds->low.joules() - tolerance);
-      }
-      EXPECT_LE(truth, split.command_bounds->high.joules() + tolerance);
-      if (mix.is_alone(owner)) {
-        EXPECT_NEAR(own(split), truth, tolerance);
-      }
-      excess += (split.command_bounds->high - split.command_bounds->low).joules();
-      absolute += std::abs(own(split) - truth);
-      sum += truth;
-      ++checked;
+  double width = 0;  // of the intervals
+  double error = 0;
+  double truth = 0;
+};
+
+// Of each owner: the energy is within 2 % of the truth, or the truth is within the stated interval.
+// What is unattributed is absent. An owner that is alone has the truth.
+void check(const Mix& mix, Sums& sums) {
+  for (std::size_t owner = 0; owner < mix.owners(); ++owner) {
+    SCOPED_TRACE(fmt::format("owner {} of {}", owner, mix.owners()));
+    const auto split = mix.split(owner);
+    Energy parts = split.within_command + split.others + split.unattributed;
+    for (const Energy share : split.shares) parts += share;
+    EXPECT_EQ(parts, Energy::joules(mix.total()));
+    const double truth = mix.truth(owner);
+    ASSERT_TRUE(split.command_bounds);
+    const double low = split.command_bounds->low.joules();
+    const double high = split.command_bounds->high.joules();
+    const bool is_near = std::abs(own(split) - truth) <= 0.02 * truth;
+    const double ends = 1e-3 * truth + 1e-3;  // the end of a process is noticed late
+    const bool is_inside =
+        low - mix.unlisted_of_others(owner) <= truth + ends && truth <= high + ends;
+    if (mix.is_alone(owner)) {
+      EXPECT_TRUE(is_near) << own(split) << " of " << truth << " J";
+    } else {
+      EXPECT_TRUE(is_near || is_inside) << own(split) << " of " << truth << " J, in [" << low
+                                        << ", " << high << "] of " << mix.total();
     }
+    sums.width += high - low;
+    sums.error += std::abs(own(split) - truth);
+    sums.truth += truth;
+    ++sums.checked;
   }
-  EXPECT_GT(checked, 400);
+}
+
+TEST(Owners, EachOwnersEnergyIsTrueOrInsideItsInterval) {
+  Sums sums;
+  for (unsigned seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    check(Mix(seed), sums);
+  }
+  EXPECT_GT(sums.checked, 400);
   // Intervals hold what cannot be known, and not everything.
-  RecordProperty("error", fmt::format("{:.4f}", absolute / sum));
-  RecordProperty("width", fmt::format("{:.4f}", excess / sum));
-  fmt::print("mean error {:.2f} %, mean width {:.1f} %\n", 100 * absolute / sum,
-             100 * excess / sum);
-  EXPECT_LT(absolute, 0.10 * sum);
-  EXPECT_LT(excess, 1.2 * sum);
+  fmt::print("mean error {:.2f} %, mean width {:.1f} %\n", 100 * sums.error / sums.truth,
+             100 * sums.width / sums.truth);
+  EXPECT_LT(sums.error, 0.10 * sums.truth);
+  EXPECT_LT(sums.width, 1.2 * sums.truth);
+}
+
+TEST(Owners, OfABoardThatMigDividesToo) {
+  for (const auto divided : {Divided::kWithActivity, Divided::kBySize, Divided::kOfUnknownSize}) {
+    Sums sums;
+    for (unsigned seed = 1; seed <= 60; ++seed) {
+      SCOPED_TRACE(fmt::format("way {}, seed {}", static_cast<int>(divided), seed));
+      check(Mix(seed, divided), sums);
+    }
+    fmt::print("way {}: mean error {:.2f} %, mean width {:.1f} %\n", static_cast<int>(divided),
+               100 * sums.error / sums.truth, 100 * sums.width / sums.truth);
+    if (divided != Divided::kWithActivity) continue;
+    EXPECT_LT(sums.error, 0.35 * sums.truth);
+    EXPECT_LT(sums.width, 1.6 * sums.truth);
+  }
 }
 
 }  // namespace

@@ -60,14 +60,9 @@ ProcessSplitter::ProcessSplitter(const model::Recording& recording, HostTime beg
     std::map<model::DomainId, HostTime> last;
   };
   std::vector<Reported> reported(recording.processes.size());
-  std::set<model::DomainId> divided;
-  for (const auto& domain : recording.domains) {
-    if (is_divided(recording, domain)) divided.insert(domain.id);
-  }
   for (const auto& r : readings.gpu_processes) {
     const auto found = index.find(r.process);
     if (found == index.end() || !r.compute_utilisation || r.at < begin || r.at > end) continue;
-    if (divided.contains(r.domain)) continue;  // a share of slices
     Reported& t = reported[found->second];
     const auto last =
         t.last.try_emplace(r.domain, std::max(begin, recording.processes[found->second].start));
@@ -181,22 +176,23 @@ namespace {
 // What part of a slice's energy is of an owner with the weights `own` (certainly) and `maybe`.
 class Part {
  public:
-  // `by_slices`: weights say how much of the board each has, and not how much it used.
-  explicit Part(bool by_slices) : by_slices_(by_slices) {}
+  // `is_guess`: weights say how much of the board each has, and not how much it used.
+  explicit Part(bool is_guess) : is_guess_(is_guess) {}
   void add(double weight, bool is_own, bool may_be_own, bool at_rest) {
     (is_own ? own_ : may_be_own ? maybe_ : others_) += weight;
     // Where none of the listed processes worked, one that no list caught did.
     if (at_rest) at_rest_ = true;
   }
+  // Of processes that may have worked though their utilisation reads 0.
+  void add_doubt(double weight, bool may_be_own) {
+    (may_be_own ? maybe_ : doubt_of_others_) += weight;
+  }
   model::DivisionBounds of(Energy energy) const {
-    if (by_slices_ && others_ + maybe_ > 0)
-      return {Energy{}, own_ + maybe_ > 0 ? energy : Energy{}};
+    if (is_guess_ && others_ + maybe_ > 0) return {Energy{}, own_ + maybe_ > 0 ? energy : Energy{}};
+    const double others = others_ + maybe_ + doubt_of_others_;
     const double own = std::max(own_ - kErrors.utilisation, 0.0);
     const double most = own_ + maybe_ + kErrors.utilisation;
-    const double low = at_rest_ ? 0
-                       : others_ + maybe_ > 0
-                           ? own / (own + kErrors.watts_ratio * (others_ + maybe_))
-                           : 1;
+    const double low = at_rest_ ? 0 : others > 0 ? own / (own + kErrors.watts_ratio * others) : 1;
     const double high =
         others_ > 0 ? kErrors.watts_ratio * most / (kErrors.watts_ratio * most + others_) : 1;
     return {Energy::joules(own_ > 0 ? low * energy.joules() : 0),
@@ -207,27 +203,48 @@ class Part {
   double own_ = 0;
   double maybe_ = 0;
   double others_ = 0;
-  bool by_slices_ = false;
+  double doubt_of_others_ = 0;
+  bool is_guess_ = false;
   bool at_rest_ = false;
 };
 
 void add_bounds(const UseSlice& slice, Energy energy, const std::vector<model::Process>& processes,
-                bool by_slices, DomainSplit& out) {
-  Part command(by_slices);
+                DomainSplit& out) {
+  Part command(slice.is_guess);
   std::map<std::size_t, Part> by_process;
   for (const auto& claim : slice.claims) {
     for (const std::size_t p : claim.candidates) {
-      if (p != kUnidentified) by_process.try_emplace(p, by_slices);
+      if (p != kUnidentified) by_process.try_emplace(p, slice.is_guess);
+    }
+  }
+  if (slice.doubt) {
+    for (const std::size_t p : slice.doubt->candidates) {
+      if (p != kUnidentified) by_process.try_emplace(p, slice.is_guess);
     }
   }
   for (const auto& claim : slice.claims) {
     const Owner owner = owner_of(claim, processes);
-    command.add(claim.weight, owner == Owner::kProcess || owner == Owner::kCommand,
-                owner == Owner::kUnknown, claim.at_rest);
+    if (claim.in_doubt) {
+      command.add_doubt(claim.weight, owner != Owner::kOthers);
+    } else {
+      command.add(claim.weight, owner == Owner::kProcess || owner == Owner::kCommand,
+                  owner == Owner::kUnknown, claim.at_rest);
+    }
     for (auto& [p, part] : by_process) {
       const auto& all = claim.candidates;
       const bool may_be = std::find(all.begin(), all.end(), p) != all.end();
+      if (claim.in_doubt) part.add_doubt(claim.weight, may_be);
+      if (claim.in_doubt) continue;
       part.add(claim.weight, may_be && all.size() == 1, may_be, claim.at_rest);
+    }
+  }
+  if (slice.doubt) {
+    const auto& all = slice.doubt->candidates;
+    command.add_doubt(slice.doubt->weight, std::any_of(all.begin(), all.end(), [&](std::size_t p) {
+                        return p == kUnidentified || processes[p].in_tree;
+                      }));
+    for (auto& [p, part] : by_process) {
+      part.add_doubt(slice.doubt->weight, std::find(all.begin(), all.end(), p) != all.end());
     }
   }
   const auto of_command = command.of(energy);
@@ -244,7 +261,6 @@ void add_bounds(const UseSlice& slice, Energy energy, const std::vector<model::P
 
 DomainSplit ProcessSplitter::split_board(const DomainEnergy& domain, const OnPortions& also) const {
   const auto slices = recorded_use(recording_, domain.domain, edges_.front(), edges_.back());
-  const bool by_slices = is_divided(recording_, domain.domain);
   std::vector<double> weights;
   std::vector<Energy> own(recording_.processes.size());
   return split_slices(
@@ -262,7 +278,7 @@ DomainSplit ProcessSplitter::split_board(const DomainEnergy& domain, const OnPor
           out.command_bounds.emplace();
           out.bounds.resize(own.size());
         }
-        add_bounds(slice, part, recording_.processes, by_slices, out);
+        add_bounds(slice, part, recording_.processes, out);
         own.assign(own.size(), Energy{});
         for (std::size_t c = 0; c < portions.size(); ++c) {
           switch (owner_of(slice.claims[c], recording_.processes)) {

@@ -15,8 +15,11 @@ using namespace std::chrono_literals;
 
 constexpr Duration kOneLook = 50ms;  // readings of one list
 
-bool is_of(const model::GpuProcessReading& reading, const model::Domain& domain) {
-  return reading.domain == domain.id || reading.domain == domain.parent;
+// The instances of the board that `domain` is or is part of.
+std::vector<const model::Domain*> parts_of(const model::Recording& recording,
+                                           const model::Domain& domain) {
+  const bool is_board = domain.kind == model::DomainKind::kGpu || !domain.parent;
+  return instances_of(recording.domains, is_board ? domain.id : *domain.parent);
 }
 
 std::map<model::ProcessId, std::size_t> places_of(const std::vector<model::Process>& processes) {
@@ -27,6 +30,7 @@ std::map<model::ProcessId, std::size_t> places_of(const std::vector<model::Proce
 
 std::vector<BoardLook> looks_of(const model::Recording& recording, const model::Domain& domain) {
   const auto places = places_of(recording.processes);
+  const auto parts = parts_of(recording, domain);
   const auto counts = gauge_of(recording, domain, model::gauge::kProcessCount);
   std::map<HostTime, BoardLook> looks;
   std::map<HostTime, std::size_t> listed;
@@ -42,7 +46,7 @@ std::vector<BoardLook> looks_of(const model::Recording& recording, const model::
   }
   std::vector<model::GpuProcessReading> readings;
   for (const auto& r : recording.process_readings.gpu_processes) {
-    if (is_of(r, domain)) readings.push_back(r);
+    if (is_use_of(recording, r.domain, domain)) readings.push_back(r);
   }
   std::stable_sort(readings.begin(), readings.end(),
                    [](const auto& a, const auto& b) { return a.at < b.at; });
@@ -54,13 +58,19 @@ std::vector<BoardLook> looks_of(const model::Recording& recording, const model::
       continue;
     }
     auto& uses = look.uses;
-    const auto same = std::find_if(uses.begin(), uses.end(),
-                                   [&](const auto& u) { return u.process == place->second; });
+    auto same = std::find_if(uses.begin(), uses.end(),
+                             [&](const auto& u) { return u.process == place->second; });
     if (same == uses.end()) {
-      uses.push_back({place->second, r.compute_utilisation});
-    } else if (r.compute_utilisation) {  // on several instances of the board
+      same = uses.insert(uses.end(), {place->second, r.compute_utilisation});
+    } else if (r.compute_utilisation) {
       same->utilisation = same->utilisation.value_or(0) + *r.compute_utilisation;
     }
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      if (parts[p]->id == r.domain) same->parts.insert(p);
+    }
+    // Without the privilege to list all instances, processes of others are missing, and the
+    // instance of none is known.
+    if (!parts.empty() && same->parts.empty()) look.has_unidentified = true;
   }
   std::vector<BoardLook> out;
   for (auto& [at, look] : looks) {
@@ -88,16 +98,12 @@ std::vector<UseSlice> recorded_use(const model::Recording& recording, const mode
     const auto span = context_span(trace, &recording.processes[*process], begin, end);
     evidence.known.push_back({*process, span.begin, span.end});
   }
-  if (is_divided(recording, domain)) {
-    // Without the privilege to list all instances, processes of others are missing; then no shares
-    // of slices are known either.
-    for (auto& look : evidence.looks) {
-      const auto has_share = [](const auto& use) { return use.utilisation.has_value(); };
-      if (!std::all_of(look.uses.begin(), look.uses.end(), has_share)) look.has_unidentified = true;
-    }
-  } else {
-    evidence.utilisation = gauge_of(recording, domain, model::gauge::kGpuUtilisation);
+  for (const auto* part : parts_of(recording, domain)) {
+    evidence.parts.push_back({static_cast<double>(slices_of(*part)),
+                              gauge_of(recording, *part, model::gauge::kSmActivity)});
   }
+  if (evidence.parts.empty())
+    evidence.utilisation = gauge_of(recording, domain, model::gauge::kGpuUtilisation);
   const auto places = places_of(recording.processes);
   std::vector<Growing> cpu(recording.processes.size());
   for (const auto& r : recording.process_readings.processes) {

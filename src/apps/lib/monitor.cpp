@@ -21,6 +21,7 @@
 #include "session/windows/growing_monitor.h"
 #include "session/windows/live_monitor.h"
 #include "session/windows/run_monitor.h"
+#include "session/windows/shared_log.h"
 #include "session/windows/window_protocol.h"
 
 using jouleprof::Duration;
@@ -46,6 +47,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using jouleprof::session::EnergySource;
+using jouleprof::session::SharedLog;
+using jouleprof::session::Sink;
 namespace model = jouleprof::model;
 
 constexpr Duration kShortestWindow = 50ms;
@@ -83,8 +86,7 @@ jouleprof_monitor_options complete(const jouleprof_monitor_options* given) {
   return options;
 }
 
-Result<std::unique_ptr<jouleprof::session::Sink>> open_log(
-    const jouleprof_monitor_options& options) {
+Result<std::unique_ptr<Sink>> open_log(const jouleprof_monitor_options& options) {
   if (options.overwrite == 0 && access(options.log, F_OK) == 0) {
     return jouleprof::fail(
         Errc::kInvalidArgument,
@@ -97,13 +99,15 @@ Result<std::unique_ptr<jouleprof::session::Sink>> open_log(
 
 // Of GPUs that appeared after the monitor was opened.
 Result<std::unique_ptr<EnergySource>> open_boards_only(
-    const jouleprof::meters::MeterOptions& choice, Duration history) {
+    const jouleprof::meters::MeterOptions& choice, Duration history,
+    const std::vector<std::string>& names, const std::shared_ptr<SharedLog>& log) {
   auto found = jouleprof::meters::open_meters(choice);
   if (!found) return forward_error(found);
   jouleprof::session::LiveOptions live;
   live.history = history;
   live.tool_version = JOULEPROF_VERSION;
-  live.devices.words = {"gpu"};
+  live.devices.words = names;
+  if (log) live.open_sink = [&log]() -> Result<std::unique_ptr<Sink>> { return log->later(); };
   auto opened = jouleprof::session::LiveMonitor::open(std::move(live), std::move(found->meters));
   if (!opened) return forward_error(opened);
   return std::move(*opened);
@@ -123,16 +127,26 @@ Result<void> open_own(const jouleprof_monitor_options& options, jouleprof_monito
   auto found = jouleprof::meters::open_meters(choice);
   if (!found) return forward_error(found);
   const auto all = jouleprof::session::joined_domains(found->meters);
-  if (options.log != nullptr) live.open_sink = [&] { return open_log(options); };
+  std::shared_ptr<SharedLog> log;
+  if (options.log != nullptr) {
+    live.open_sink = [&]() -> Result<std::unique_ptr<Sink>> {
+      auto file = open_log(options);
+      if (!file) return forward_error(file);
+      log = std::make_shared<SharedLog>(std::move(*file));
+      return log->first();
+    };
+  }
   auto opened = jouleprof::session::LiveMonitor::open(live, std::move(found->meters));
   if (!opened) return forward_error(opened);
   jouleprof::session::GrowingMonitor::OpenBoards open_boards;
   if (!live.devices.is_named()) {
     choice.use_service = false;
-    open_boards = [choice, history = live.history] { return open_boards_only(choice, history); };
+    open_boards = [choice, history = live.history, log](const auto& names) {
+      return open_boards_only(choice, history, names, log);
+    };
   }
-  auto growing = std::make_unique<jouleprof::session::GrowingMonitor>(std::move(*opened),
-                                                                      std::move(open_boards));
+  auto growing = std::make_unique<jouleprof::session::GrowingMonitor>(
+      std::move(*opened), std::move(open_boards), log != nullptr);
   monitor.watch->start(all, kLookPeriod, [growing = growing.get()](const auto& names) {
     growing->add_appeared(names);
   });

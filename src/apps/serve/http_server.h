@@ -24,6 +24,8 @@ struct HttpRequest {
   std::string method = "GET";
   HostTime received{};
   std::string peer{};  // the caller's address, without its port
+  // What it says of itself: its name, and the time that a Prometheus waits for an answer.
+  std::string agent{};
   // Who asks to change something: the name of the password, the user of a local program ("uid
   // 1000"), or the address. Empty for other requests.
   std::string caller{};

@@ -207,11 +207,13 @@ void Pages::remember(const HttpRequest& request) {
   const HostTime now = HostClock::now();
   const std::lock_guard lock(mutex_);
   readers_.erase(kReaderBefore);
-  const auto known = readers_.find(request.peer);
+  // Two jobs of one Prometheus, or another program on its machine, read at times of their own.
+  const std::string name = request.peer + ' ' + request.agent;
+  const auto known = readers_.find(name);
   if (known != readers_.end()) {
     known->second = {now, measured_, now - known->second.at};
   } else if (readers_.size() < kMostReaders) {
-    readers_.emplace(request.peer, Reading{now, measured_, {}});
+    readers_.emplace(name, Reading{now, measured_, {}});
   }
 }
 

@@ -106,7 +106,7 @@ class Pages {
   std::uint64_t noted_ = 0;                 // the latest
   HostTime at_{};                           // its end
   HostTime measured_{};                     // up to here, what is shown
-  std::map<std::string, Reading> readers_;  // of the metrics, by address
+  std::map<std::string, Reading> readers_;  // of the metrics, by address and agent
   std::optional<HostTime> shown_until_;     // as report::MetricsOptions::shown_until
   std::deque<Powers> history_;
   std::vector<std::pair<std::string, std::string>> devices_;  // of it: domain and device

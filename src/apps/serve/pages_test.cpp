@@ -196,20 +196,26 @@ TEST(Pages, FiguresThatAreTooOldWaitForATick) {
 }
 
 // Two readers, and a job that uses energy from the second tick on.
-TEST(Pages, ASeriesIsZeroUntilEachReaderHasSeenIt) {
+struct SeriesOfAJob {
   Machine machine;
-  Pages pages({}, machine.source());
-  const auto energy = [&](const char* peer) {
+  Pages pages{{}, machine.source()};
+
+  SeriesOfAJob() {
+    machine.state.now = HostTime{std::chrono::hours{1}};
+    pages.update(machine.state, machine.accounts, false);
+  }
+  std::string energy(const char* peer, const char* agent = "") {
     HttpRequest request{"/metrics", "", ""};
     request.peer = peer;
+    request.agent = agent;
     const auto page = *pages.respond(request).body;
     const std::string name = "\njouleprof_job_energy_joules_total{hpc_job=\"7\"";
     const auto at = page.find(name);
     if (at == std::string::npos) return std::string("absent");
     const auto value = page.find("} ", at) + 2;
     return page.substr(value, page.find('\n', value) - value);
-  };
-  const auto tick = [&] {
+  }
+  void tick() {
     ++machine.state.ticks;
     machine.state.now += std::chrono::seconds{5};
     analysis::Worker worker{1, 41, "train", {}};
@@ -218,20 +224,34 @@ TEST(Pages, ASeriesIsZeroUntilEachReaderHasSeenIt) {
     machine.accounts.begin_tick(machine.state.now, {worker});
     machine.accounts.charge({0, Energy::joules(3), std::chrono::seconds{5}, {}, weights, 0});
     pages.update(machine.state, machine.accounts, false);
-  };
-  machine.state.now = HostTime{std::chrono::hours{1}};
-  pages.update(machine.state, machine.accounts, false);
-  EXPECT_EQ(energy("a"), "absent");
-  EXPECT_EQ(energy("b"), "absent");
-  tick();
-  EXPECT_EQ(energy("a"), "0.000000");
-  tick();
-  EXPECT_EQ(energy("a"), "0.000000");  // b has not seen it
-  EXPECT_EQ(energy("b"), "0.000000");
-  tick();
-  EXPECT_EQ(energy("a"), "9.000000");
-  EXPECT_EQ(energy("b"), "9.000000");
-  EXPECT_EQ(energy("c"), "9.000000");
+  }
+};
+
+TEST(Pages, ASeriesIsZeroUntilEachReaderHasSeenIt) {
+  SeriesOfAJob job;
+  EXPECT_EQ(job.energy("a"), "absent");
+  EXPECT_EQ(job.energy("b"), "absent");
+  job.tick();
+  EXPECT_EQ(job.energy("a"), "0.000000");
+  job.tick();
+  EXPECT_EQ(job.energy("a"), "0.000000");  // b has not seen it
+  EXPECT_EQ(job.energy("b"), "0.000000");
+  job.tick();
+  EXPECT_EQ(job.energy("a"), "9.000000");
+  EXPECT_EQ(job.energy("b"), "9.000000");
+  EXPECT_EQ(job.energy("c"), "9.000000");
+}
+
+// A fast and a slow job of one Prometheus.
+TEST(Pages, ReadersOfOneAddressAreDistinguishedByWhatTheySay) {
+  SeriesOfAJob job;
+  EXPECT_EQ(job.energy("a", "Prometheus/2.42 10"), "absent");
+  EXPECT_EQ(job.energy("a", "Prometheus/2.42 5"), "absent");
+  job.tick();
+  EXPECT_EQ(job.energy("a", "Prometheus/2.42 5"), "0.000000");
+  job.tick();
+  EXPECT_EQ(job.energy("a", "Prometheus/2.42 5"), "0.000000");
+  EXPECT_EQ(job.energy("a", "Prometheus/2.42 10"), "0.000000");
 }
 
 TEST(Pages, WhatBeganSinceARestartIsZeroAtTheFirstScrape) {

@@ -27,15 +27,6 @@ std::string text_of(TextFunction* function, Device device) {
   return text.data();
 }
 
-// Of "NVIDIA H100 80GB HBM3 MIG 3g.40gb" or "... MIG 1c.3g.40gb": 3.
-unsigned slices_of(std::string_view name) {
-  const auto begin = name.rfind("MIG ");
-  const auto unit = begin == std::string_view::npos ? begin : name.find("g.", begin);
-  if (unit == std::string_view::npos || unit == 0) return 0;
-  const char digit = name[unit - 1];
-  return digit >= '1' && digit <= '9' ? static_cast<unsigned>(digit - '0') : 0;
-}
-
 void find_mig_devices(const NvmlApi& api, Gpu& gpu) {
   unsigned current = 0;
   unsigned pending = 0;
@@ -47,8 +38,7 @@ void find_mig_devices(const NvmlApi& api, Gpu& gpu) {
   for (unsigned i = 0; i < most; ++i) {
     Device handle = nullptr;
     if (api.mig_device_by_index(gpu.handle, i, &handle) != Return::kSuccess) continue;
-    MigDevice mig{i, text_of(api.uuid, handle), text_of(api.name, handle), {}, 0};
-    mig.slices = slices_of(mig.name);
+    MigDevice mig{i, text_of(api.uuid, handle), text_of(api.name, handle), {}};
     unsigned instance = 0;
     if (api.gpu_instance_id && api.gpu_instance_id(handle, &instance) == Return::kSuccess) {
       mig.gpu_instance = instance;

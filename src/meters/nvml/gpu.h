@@ -45,7 +45,6 @@ struct MigDevice {
   std::string uuid;    // "MIG-..."
   std::string name;
   std::optional<unsigned> gpu_instance;
-  unsigned slices = 0;  // compute slices of its GPU instance; 0: its name does not say it
 };
 
 struct Gpu {

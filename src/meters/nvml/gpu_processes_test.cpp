@@ -16,15 +16,9 @@ class GpuProcessesTest : public testing::Test {
     open({});
     fake_.pass(1s);
   }
-  // `slices`: of GPU instances, where MIG divides the device.
-  void open(const std::map<unsigned, unsigned>& slices) {
-    Gpu gpu;
-    gpu.handle = gpu_.device();
-    gpu.mig_enabled = !slices.empty();
-    for (const auto& [instance, count] : slices) {
-      gpu.mig_devices.push_back({0, "MIG-1", "", instance, count});
-    }
-    processes_.emplace(api_, gpu, model::DomainId{2}, fake_.clock.real);
+  void open(std::map<unsigned, model::DomainId> instances) {
+    processes_.emplace(api_, gpu_.device(), model::DomainId{2}, fake_.clock.real,
+                       std::move(instances));
   }
   unsigned long long stamp(Duration ago) const {
     return static_cast<unsigned long long>((fake_.clock.real - ago).time_since_epoch().count() /
@@ -76,21 +70,21 @@ TEST_F(GpuProcessesTest, SumsOverMigInstances) {
   EXPECT_EQ(uses[0].memory_bytes, 800u);
 }
 
-TEST_F(GpuProcessesTest, ProcessesOfMigInstancesHaveTheirSlices) {
-  open({{1, 3}, {2, 2}, {3, 1}});
-  gpu_.compute = {{10, 500, 1, 0}, {11, 500, 1, 0}, {12, 500, 3, 0}};
+TEST_F(GpuProcessesTest, ProcessesAreOfTheInstancesOfTheirContexts) {
+  open({{1, model::DomainId{5}}, {2, model::DomainId{6}}});
+  gpu_.compute = {{10, 500, 1, 0}, {10, 300, 2, 0}, {10, 200, 2, 1}, {12, 500, 2, 0}};
   auto uses = read();
   ASSERT_EQ(uses.size(), 3u);
-  EXPECT_DOUBLE_EQ(uses[0].compute_utilisation.value(), 1.5 / 4);
-  EXPECT_DOUBLE_EQ(uses[1].compute_utilisation.value(), 1.5 / 4);
-  EXPECT_DOUBLE_EQ(uses[2].compute_utilisation.value(), 1.0 / 4);
-  gpu_.compute = {{10, 500, 1, 0}, {10, 500, 2, 0}};
-  EXPECT_DOUBLE_EQ(read()[0].compute_utilisation.value(), 1);
+  EXPECT_EQ(uses[0].domain, model::DomainId{5});
+  EXPECT_EQ(uses[0].memory_bytes, 500u);
+  EXPECT_EQ(uses[1].pid, 10);
+  EXPECT_EQ(uses[1].domain, model::DomainId{6});
+  EXPECT_EQ(uses[1].memory_bytes, 500u);
+  EXPECT_EQ(uses[2].pid, 12);
+  EXPECT_EQ(processes_->listed(), 2u);
   // An instance that was made after the device was opened.
-  gpu_.compute = {{10, 500, 1, 0}, {12, 500, 7, 0}};
-  uses = read();
-  EXPECT_FALSE(uses[0].compute_utilisation);
-  EXPECT_FALSE(uses[1].compute_utilisation);
+  gpu_.compute = {{12, 500, 7, 0}};
+  EXPECT_EQ(read()[0].domain, model::DomainId{2});
 }
 
 TEST_F(GpuProcessesTest, IgnoresStaleSamples) {

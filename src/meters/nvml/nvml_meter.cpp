@@ -14,9 +14,12 @@ namespace jouleprof::meters {
 using abi::Return;
 
 NvmlMeter::NvmlMeter(nvml::NvmlApi api, const NvmlOptions& options)
-    : api_(std::move(api)), clock_(nvml::NvmlClock::complete(options.clock)) {}
+    : api_(std::move(api)), clock_(nvml::NvmlClock::complete(options.clock)), activity_(api_) {}
 
-NvmlMeter::~NvmlMeter() { api_.shutdown(); }
+NvmlMeter::~NvmlMeter() {
+  activity_.clear();
+  api_.shutdown();
+}
 
 Result<std::unique_ptr<NvmlMeter>> NvmlMeter::open(const NvmlOptions& options) {
   auto api = nvml::load_nvml(options.library);
@@ -70,6 +73,7 @@ std::optional<Result<std::vector<model::GpuProcessUse>>> NvmlMeter::read_process
     any_answer = any_answer || code == Return::kSuccess;
     if (code != Return::kSuccess && !nvml::is_unsupported(code)) failure = code;
   }
+  activity_.read(now.host, out);
   if (any_answer) return uses;
   if (failure == Return::kSuccess) return std::nullopt;
   return tl::unexpected(nvml::nvml_error(api_, "nvmlDeviceGetComputeRunningProcesses", failure));
@@ -116,11 +120,15 @@ Return fill(std::vector<T>& array, const Call& call) {
   return Return::kInsufficientSize;
 }
 
-// Memory by pid: the sum over the MIG instances a process has contexts in.
-std::map<unsigned, Memory> by_pid(const std::vector<abi::ProcessInfo>& infos) {
-  std::map<unsigned, Memory> memory;
+using Holder = std::pair<unsigned, model::DomainId>;  // a pid, and where its contexts are
+
+// Memory of each holder.
+template <typename DomainOf>
+std::map<Holder, Memory> by_holder(const std::vector<abi::ProcessInfo>& infos,
+                                   const DomainOf& domain_of) {
+  std::map<Holder, Memory> memory;
   for (const auto& info : infos) {
-    Memory& sum = memory[info.pid];
+    Memory& sum = memory[{info.pid, domain_of(info.gpu_instance_id)}];
     if (info.used_gpu_memory == abi::kNotAvailable64) continue;
     sum = sum.value_or(0) + info.used_gpu_memory;
   }
@@ -128,9 +136,9 @@ std::map<unsigned, Memory> by_pid(const std::vector<abi::ProcessInfo>& infos) {
 }
 
 // A process with both kinds of context is in both lists, with the same memory.
-void merge(std::map<unsigned, Memory>& into, const std::map<unsigned, Memory>& from) {
-  for (const auto& [pid, memory] : from) {
-    Memory& known = into[pid];
+void merge(std::map<Holder, Memory>& into, const std::map<Holder, Memory>& from) {
+  for (const auto& [holder, memory] : from) {
+    Memory& known = into[holder];
     known = std::max(known, memory);  // an absent value is the least
   }
 }
@@ -144,29 +152,13 @@ bool lists_processes(const NvmlApi& api, abi::Device device) {
   return code == Return::kSuccess || code == Return::kInsufficientSize;
 }
 
-GpuProcesses::GpuProcesses(const NvmlApi& api, const Gpu& gpu, model::DomainId domain,
-                           RealTime since)
+GpuProcesses::GpuProcesses(const NvmlApi& api, abi::Device device, model::DomainId domain,
+                           RealTime since, std::map<unsigned, model::DomainId> instances)
     : api_(api),
-      device_(gpu.handle),
+      device_(device),
       domain_(domain),
-      is_divided_(gpu.mig_enabled),
-      since_(stamp(since)) {
-  for (const auto& mig : gpu.mig_devices) {
-    if (mig.gpu_instance && mig.slices > 0) slices_[*mig.gpu_instance] = mig.slices;
-  }
-}
-
-std::optional<double> GpuProcesses::share_of(unsigned pid, const Instances& instances) const {
-  double all = 0;
-  double own = 0;
-  for (const auto& [instance, pids] : instances) {
-    const auto slices = slices_.find(instance);
-    if (slices == slices_.end()) return std::nullopt;
-    all += slices->second;
-    if (pids.contains(pid)) own += slices->second / static_cast<double>(pids.size());
-  }
-  return all > 0 ? std::optional(own / all) : std::nullopt;
-}
+      instances_(std::move(instances)),
+      since_(stamp(since)) {}
 
 // Fills samples_ with those since `since_`; false where there is no utilisation now.
 bool GpuProcesses::ask_utilisation(const ClockPoint& now) {
@@ -214,39 +206,40 @@ std::optional<double> GpuProcesses::utilisation_of(unsigned pid) const {
 }
 
 Return GpuProcesses::read(const ClockPoint& now, std::vector<model::GpuProcessUse>& out) {
-  std::map<unsigned, Memory> memory;
+  std::map<Holder, Memory> memory;
   auto result = Return::kFunctionNotFound;
   bool complete = api_.compute_processes != nullptr;
-  Instances instances;
+  const auto domain_of = [this](unsigned instance) {
+    const auto found = instances_.find(instance);
+    return found == instances_.end() ? domain_ : found->second;
+  };
   listed_.reset();
   for (const auto list : {api_.compute_processes, api_.graphics_processes}) {
     if (!list) continue;
     const Return code = fill(infos_, [&](unsigned* count, abi::ProcessInfo* infos) {
       return list(device_, count, infos);
     });
-    if (code == Return::kSuccess) merge(memory, by_pid(infos_));
-    for (const auto& info : infos_) instances[info.gpu_instance_id].insert(info.pid);
+    if (code == Return::kSuccess) merge(memory, by_holder(infos_, domain_of));
     const bool of_graphics = list == api_.graphics_processes;
     if (code != Return::kSuccess && !(of_graphics && is_unsupported(code))) complete = false;
     if (result != Return::kSuccess) result = code;
   }
   if (result != Return::kSuccess) return result;
-  if (complete) listed_ = memory.size();
   std::map<unsigned, Stamp> listed;
-  for (const auto& [pid, bytes] : memory) {
-    const auto before = listed_since_.find(pid);
-    listed[pid] = before != listed_since_.end() ? before->second : stamp(now.real);
+  for (const auto& [holder, bytes] : memory) {
+    const auto before = listed_since_.find(holder.first);
+    listed[holder.first] = before != listed_since_.end() ? before->second : stamp(now.real);
   }
+  if (complete) listed_ = listed.size();
   listed_since_ = std::move(listed);
   const bool is_known = ask_utilisation(now);
-  for (const auto& [pid, bytes] : memory) {
+  for (const auto& [holder, bytes] : memory) {
     model::GpuProcessUse use;
-    use.pid = static_cast<pid_t>(pid);
-    use.domain = domain_;
+    use.pid = static_cast<pid_t>(holder.first);
+    use.domain = holder.second;
     use.at = now.host;
     use.memory_bytes = bytes;
-    if (is_known) use.compute_utilisation = utilisation_of(pid);
-    if (is_divided_) use.compute_utilisation = share_of(pid, instances);
+    if (is_known) use.compute_utilisation = utilisation_of(holder.first);
     out.push_back(use);
   }
   if (is_known) {

@@ -6,13 +6,13 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "meters/meter.h"
 #include "meters/nvml/api/nvml_api.h"
 #include "meters/nvml/gpu.h"
+#include "meters/nvml/instance_activity.h"
 #include "meters/nvml/probes/probe_reader.h"
 #include "model/device/power.h"
 #include "model/process/process.h"
@@ -24,8 +24,10 @@ bool lists_processes(const NvmlApi& api, abi::Device device);
 
 class GpuProcesses {
  public:
-  // Utilisation is counted from `since` on.
-  GpuProcesses(const NvmlApi& api, const Gpu& gpu, model::DomainId domain, RealTime since);
+  // Utilisation is counted from `since` on. `instances`: the domains of GPU instances, where MIG
+  // divides the device.
+  GpuProcesses(const NvmlApi& api, abi::Device device, model::DomainId domain, RealTime since,
+               std::map<unsigned, model::DomainId> instances = {});
 
   // Appends the processes that use the device now, by pid. The utilisation of the multiprocessors
   // is a mean over what the driver sampled since a read that listed the process: the driver reports
@@ -34,10 +36,9 @@ class GpuProcesses {
   // holds samples of earlier processes; where the driver reports more than 100 %; and in reads that
   // did not ask for it. Asked for at most every 3 s (the driver updates a process's samples up
   // to 1.6 s late, and drops them when it ends); of a process that is alone on the device every 30
-  // s. Where MIG divides the device the driver counts no utilisation: it is the share of a
-  // process's instances of the slices of all instances with processes, in equal parts within one;
-  // absent where an instance's slices are unknown. Returns the driver's code; an unsupported code
-  // where the device does not list processes.
+  // s. Where MIG divides the device, a process is one of the instance's domain, of several where it
+  // has contexts on several, and the driver counts no utilisation. Returns the driver's code; an
+  // unsupported code where the device does not list processes.
   abi::Return read(const ClockPoint& now, std::vector<model::GpuProcessUse>& out);
 
   // How many processes the last read listed. Absent when the driver did not answer for all of them.
@@ -47,14 +48,11 @@ class GpuProcesses {
   using Stamp = unsigned long long;  // microseconds of the wall clock
   bool ask_utilisation(const ClockPoint& now);
   std::optional<double> utilisation_of(unsigned pid) const;
-  using Instances = std::map<unsigned, std::set<unsigned>>;  // processes of GPU instances
-  std::optional<double> share_of(unsigned pid, const Instances& instances) const;
 
   const NvmlApi& api_;
   abi::Device device_;
   model::DomainId domain_;
-  bool is_divided_;                      // by MIG
-  std::map<unsigned, unsigned> slices_;  // of GPU instances
+  std::map<unsigned, model::DomainId> instances_;
   // From here on the driver is asked for samples; set at a read, of that time.
   Stamp since_;
   HostTime since_at_{};
@@ -129,6 +127,7 @@ class NvmlMeter : public Meter {
     std::optional<model::SensorId> count;  // of the gauge process_count
   };
   std::vector<ListedProcesses> processes_;  // one a usable GPU
+  nvml::InstanceActivity activity_;
 };
 
 }  // namespace jouleprof::meters

@@ -93,10 +93,10 @@ void NvmlMeterBuilder::add_parts(const Gpu& gpu) {
                 {Errc::kUnsupported, "the driver does not report the memory's share of the power"},
                 "");
   }
-  add_mig_domains(gpu, *root);
+  auto instances = add_mig_domains(gpu, *root);
   add_poll_probe(gpu, polls);
   add_state_probe(gpu, *root, polls);
-  add_processes(gpu, *root);
+  add_processes(gpu, *root, std::move(instances));
 }
 
 // The samples have no scope: on a superchip they are of the module where they are nearer to its
@@ -134,7 +134,8 @@ DomainId NvmlMeterBuilder::add_domain(const Gpu& gpu, DomainKind kind,
   return domain.id;
 }
 
-void NvmlMeterBuilder::add_mig_domains(const Gpu& gpu, DomainId parent) {
+NvmlMeterBuilder::Instances NvmlMeterBuilder::add_mig_domains(const Gpu& gpu, DomainId parent) {
+  Instances instances;
   for (const auto& mig : gpu.mig_devices) {
     const DomainId id = add_domain(gpu, DomainKind::kGpu, parent);
     auto& domain = meter_.domains_[static_cast<std::size_t>(id)];
@@ -143,7 +144,18 @@ void NvmlMeterBuilder::add_mig_domains(const Gpu& gpu, DomainId parent) {
     domain.uuid = mig.uuid;
     domain.unavailable_reason =
         "the GPU is in MIG mode, and its power can only be measured as a whole";
+    // Several MIG devices may be in one GPU instance.
+    if (!mig.gpu_instance || !instances.try_emplace(*mig.gpu_instance, id).second) continue;
+    const auto code = meter_.activity_.add(gpu.handle, *mig.gpu_instance);
+    if (code == abi::Return::kSuccess) {
+      meter_.activity_.report_as(
+          add_sensor(id, SensorKind::kGauge, std::string(model::gauge::kSmActivity), {}));
+    } else {
+      add_missing(gpu, fmt::format("activity of mig{}", mig.index),
+                  nvml::nvml_error(meter_.api_, "nvmlGpmMigSampleGet", code), nvml::fix_for(code));
+    }
   }
+  return instances;
 }
 
 GpuTraits NvmlMeterBuilder::traits_of(const Gpu& gpu, bool module) const {
@@ -401,12 +413,14 @@ void NvmlMeterBuilder::add_state_probe(const Gpu& gpu, DomainId domain, Polls& p
   add_probe(gpu.device() + " state", period, std::move(state));
 }
 
-void NvmlMeterBuilder::add_processes(const Gpu& gpu, DomainId domain) {
+void NvmlMeterBuilder::add_processes(const Gpu& gpu, DomainId domain, Instances instances) {
   std::optional<SensorId> count;
   if (nvml::lists_processes(meter_.api_, gpu.handle)) {
     count = add_sensor(domain, SensorKind::kGauge, std::string(model::gauge::kProcessCount), {});
   }
-  meter_.processes_.push_back({{meter_.api_, gpu, domain, meter_.clock_.now().real}, count});
+  const RealTime now = meter_.clock_.now().real;
+  meter_.processes_.push_back(
+      {{meter_.api_, gpu.handle, domain, now, std::move(instances)}, count});
 }
 
 }  // namespace jouleprof::meters

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,7 +35,9 @@ class NvmlMeterBuilder {
   bool counter_works(const nvml::Gpu& gpu);
   model::DomainId add_domain(const nvml::Gpu& gpu, model::DomainKind kind,
                              std::optional<model::DomainId> parent);
-  void add_mig_domains(const nvml::Gpu& gpu, model::DomainId parent);
+  // The domain of each GPU instance.
+  using Instances = std::map<unsigned, model::DomainId>;
+  Instances add_mig_domains(const nvml::Gpu& gpu, model::DomainId parent);
   // `samples`: the ring that samples the power of the same domain, if there is one.
   void add_counter(const nvml::Gpu& gpu, model::DomainId domain, const nvml::GpuTraits& traits,
                    abi::SamplingType samples);
@@ -44,7 +47,7 @@ class NvmlMeterBuilder {
   void add_powers(const nvml::Gpu& gpu, model::DomainId domain, const nvml::ScopePowers& powers,
                   const nvml::GpuTraits& traits, bool often, Polls& polls);
   void add_poll_probe(const nvml::Gpu& gpu, Polls& polls);
-  void add_processes(const nvml::Gpu& gpu, model::DomainId domain);
+  void add_processes(const nvml::Gpu& gpu, model::DomainId domain, Instances instances);
   void add_state_probe(const nvml::Gpu& gpu, model::DomainId domain, Polls& polls);
 
   nvml::GpuTraits traits_of(const nvml::Gpu& gpu, bool module) const;

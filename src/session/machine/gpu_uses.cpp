@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "analysis/levels/domains.h"
 #include "model/device/gauge_names.h"
 
 namespace jouleprof::session {
@@ -27,9 +28,13 @@ GpuUses::GpuUses(const std::vector<model::Domain>& domains,
     }
     outermost_[i] = place;
   }
-  for (const auto& domain : domains) {
-    const auto parent = domain.parent ? places_.find(*domain.parent) : places_.end();
-    if (domain.uuid.starts_with("MIG-") && parent != places_.end()) divided_.insert(parent->second);
+  for (const auto& board : domains) {
+    for (const auto* instance : analysis::instances_of(domains, board.id)) {
+      const std::size_t place = outermost_[places_.at(instance->id)];
+      auto& parts = boards_[place].parts;
+      parts_[instance->id] = {place, parts.size()};
+      parts.push_back({static_cast<double>(analysis::slices_of(*instance)), {}});
+    }
   }
   for (const auto& sensor : sensors) {
     if (sensor.kind == model::SensorKind::kGauge) gauges_.push_back(sensor);
@@ -76,6 +81,14 @@ void GpuUses::append(const Sampled& sampled) {
       listed[{*place, boards_[*place].looks.back().at}] = static_cast<std::size_t>(r.value);
     } else if (const auto used = place_of(r.sensor, model::gauge::kGpuUtilisation)) {
       boards_[*used].utilisation.push_back(r);
+    } else if (const auto sensor = std::find_if(gauges_.begin(), gauges_.end(),
+                                                [&](const auto& g) {
+                                                  return g.id == r.sensor &&
+                                                         g.name == model::gauge::kSmActivity;
+                                                });
+               sensor != gauges_.end() && parts_.contains(sensor->domain)) {
+      const auto [board, part] = parts_.at(sensor->domain);
+      boards_[board].parts[part].activity.push_back(r);
     }
   }
   for (const auto& use : sampled.gpu_processes) {
@@ -92,10 +105,20 @@ void GpuUses::append(const Sampled& sampled) {
       look.has_unidentified = true;
       continue;
     }
-    look.uses.push_back({*process, use.compute_utilisation});
-    // Without the privilege to list all instances, processes of others are missing.
-    if (divided_.contains(domain) && !use.compute_utilisation) look.has_unidentified = true;
-    if (&look == &looks.back()) boards_[domain].memory[*process] = use.memory_bytes;
+    auto listed_use = std::find_if(look.uses.begin(), look.uses.end(),
+                                   [&](const auto& u) { return u.process == *process; });
+    const bool is_first = listed_use == look.uses.end();
+    if (is_first)
+      listed_use = look.uses.insert(look.uses.end(), {*process, use.compute_utilisation});
+    if (const auto part = parts_.find(use.domain); part != parts_.end())
+      listed_use->parts.insert(part->second.second);
+    // Without the privilege to list all instances, processes of others are missing, and the
+    // instance of none is known.
+    if (!boards_[domain].parts.empty() && listed_use->parts.empty()) look.has_unidentified = true;
+    if (&look != &looks.back()) continue;
+    auto& memory = boards_[domain].memory[*process];
+    memory =
+        is_first || !use.memory_bytes ? use.memory_bytes : memory.value_or(0) + *use.memory_bytes;
   }
 }
 
@@ -111,7 +134,6 @@ std::vector<analysis::GpuHolder> GpuUses::holders(std::size_t domain, HostTime s
     for (auto look = looks.rbegin(); look != looks.rend() && look->at > since; ++look) {
       for (const auto& use : look->uses) {
         if (use.process != last.process || !use.utilisation) continue;
-        if (divided_.contains(domain)) continue;  // a share of slices
         sum += *use.utilisation;
         ++count;
       }
@@ -131,6 +153,7 @@ std::vector<analysis::UseSlice> GpuUses::slices(std::size_t domain, HostTime beg
   if (board != boards_.end()) {
     evidence.looks = board->second.looks;
     evidence.utilisation = board->second.utilisation;
+    evidence.parts = board->second.parts;
   }
   for (const auto& found : known_) evidence.lives.push_back({found.start, {}, false});
   evidence.cpu_share = [&](std::size_t process, HostTime, HostTime) {
@@ -148,6 +171,13 @@ void GpuUses::forget_before(HostTime t) {
         std::partition_point(looks.begin(), looks.end(), [t](const auto& l) { return l.at < t; });
     if (first - looks.begin() > 1) looks.erase(looks.begin(), std::prev(first));
     std::erase_if(board.utilisation, [t](const auto& r) { return r.at < t; });
+    for (auto& part : board.parts) {
+      // A reading is the mean since the one before.
+      auto& all = part.activity;
+      const auto kept =
+          std::partition_point(all.begin(), all.end(), [t](const auto& r) { return r.at < t; });
+      if (kept - all.begin() > 1) all.erase(all.begin(), std::prev(kept));
+    }
     for (const auto& look : looks) {
       for (const auto& use : look.uses) used[use.process] = true;
     }

@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -56,6 +55,7 @@ class GpuUses {
     std::vector<analysis::BoardLook> looks;
     std::map<std::size_t, std::optional<std::uint64_t>> memory;  // of the latest look, by process
     std::vector<model::GaugeReading> utilisation;
+    std::vector<analysis::BoardPart> parts;  // where MIG divides it
   };
   analysis::BoardLook& look_at(std::size_t domain, HostTime t);
   std::optional<std::size_t> identify(pid_t pid);
@@ -65,8 +65,9 @@ class GpuUses {
   std::vector<std::size_t> outermost_;  // by place
   std::map<model::DomainId, std::size_t> places_;
   std::vector<model::Sensor> gauges_;
-  std::set<std::size_t> divided_;        // places of boards that MIG divides
   std::map<std::size_t, Board> boards_;  // by place
+  // Of instances of boards that MIG divides: the board's place, and which part of it.
+  std::map<model::DomainId, std::pair<std::size_t, std::size_t>> parts_;
   std::vector<Found> known_;
   std::unordered_map<pid_t, std::size_t> by_pid_;  // the latest with this pid
 };

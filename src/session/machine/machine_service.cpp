@@ -420,14 +420,16 @@ void MachineService::watch_boards() {
   };
   for (std::size_t d = 0; d < watched_.size(); ++d) {
     auto& watched = watched_[d];
-    const auto& state = state_.domains[d];
+    auto& state = state_.domains[d];
     if (!state.counted || sampling_.domains()[d].parent) continue;
     if (state.reported) {
       if (watched.silent_ticks >= kSilentTicks) say(d, "reports again");
       watched = {};
-    } else if (++watched.silent_ticks == kSilentTicks) {
-      say(d, fmt::format("does not report any more ({}); its energy stands still",
-                         watched.failure.empty() ? "its sensors are silent" : watched.failure));
+    } else if (++watched.silent_ticks >= kSilentTicks) {
+      state.reason =
+          fmt::format("does not report any more ({})",
+                      watched.failure.empty() ? "its sensors are silent" : watched.failure);
+      if (watched.silent_ticks == kSilentTicks) say(d, state.reason + "; its energy stands still");
     }
   }
 }

@@ -50,15 +50,18 @@ Result<model::Measurement> sum_of(const std::vector<model::Domain>& domains,
 
 }  // namespace
 
-GrowingMonitor::GrowingMonitor(std::unique_ptr<EnergySource> first, OpenBoards open_boards)
+GrowingMonitor::GrowingMonitor(std::unique_ptr<EnergySource> first, OpenBoards open_boards,
+                               bool has_log)
     : first_(std::move(first)),
       open_boards_(std::move(open_boards)),
+      has_log_(has_log),
       place_(place_without_boards(first_->domains())) {}
 
 void GrowingMonitor::add_appeared(const std::vector<std::string>& names) {
   std::vector<std::string> boards;
+  const bool is_place_free = place_ && this->boards() == nullptr;
   for (const auto& name : names) {
-    if (place_ && open_boards_ && this->boards() == nullptr && name.starts_with("GPU-")) {
+    if (open_boards_ && (is_place_free || has_log_) && name.starts_with("GPU-")) {
       boards.push_back(name);
       continue;
     }
@@ -66,7 +69,7 @@ void GrowingMonitor::add_appeared(const std::vector<std::string>& names) {
     not_measured_.insert(name);
   }
   if (boards.empty()) return;
-  auto opened = open_boards_();
+  auto opened = open_boards_(boards);
   const std::lock_guard lock(mutex_);
   if (!opened) {
     trouble_ = opened.error().message;
@@ -74,6 +77,12 @@ void GrowingMonitor::add_appeared(const std::vector<std::string>& names) {
     return;
   }
   trouble_.clear();
+  for (const auto& name : boards) not_measured_.erase(name);
+  if (!is_place_free) {
+    logged_.push_back(std::move(*opened));
+    recorded_.insert(boards.begin(), boards.end());
+    return;
+  }
   measured_ = fmt::format("{}", fmt::join(boards, ", "));
   owned_ = std::move(*opened);
   for (const auto& name : names_) (void)owned_->name(name);
@@ -169,8 +178,14 @@ std::vector<std::string> GrowingMonitor::warnings() {
   if (!measured_.empty()) {
     texts.push_back(fmt::format(
         "GPUs have appeared since this monitor was opened: {}; their energy is that of \"{}\" from "
-        "then on, and in no log of this monitor",
+        "then on",
         measured_, first_->domains()[*place_].device));
+  }
+  if (!recorded_.empty()) {
+    texts.push_back(fmt::format(
+        "GPUs have appeared since this monitor was opened: {}; the log has their energy from then "
+        "on, and its windows do not: a monitor that is opened now measures them",
+        fmt::join(recorded_, ", ")));
   }
   if (!not_measured_.empty()) {
     texts.push_back(fmt::format(

@@ -17,13 +17,16 @@ namespace jouleprof::session {
 // The domains stay those of the monitor that it is made of. Where that has a domain for GPUs
 // without a sensor, because their driver was not loaded, it has the energy of all boards that
 // appear, from then on: windows that began before, and totals with such a window, have none, with
-// the reason. Other sensors that appear are named in the warnings.
+// the reason. A log has each board that appears, from then on, also next to others. Other sensors
+// that appear are named in the warnings.
 class GrowingMonitor final : public EnergySource {
  public:
-  // Opens a monitor of the boards that are there now, and of nothing else.
-  using OpenBoards = std::function<Result<std::unique_ptr<EnergySource>>()>;
+  // Opens a monitor of these boards ("GPU-..."), and of nothing else. It records into the log of
+  // `first`, if that has one.
+  using OpenBoards =
+      std::function<Result<std::unique_ptr<EnergySource>>(const std::vector<std::string>& names)>;
 
-  GrowingMonitor(std::unique_ptr<EnergySource> first, OpenBoards open_boards);
+  GrowingMonitor(std::unique_ptr<EnergySource> first, OpenBoards open_boards, bool has_log);
 
   // From one thread: what has appeared, by name ("GPU-..." of a board). May take as long as the
   // driver.
@@ -48,13 +51,16 @@ class GrowingMonitor final : public EnergySource {
 
   const std::unique_ptr<EnergySource> first_;
   const OpenBoards open_boards_;
+  const bool has_log_;
   std::optional<std::size_t> place_;  // of the domain for GPUs without a sensor
 
   std::mutex mutex_;                // guards what follows
   std::vector<std::string> names_;  // of windows, by number from 1 on: `boards` has the same
   std::unique_ptr<EnergySource> owned_;
-  std::set<std::string> not_measured_;  // names that appeared
-  std::string measured_;                // names of boards
+  std::vector<std::unique_ptr<EnergySource>> logged_;  // what only the log has
+  std::set<std::string> not_measured_;                 // names that appeared
+  std::string measured_;                               // names of boards
+  std::set<std::string> recorded_;                     // names of those in the log alone
   std::string trouble_;
 
   HostTime since_{};                            // of `boards`; set before it

@@ -113,7 +113,9 @@ struct Grown {
         second(0));
     first = source.get();
     monitor = std::make_unique<GrowingMonitor>(
-        std::move(source), [this]() -> Result<std::unique_ptr<EnergySource>> {
+        std::move(source),
+        [this](const auto& names) -> Result<std::unique_ptr<EnergySource>> {
+          opened = names;
           if (!trouble.empty()) return fail(Errc::kUnavailable, trouble);
           auto memory = domain(2, model::DomainKind::kGpuMemory, "gpu0");
           memory.parent = model::DomainId{0};
@@ -123,7 +125,8 @@ struct Grown {
               second(10));
           boards = made.get();
           return made;
-        });
+        },
+        true);
   }
   void window(int from, int to, const char* name) const {
     monitor->add({second(from).time_since_epoch().count(), second(to).time_since_epoch().count(),
@@ -132,6 +135,7 @@ struct Grown {
   FixedSource* first = nullptr;
   FixedSource* boards = nullptr;
   std::string trouble;
+  std::vector<std::string> opened;
   std::unique_ptr<GrowingMonitor> monitor;
 };
 
@@ -178,14 +182,28 @@ TEST(GrowingMonitor, BoardsThatCannotBeOpenedAreNamed) {
   EXPECT_TRUE((*grown.monitor->energy(second(11), second(12), {}))[0]);
 }
 
+TEST(GrowingMonitor, ALogHasEachBoardThatAppears) {
+  Grown grown;
+  grown.monitor->add_appeared({"GPU-0", "GPU-1"});
+  auto* const measured = grown.boards;
+  grown.monitor->add_appeared({"GPU-2", "powercap intel-rapl:0"});  // next to others
+  EXPECT_THAT(grown.opened, testing::ElementsAre("GPU-2"));
+  EXPECT_NE(grown.boards, measured);
+  EXPECT_THAT(grown.monitor->warnings(), Contains(testing::AllOf(HasSubstr("GPU-2; the log has"),
+                                                                 testing::Not(HasSubstr("rapl")))));
+  const auto found = grown.monitor->energy(second(11), second(13), {});
+  EXPECT_EQ((*found)[0]->energy, Energy::joules(40));  // those of the monitor
+}
+
 TEST(GrowingMonitor, ABoardNextToOthersIsNamedOnly) {
   GrowingMonitor monitor(
       std::make_unique<FixedSource>(
           std::vector{domain(0, model::DomainKind::kGpu, "gpu0", "GPU-0")}, second(0)),
-      []() -> Result<std::unique_ptr<EnergySource>> {
+      [](const auto&) -> Result<std::unique_ptr<EnergySource>> {
         ADD_FAILURE();
         return fail(Errc::kInternal, "");
-      });
+      },
+      false);
   monitor.add_appeared({"GPU-1"});
   EXPECT_THAT(monitor.warnings(), Contains(HasSubstr("GPU-1; a monitor that is opened now")));
 }

@@ -222,4 +222,33 @@ std::vector<ProcessUse> SimDevice::processes(double t) const {
   return uses;
 }
 
+double SimDevice::busy_seconds(unsigned mig, double t) const {
+  double sum = 0;
+  const auto places = std::max<std::size_t>(spec_.mig.size(), 1);
+  for (std::size_t i = 0; i < spec_.processes.size(); ++i) {
+    const ProcessSpec& process = spec_.processes[i];
+    if (process.mig % places != mig) continue;
+    if (process.pid) {
+      const double from = std::max(process.begin, 0.0);
+      sum += process.utilisation.value_or(0) * std::max(std::min(process.end, t) - from, 0.0);
+      continue;
+    }
+    const auto members = process_samplers_[i]->members();
+    double use = 0;
+    if (t >= process.begin && t < process.end) {
+      for (const auto& member : members) use += member.use;
+      if (process.utilisation) use = members.empty() ? 0 : *process.utilisation;
+    }
+    const std::lock_guard lock(tree_use_mutex_);
+    const auto [at, is_first] = tree_use_.try_emplace(i, TreeUse{t, use, 0});
+    TreeUse& tree = at->second;
+    if (!is_first && t > tree.at) {
+      tree.busy_seconds += (tree.use + use) / 2 * (t - tree.at);
+      tree = {t, use, tree.busy_seconds};
+    }
+    sum += tree.busy_seconds;
+  }
+  return sum;
+}
+
 }  // namespace jouleprof::nvml_sim

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -74,6 +75,9 @@ class SimDevice {
   unsigned sm_clock_mhz(double t) const;
   double temperature_celsius(double t) const;
   std::vector<ProcessUse> processes(double t) const;
+  // How long the processes of a MIG device had used it up to `t`. Those of a
+  // tree count from the first call on, as they are at each call.
+  double busy_seconds(unsigned mig, double t) const;
 
  private:
   EnergyBetween energy_of(Scope scope) const;
@@ -95,6 +99,13 @@ class SimDevice {
   double requested_watts_;
   double sm_ratio_ = 1;  // of the locked clocks
   double memory_ratio_ = 1;
+  struct TreeUse {
+    double at = 0;
+    double use = 0;
+    double busy_seconds = 0;
+  };
+  mutable std::mutex tree_use_mutex_;
+  mutable std::map<std::size_t, TreeUse> tree_use_;  // by place of spec_.processes
 };
 
 }  // namespace jouleprof::nvml_sim

@@ -1,7 +1,16 @@
 // The processes that use a device.
+#include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "nvml_sim/nvml/dispatch.h"
+
+// What an opaque sample holds: how long an instance's multiprocessors had worked up to then.
+struct jouleprof::abi::GpmSampleBuffer {
+  double at = 0;
+  double busy_seconds = 0;
+  bool is_taken = false;
+};
 
 namespace jouleprof::nvml_sim {
 namespace {
@@ -60,6 +69,55 @@ NVML_FUNCTION(DeviceGetProcessUtilization, Device device, abi::ProcessUtilizatio
     }
     if (list.empty()) return Return::kNotFound;
     return give_list(list, count, samples);
+  });
+}
+
+// GPM, of MIG instances of a Hopper and later. The activity is the utilisation of its processes.
+NVML_FUNCTION(GpmSampleAlloc, abi::GpmSample* sample) {
+  return with_library(__func__, [&](const Session&) {
+    return give(sample, std::make_unique<abi::GpmSampleBuffer>().release());
+  });
+}
+
+NVML_FUNCTION(GpmSampleFree, abi::GpmSample sample) {
+  return with_library(__func__, [&](const Session&) {
+    const std::unique_ptr<abi::GpmSampleBuffer> owned(sample);
+    return owned ? Return::kSuccess : Return::kInvalidArgument;
+  });
+}
+
+NVML_FUNCTION(GpmMigSampleGet, Device device, unsigned gpu_instance_id, abi::GpmSample sample) {
+  return with_gpu(__func__, device, [&](const DeviceCall& c) {
+    if (sample == nullptr) return Return::kInvalidArgument;
+    if (c.spec.architecture < abi::Architecture::kHopper) return Return::kNotSupported;
+    const auto instance = std::find_if(c.spec.mig.begin(), c.spec.mig.end(), [&](const auto& mig) {
+      return mig.gpu_instance_id == gpu_instance_id;
+    });
+    if (instance == c.spec.mig.end()) return Return::kNotFound;
+    *sample = {c.now,
+               c.device.busy_seconds(static_cast<unsigned>(instance - c.spec.mig.begin()), c.now),
+               true};
+    return Return::kSuccess;
+  });
+}
+
+NVML_FUNCTION(GpmMetricsGet, abi::GpmMetricsGet* metrics) {
+  return with_library(__func__, [&](const Session&) {
+    if (metrics == nullptr || metrics->version != abi::kGpmMetricsGetVersion) {
+      return Return::kInvalidArgument;
+    }
+    const auto* first = metrics->sample1;
+    const auto* second = metrics->sample2;
+    if (first == nullptr || second == nullptr || !first->is_taken || second->at <= first->at) {
+      return Return::kInvalidArgument;
+    }
+    for (unsigned i = 0; i < metrics->num_metrics; ++i) {
+      auto& metric = metrics->metrics[i];
+      metric.nvml_return =
+          metric.metric_id == abi::kGpmMetricSmUtil ? Return::kSuccess : Return::kNotSupported;
+      metric.value = 100 * (second->busy_seconds - first->busy_seconds) / (second->at - first->at);
+    }
+    return Return::kSuccess;
   });
 }
 

@@ -19,6 +19,10 @@ template <typename A, typename B>
 struct SamePointee : std::bool_constant<sizeof(A) == sizeof(B)> {};
 template <>
 struct SamePointee<DeviceHandle, std::remove_pointer_t<nvmlDevice_t>> : std::true_type {};
+#ifdef NVML_GPM_METRICS_GET_VERSION
+template <>
+struct SamePointee<GpmSampleBuffer, std::remove_pointer_t<nvmlGpmSample_t>> : std::true_type {};
+#endif
 template <typename A, typename B>
 struct SameParameter<A*, B*> : SamePointee<A, B> {};
 
@@ -115,6 +119,9 @@ SAME_FUNCTION(DeviceIsMigDeviceHandle);
 SAME_FUNCTION(DeviceGetDeviceHandleFromMigDeviceHandle);
 SAME_FUNCTION(DeviceGetGpuInstanceId);
 SAME_FUNCTION(DeviceGetComputeInstanceId);
+#ifdef NVML_GPM_METRICS_GET_VERSION
+SAME_FUNCTION(GpmMigSampleGet);
+#endif
 
 TEST(NvmlAbi, FunctionsMatchTheVendorsHeader) { SUCCEED() << "checked while compiling"; }
 

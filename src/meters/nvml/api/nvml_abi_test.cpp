@@ -199,6 +199,17 @@ SAME_SIZE(PowerValue, nvmlPowerValue_v2_t);
 SAME_MEMBER(PowerValue, power_scope, nvmlPowerValue_v2_t, powerScope);
 SAME_MEMBER(PowerValue, power_value_mw, nvmlPowerValue_v2_t, powerValueMw);
 SAME_SIZE(C2cModeInfo, nvmlC2cModeInfo_v1_t);
+#ifdef NVML_GPM_METRICS_GET_VERSION
+SAME_SIZE(GpmMetric, nvmlGpmMetric_t);
+SAME_MEMBER(GpmMetric, nvml_return, nvmlGpmMetric_t, nvmlReturn);
+SAME_MEMBER(GpmMetric, value, nvmlGpmMetric_t, value);
+SAME_MEMBER(GpmMetricsGet, num_metrics, nvmlGpmMetricsGet_t, numMetrics);
+SAME_MEMBER(GpmMetricsGet, sample1, nvmlGpmMetricsGet_t, sample1);
+SAME_MEMBER(GpmMetricsGet, sample2, nvmlGpmMetricsGet_t, sample2);
+SAME_VALUE(kGpmMetricGraphicsUtil, NVML_GPM_METRIC_GRAPHICS_UTIL);
+SAME_VALUE(kGpmMetricSmUtil, NVML_GPM_METRIC_SM_UTIL);
+SAME_VALUE(kGpmMetricsGetVersion, NVML_GPM_METRICS_GET_VERSION);
+#endif
 SAME_VALUE(kMemoryV2Version, nvmlMemory_v2);
 SAME_VALUE(kTemperatureVersion, nvmlTemperature_v1);
 SAME_VALUE(kPowerValueVersion, nvmlPowerValue_v2);

@@ -61,6 +61,10 @@ void bind_sensors(const DynLib& lib, NvmlApi& api) {
   bind(lib, api.graphics_processes,
        {"nvmlDeviceGetGraphicsRunningProcesses_v3", "nvmlDeviceGetGraphicsRunningProcesses_v2"});
   bind(lib, api.process_utilisation, {"nvmlDeviceGetProcessUtilization"});
+  bind(lib, api.gpm_alloc, {"nvmlGpmSampleAlloc"});
+  bind(lib, api.gpm_free, {"nvmlGpmSampleFree"});
+  bind(lib, api.gpm_instance_sample, {"nvmlGpmMigSampleGet"});
+  bind(lib, api.gpm_metrics, {"nvmlGpmMetricsGet"});
 }
 
 void bind_controls(const DynLib& lib, NvmlApi& api) {

@@ -73,6 +73,11 @@ struct NvmlApi {
   abi::fn::DeviceGetGraphicsRunningProcesses_v3* graphics_processes = nullptr;
   abi::fn::DeviceGetProcessUtilization* process_utilisation = nullptr;
 
+  abi::fn::GpmSampleAlloc* gpm_alloc = nullptr;
+  abi::fn::GpmSampleFree* gpm_free = nullptr;
+  abi::fn::GpmMigSampleGet* gpm_instance_sample = nullptr;
+  abi::fn::GpmMetricsGet* gpm_metrics = nullptr;
+
   // The library identifies itself as a simulator: its values are not measured.
   bool simulated = false;
   std::shared_ptr<DynLib> library;
