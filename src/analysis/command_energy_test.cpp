@@ -131,6 +131,24 @@ TEST(CommandEnergy, HoldsTheBoundsOfTheDivision) {
   }
 }
 
+// What a division leaves open may be more than all others have.
+TEST(CommandEnergy, IsNeverAboveTheWhole) {
+  model::Measurement whole;
+  whole.energy = Energy::joules(100);
+  whole.error = Energy::joules(5);
+  whole.repeatability = Energy::joules(1);
+  for (const double undivided : {0.0, 4.0}) {
+    model::CommandEnergy own;
+    own.processes = Energy::joules(90);
+    own.undivided = Energy::joules(undivided);
+    set_interval(own, whole, Energy::joules(10 - undivided), Energy::joules(20));
+    EXPECT_NEAR(own.high().joules(), 105, 1e-3);
+    EXPECT_LT(own.low(), Energy::joules(71));
+    EXPECT_GT(own.low(), Energy::joules(55));
+    EXPECT_EQ(own.energy.energy, Energy::joules(90));
+  }
+}
+
 TEST(CommandEnergy, OfARecordingWithoutProcessesIsAll) {
   Recorded run;
   run.read_gpu();

@@ -211,6 +211,13 @@ void set_interval(CommandEnergy& own, const Measurement& whole, Energy others, E
   own.energy.repeatability = Energy::joules(repeatability);
   own.energy.offset = Energy::joules(part * whole.offset.joules());
   own.energy.error = Energy::joules(std::hypot(repeatability, part * model::gain_joules(whole)));
+  // It had no more than the whole, whatever the division leaves open.
+  const Energy most = std::max(whole.high() - own.undivided, own.energy.energy);
+  if (own.energy.high() > most && own.energy.energy > Energy{}) {
+    const Energy low = own.energy.energy - own.energy.below();
+    own.energy.error = Energy::joules((most - low).joules() / 2);
+    own.energy.shift = (most + low).joules() / 2 / own.energy.energy.joules() - 1;
+  }
   // What was divided off is within the sensor's own error.
   const bool is_alone = others + own.undivided <= whole.farthest();
   if (!is_alone) {
