@@ -216,6 +216,8 @@ class EnergyTimeline {
   double hidden_by_utilisation(double a, double b) const;
   double unseen(double a, double b) const;
   bool is_polled() const;
+  bool is_model() const;
+  bool sees_all() const;
   double most_watts() const;
   bool is_work(double a, double b) const;
   bool is_short_work(double a, double b) const;

@@ -67,7 +67,7 @@ double EnergyTimeline::contradiction(double a, double b) const {
 // Of short work, whose few samples may all see one phase of it: what counter and samples differ by
 // between the anchors around it, beyond the error of their scale, and [a, b] was not given.
 double EnergyTimeline::unplaced(double a, double b) const {
-  if (!has_samples() || shape_->seen_fraction() > 0.98 || !is_short_work(a, b)) return 0;
+  if (!has_samples() || sees_all() || !is_short_work(a, b)) return 0;
   auto from = next_anchor(a);
   const auto to = next_anchor(b);
   if (from == anchors_.begin() || to == anchors_.end()) return 0;
@@ -109,7 +109,7 @@ std::optional<double> EnergyTimeline::off_by_average(double a, double b, double&
 // any of it that they do not show how power varied. Before and after work its samples show none of
 // it: then a board may draw any power. Elsewhere power is within the range of that around.
 double EnergyTimeline::unseen(double a, double b) const {
-  if (!has_samples() || b <= a || (shape_->seen_fraction() > 0.98 && !is_polled())) return 0;
+  if (!has_samples() || b <= a || (sees_all() && !is_polled())) return 0;
   double blind = b - a;
   double count = 0;
   const auto& samples = shape_->samples();
@@ -127,10 +127,17 @@ double EnergyTimeline::unseen(double a, double b) const {
   return std::max(blind, 0.0) * std::max(step, 0.0);
 }
 
-// A value that is polled can be older than its timestamp by all of the sensor's period.
+// A value that is polled can be older than its timestamp by all of the sensor's period. A load
+// model's is not: it is the mean since the one before, however late it was read.
 bool EnergyTimeline::is_polled() const {
-  return shape_->sensor().kind != model::SensorKind::kPowerRing;
+  return shape_->sensor().kind != model::SensorKind::kPowerRing && !is_model();
 }
+
+bool EnergyTimeline::is_model() const {
+  return shape_->sensor().provenance == model::Provenance::kEstimated;
+}
+
+bool EnergyTimeline::sees_all() const { return is_model() || shape_->seen_fraction() > 0.98; }
 
 double EnergyTimeline::most_watts() const {
   return limit_watts_ > 0 ? limit_watts_ : 3 * shape_->highest_watts();
@@ -194,7 +201,7 @@ double EnergyTimeline::hidden_step(double a, double b) const {
 }
 
 double EnergyTimeline::hidden_joules(double a, double b) const {
-  if (!has_samples() || shape_->seen_fraction() > 0.98 || b <= a) return 0;
+  if (!has_samples() || sees_all() || b <= a) return 0;
   const double locked = shape_->locked_joules(a, b);
   double noise = 0;
   const auto off = off_by_average(a, b, noise);

@@ -69,6 +69,24 @@ TEST(Timeline, ConstantPowerPolledIsExactlyPowerTimesTime) {
   }
 }
 
+// Its values follow one another without a gap, so that a short command has nothing that they
+// missed.
+TEST(Timeline, FewValuesOfALoadModelHideNothing) {
+  for (const auto provenance : {model::Provenance::kEstimated, model::Provenance::kMeasured}) {
+    model::Sensor sensor{kRing,        kGpu0,      model::SensorKind::kPowerInstant,
+                         "load model", provenance, {}};
+    sensor.traits.refresh = sensor.traits.window = 1s;
+    EnergyTimeline timeline({std::nullopt, sensor});
+    for (const double t : {0.0, 1.05, 2.1, 3.15}) {
+      timeline.append(model::PowerReading{kRing, at(t), Power::watts(4)});
+    }
+    timeline.set_work(at(0.5), at(2.5));
+    const bool is_model = provenance == model::Provenance::kEstimated;
+    EXPECT_EQ(timeline.hidden(at(0.5), at(2.5)).energy == Energy{}, is_model);
+    EXPECT_EQ(timeline.energy(at(0.5), at(2.5))->error < Energy::joules(0.5), is_model);
+  }
+}
+
 TEST(Timeline, IsAdditiveToTheMicrojoule) {
   const Truth truth = mixed(4, 12);
   EnergyTimeline timeline = fused({}, truth);
