@@ -29,6 +29,7 @@ struct ActivityOptions {
   std::optional<std::size_t> depth;  // of a tree, so many levels; none: all
   bool fold = false;       // layers that differ only in numbers are one row (fold_layers.h)
   bool fold_many = false;  // where twelve or more of them would be one
+  bool imported = false;   // from another tool's files: the program is not ours to run again
 };
 
 // A section a device: what was measured, a table, how it all adds up, and warnings. A device

@@ -64,6 +64,8 @@ TEST(ActivityText, WhereLittleIsResolvableSumsComeFirst) {
                                     "kernels that ran\n           together: 2.901 kJ"));
   EXPECT_THAT(text(options, profile),
               HasSubstr("To resolve the rest, run it\n           again with --replay\n"));
+  options.imported = true;
+  EXPECT_THAT(text(options, profile), HasSubstr("jouleprof run --kernels --replay"));
   profile.replay = profile.measured;
   EXPECT_THAT(text(options, profile),
               HasSubstr("warnings say why re-runs did\n           not resolve the rest\n"));

@@ -27,6 +27,7 @@ struct DailyUse {
 struct RecommendationOptions {
   analysis::RecommendOptions choice;
   std::string sweep_file;  // of our own sweep, for the command that applies it; empty: none
+  std::string devices;     // its GPUs, as `nvidia-smi -i` takes them; empty: not known
   std::optional<DailyUse> daily;
 };
 

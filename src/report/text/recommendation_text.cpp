@@ -230,8 +230,11 @@ Lines one(const AdvisedSweep& advised, const RecommendationOptions& options,
   if (options.daily) add_daily(lines, *advice, *options.daily, text);
   if (const auto* words = model::knob_words(sweep.knob); words != nullptr) {
     add_note(lines, "apply",
-             fmt::format("nvidia-smi -i GPU {} {:g}   (needs root)", words->smi_flag,
-                         best.point->setting),
+             options.devices.empty()
+                 ? fmt::format("nvidia-smi {} {:g} -i INDEX   (your GPU's index; needs root)",
+                               words->smi_flag, best.point->setting)
+                 : fmt::format("nvidia-smi {} {:g} -i {}   (needs root)", words->smi_flag,
+                               best.point->setting, options.devices),
              text);
   }
   if (!options.sweep_file.empty()) {

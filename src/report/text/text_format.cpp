@@ -69,7 +69,11 @@ Result<void> write(const analysis::Run& run, const analysis::Part& part,
   }
   return write_table_or_summary(
       run, part, options, out,
-      [&](const auto& activity) { return activity_to_text(activity, *options.by, options.text); },
+      [&](const auto& activity) {
+        ActivityOptions by = *options.by;
+        by.imported = run.recording().run.source.starts_with("import:");
+        return activity_to_text(activity, by, options.text);
+      },
       [&](const auto& profile) {
         std::string units;
         if (options.per) {

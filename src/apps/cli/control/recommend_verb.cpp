@@ -120,7 +120,10 @@ class RecommendVerb : public Verb {
 
   Result<report::RecommendationOptions> choices() const {
     report::RecommendationOptions options;
-    if (!plan_.command.empty()) options.sweep_file = input_.file;
+    if (!plan_.command.empty()) {
+      options.sweep_file = input_.file;
+      options.devices = smi_devices(input_.file, plan_);
+    }
     const auto objective =
         analysis::parse_objective(objective_.empty() ? plan_.objective : objective_);
     if (!objective) {

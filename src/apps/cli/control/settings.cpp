@@ -1,13 +1,16 @@
 #include "apps/cli/control/settings.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "apps/cli/options/input.h"
 #include "apps/cli/terminal/exit_status.h"
 #include "base/say.h"
 #include "base/text.h"
@@ -55,6 +58,24 @@ int guard_settings(const std::vector<std::string>& arguments) {
   if (!fd) return kUsageError;
   return control::run_guard(static_cast<int>(*fd), arguments[1],
                             {arguments.begin() + 2, arguments.end()}, nvml_library());
+}
+
+std::string smi_devices(const std::string& sweep_file, const model::SweepPlan& plan) {
+  Input input;
+  input.file = sweep_file;
+  input.run = 1;
+  std::vector<std::string> indices;
+  if (const auto run = input.open()) {
+    for (const auto& domain : run->recording().domains) {
+      const auto index = model::gpu_index(domain);
+      const auto& uuids = plan.devices;
+      if (index && std::find(uuids.begin(), uuids.end(), domain.uuid) != uuids.end()) {
+        indices.push_back(std::to_string(*index));
+      }
+    }
+  }
+  const bool all = !indices.empty() && indices.size() == plan.devices.size();
+  return fmt::format("{}", fmt::join(all ? indices : plan.devices, ","));
 }
 
 Result<control::BoardState> look_at_boards(control::Knob knob,

@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "meters/control/held_boards.h"
 #include "meters/control/restore.h"
+#include "model/sweep.h"
 
 namespace jouleprof::cli {
 
@@ -36,6 +37,10 @@ Result<std::unique_ptr<meters::control::HeldBoards>> hold_boards(
 // What those GPUs report, without a lock or a change. Errors: as look_at.
 Result<meters::control::BoardState> look_at_boards(meters::control::Knob knob,
                                                    const std::vector<std::string>& devices);
+
+// The GPUs of a sweep as `nvidia-smi -i` takes them: their indices where a recording in the file
+// has them, else UUIDs; empty where neither is known.
+std::string smi_devices(const std::string& sweep_file, const model::SweepPlan& plan);
 
 // The exit status for an error of hold_boards() or of a change.
 int status_of_setting(const Error& error);

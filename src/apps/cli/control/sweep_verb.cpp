@@ -398,6 +398,7 @@ class SweepVerb : public Verb {
     report::RecommendationOptions options;
     options.choice = session::recommend_options(plan, sweep);
     options.sweep_file = output_;
+    options.devices = smi_devices(output_, plan);
     advice = analysis::recommend(sweep, options.choice);
     say("\n{}{:<10} {}\n{:<10} jouleprof recommend {}\n",
         report::recommendation_to_text(sweeps, options, text_options(STDERR_FILENO)),

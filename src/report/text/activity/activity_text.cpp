@@ -135,7 +135,10 @@ class Section {
         fmt::format("{} of the kernels' energy by kernel", percent_text(known / all));
     if (!sums.empty()) text += "; sums of kernels that ran together: " + sums;
     text += c_.profile.replay ? "; warnings say why re-runs did not resolve the rest"
-                              : ". To resolve the rest, run it again with --replay";
+            : c_.options.imported
+                ? ". To resolve the rest, record the program itself: jouleprof run "
+                  "--kernels --replay -- COMMAND"
+                : ". To resolve the rest, run it again with --replay";
     c_.note(lines_, "resolved", Style::kDim, text, kMostWarnings, Style::kAttention);
   }
 
