@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
 #include <new>
 #include <utility>
 
@@ -43,11 +44,12 @@ int unknown_verb(const std::string& word) {
   if (word == "restore") {
     return usage_error("restore is now an option: jouleprof apply --restore");
   }
+  const bool is_option = word.starts_with('-');
   std::vector<std::string> names{"help", "version", "completion", "man"};
   for (const auto& verb : make_verbs()) names.emplace_back(verb->name());
+  if (is_option) names = {"-V", "--version", "-h", "--help"};
   const std::string close = nearest(word, names);
   const std::string hint = close.empty() ? "" : fmt::format("; did you mean '{}'?", close);
-  const bool is_option = word.starts_with('-');
   return usage_error(fmt::format("there is no {} '{}'{}\nTry 'jouleprof --help'.",
                                  is_option ? "option" : "verb", word, hint));
 }
@@ -75,8 +77,11 @@ int run_words(std::vector<std::string> arguments) {
     return kUsageError;
   }
   const std::string word = arguments.front();
-  const bool names_verb = word == "help" && arguments.size() > 1;
-  if (word == "-h" || word == "--help" || (word == "help" && !names_verb)) {
+  constexpr std::string_view kOwn[] = {"help", "version", "completion", "man", "-h", "--help"};
+  const bool names_verb =
+      word == "help" && arguments.size() > 1 &&
+      std::find(std::begin(kOwn), std::end(kOwn), arguments[1]) == std::end(kOwn);
+  if (word == "-h" || word == "--help" || word == "--help-all" || (word == "help" && !names_verb)) {
     return print(help_of_tool());
   }
   if (names_verb) {

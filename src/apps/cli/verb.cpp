@@ -7,6 +7,7 @@
 
 #include "apps/cli/options/checks.h"
 #include "apps/cli/options/config_file.h"
+#include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/exit_status.h"
 #include "base/say.h"
 
@@ -35,13 +36,25 @@ std::vector<std::unique_ptr<Verb>> make_verbs() {
 
 namespace {
 
-bool is_option_of_any_verb(const std::string& name) {
-  const auto verbs = make_verbs();
-  return std::any_of(verbs.begin(), verbs.end(), [&name](const auto& verb) {
+std::vector<std::string> options_of_all_verbs() {
+  std::vector<std::string> names;
+  for (const auto& verb : make_verbs()) {
     CLI::App app("", std::string(verb->name()));
     verb->declare(app);
-    return app.get_option_no_throw("--" + name) != nullptr;
-  });
+    for (const CLI::Option* option : app.get_options()) {
+      names.insert(names.end(), option->get_lnames().begin(), option->get_lnames().end());
+    }
+  }
+  return names;
+}
+
+// Names nothing that a line of the configuration file may set.
+void warn_of_unknown(const Setting& setting) {
+  const auto names = options_of_all_verbs();
+  if (std::find(names.begin(), names.end(), setting.name) != names.end()) return;
+  const std::string close = nearest(setting.name, names);
+  say("jouleprof: {} sets '{}', which no verb has as an option{}\n", setting.source, setting.name,
+      close.empty() ? "; see jouleprof --help" : fmt::format("; did you mean '{}'?", close));
 }
 
 struct Variable {
@@ -110,6 +123,25 @@ std::string unknown_word_text(const CLI::App& app, const std::string& word) {
                      close.empty() ? "" : fmt::format("; did you mean {}?", close));
 }
 
+// CLI11's words for what is missing name neither the value nor the usage.
+std::string missing_text(const CLI::App& app, const CLI::Error& error) {
+  const std::string text = error.what();
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    const std::string name = text.substr(0, text.find(':'));
+    const OptionText* option = find_text(app, name);
+    if (option != nullptr && !option->value.empty()) {
+      return fmt::format("{} needs a value: {} {}", name, name, option->value);
+    }
+  }
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    const auto& verbs = verb_texts();
+    const auto verb = std::find_if(verbs.begin(), verbs.end(),
+                                   [&](const VerbText& v) { return v.name == app.get_name(); });
+    if (verb != verbs.end()) return fmt::format("{}: {}", text, verb->usage.front());
+  }
+  return text;
+}
+
 }  // namespace
 
 std::size_t count_of_options(Verb& verb, const std::vector<std::string>& arguments) {
@@ -161,7 +193,7 @@ Result<void> parse(Verb& verb, std::vector<std::string> arguments) {
                                      [](const std::string& word) { return word.starts_with('-'); });
     if (option != extra.end()) return usage(unknown_word_text(app, *option));
     const bool has_extra = dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr && !extra.empty();
-    return usage(has_extra ? unknown_word_text(app, extra.front()) : e.what());
+    return usage(has_extra ? unknown_word_text(app, extra.front()) : missing_text(app, e));
   }
   for (const auto& [option, name] : variables) {
     const char* value = std::getenv(name.c_str());
@@ -170,11 +202,7 @@ Result<void> parse(Verb& verb, std::vector<std::string> arguments) {
   }
   for (const auto& [name, value, source] : *settings) {
     CLI::Option* option = app.get_option_no_throw("--" + name);
-    if (option == nullptr && !is_option_of_any_verb(name)) {
-      say("jouleprof: the configuration file sets '{}', which no verb has as an option; see "
-          "jouleprof --help\n",
-          name);
-    }
+    if (option == nullptr) warn_of_unknown({name, value, source});
     if (option == nullptr || option->count() > 0) continue;
     if (auto set = set_from(source, *option, value); !set) return set;
   }

@@ -58,11 +58,10 @@ Result<std::string> seconds_of(const char* option, const std::string& text) {
 std::vector<CLI::Option*> BenchWorkload::declare(CLI::App& app) {
   return {
       add(app, "--seq-length", length)->check(above_zero()),
-      add(app, "--mode", mode)
-          ->check(CLI::IsMember({"eager", "compile", "graph", "train", "generate"})),
+      add(app, "--mode", mode)->check(one_of({"eager", "compile", "graph", "train", "generate"})),
       add(app, "--new-tokens", new_tokens)->check(CLI::Range(2, 1'000'000)),
       add(app, "--dtype", dtype)
-          ->check(CLI::IsMember({"auto", "float32", "float16", "bfloat16", "amp", "amp-bfloat16"})),
+          ->check(one_of({"auto", "float32", "float16", "bfloat16", "amp", "amp-bfloat16"})),
       add(app, "--device", device),
       add(app, "--min-time", min_time),
       add(app, "--max-warm-up", max_warm_up),

@@ -13,6 +13,7 @@
 #include "apps/cli/compare/paired_runs.h"
 #include "apps/cli/control/sweep_choices.h"
 #include "apps/cli/measure/trace_files.h"
+#include "apps/cli/options/checks.h"
 #include "apps/cli/options/cost_choice.h"
 #include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/exit_status.h"
@@ -154,7 +155,7 @@ class CompareVerb : public Verb {
     auto* gate = add(app, "--fail-if", gates_)
                      ->expected(1)
                      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    add(app, "--inconclusive", inconclusive_)->needs(gate)->check(CLI::IsMember({"fail", "pass"}));
+    add(app, "--inconclusive", inconclusive_)->needs(gate)->check(one_of({"fail", "pass"}));
     add(app, "--self-test", self_test_)->needs(gate);
     costs_.declare(app);
     outputs_.declare(app);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "apps/cli/files/ledger_verb.h"
+#include "apps/cli/options/checks.h"
 #include "apps/cli/options/cost_choice.h"
 #include "apps/cli/options/input.h"
 #include "apps/cli/options/option_table.h"
@@ -48,7 +49,7 @@ class ExportVerb : public Verb {
       if (!report_option(format->name)) names.emplace_back(format->name);
     }
     names.emplace_back(kParquet);
-    add(app, "--format", format_)->check(of_report)->check(CLI::IsMember(names));
+    add(app, "--format", format_)->check(of_report)->check(one_of(names));
     add(app, "--output", output_);
     add(app, "--force", force_);
     add(app, "--tables", tables_);

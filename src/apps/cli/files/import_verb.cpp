@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "analysis/bench/latency_energy.h"
+#include "apps/cli/options/checks.h"
 #include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/terminal/output.h"
@@ -39,7 +40,7 @@ class ImportVerb : public Verb {
     add(app, "--names", csv_.names);
     add(app, "--idle", csv_.idle)->allow_extra_args(false);
     add(app, "--device-name", csv_.device_name);
-    add(app, "--sampled", csv_.sampled)->check(CLI::IsMember({"ring", "instant", "average"}));
+    add(app, "--sampled", csv_.sampled)->check(one_of({"ring", "instant", "average"}));
     add(app, "--events", csv_.events);
   }
 

@@ -35,7 +35,7 @@ class BenchVerb : public Verb {
     auto* target = add(app, "--target-rel", target_);
     auto* timer = add(app, "--torch-timer", torch_timer_);
     add(app, "--steady-state", steady_state_)
-        ->check(CLI::IsMember({"ml.energy"}))
+        ->check(one_of({"ml.energy"}))
         ->excludes(target)
         ->excludes(timer);
     add(app, "--card", bench_.card);

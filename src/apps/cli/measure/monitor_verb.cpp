@@ -48,7 +48,7 @@ class MonitorVerb : public Verb {
   std::string_view name() const override { return "monitor"; }
 
   void declare(CLI::App& app) override {
-    add(app, "--format", format_)->check(CLI::IsMember({"table", "csv", "jsonl", "dmon"}));
+    add(app, "--format", format_)->check(one_of({"table", "csv", "jsonl", "dmon"}));
     add(app, "--delay", delay_);
     add(app, "--count", count_)->check(above_zero());
     add(app, "--select", select_);

@@ -76,7 +76,7 @@ class ServeVerb : public Verb {
     add(app, "--devices", devices_)->delimiter(',');
     add(app, "--names", names_)
         ->delimiter(',')
-        ->check(CLI::IsMember({"prometheus", "dcgm", "kepler", "aipowermeter"}));
+        ->check(one_of({"prometheus", "dcgm", "kepler", "aipowermeter"}));
     history_.declare(app);
     share_.declare(app);
     push_.declare(app);

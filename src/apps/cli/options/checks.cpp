@@ -1,6 +1,7 @@
 #include "apps/cli/options/checks.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <regex>
@@ -66,6 +67,16 @@ CLI::Validator a_duration() {
   return {[](const std::string& text) {
             const auto duration = parse_duration(text);
             return duration ? std::string() : duration.error().message;
+          },
+          ""};
+}
+
+CLI::Validator one_of(std::vector<std::string> words) {
+  return {[words](const std::string& text) {
+            if (std::find(words.begin(), words.end(), text) != words.end()) return std::string();
+            const std::string close = nearest(text, words);
+            return fmt::format("'{}' is none of {}{}", text, fmt::join(words, ", "),
+                               close.empty() ? "" : fmt::format("; did you mean {}?", close));
           },
           ""};
 }

@@ -13,6 +13,7 @@ namespace jouleprof::cli {
 CLI::Validator above_zero();    // a number
 CLI::Validator not_negative();  // a number
 CLI::Validator a_duration();    // with its unit
+CLI::Validator one_of(std::vector<std::string> words);
 
 // The candidate that a mistyped `word` most likely stands for; empty where none is near.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
