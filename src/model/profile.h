@@ -201,7 +201,7 @@ struct DomainProfile {
   std::optional<Energy> others;        // of processes outside the command's tree
   std::optional<Energy> held_unowned;  // held, by contexts that are not known to be of a process
   std::optional<Energy> unattributed;  // what no process can be charged with
-  // Of the command's dynamic energy, where it was divided by utilisation.
+  // Of the command's dynamic energy, where it was divided by utilisation or CPU time.
   std::optional<DivisionBounds> command_bounds{};
   std::optional<CommandEnergy> command;  // absent: no energy, or Profile::command_reason
 };

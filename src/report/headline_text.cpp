@@ -53,10 +53,12 @@ std::string energy_interval_text(const Measurement& m) {
 }
 
 std::string quoted_energy_text(const Quoted& q) {
+  if (q.is_bound()) return "at most " + energy_text(q.high());
   return (q.is_partial ? "at least " : "") + energy_text(q.energy);
 }
 
 std::string quoted_error_text(const Quoted& q, bool ascii) {
+  if (q.is_bound()) return "(95 %)";
   if (!q.is_partial) return interval_text(q.energy, q.error, q.upper_error, ascii);
   return "-" + percent_text(q.energy > Energy{} ? q.error.joules() / q.energy.joules() : 0);
 }
@@ -80,6 +82,10 @@ std::string quoted_interval_text(const Quoted& q) {
   if (q.is_partial) {
     return fmt::format("95 % interval from {}, without an upper end · {}", energy_text(q.low()),
                        watt_hours_text(q.energy));
+  }
+  if (q.is_bound()) {
+    return fmt::format("below what can be resolved: 95 % interval {} to {} · at most {}",
+                       energy_text(q.low()), energy_text(q.high()), watt_hours_text(q.high()));
   }
   return fmt::format("95 % interval {} to {} · {} · repeatability {}", energy_text(q.low()),
                      energy_text(q.high()), watt_hours_text(q.energy),

@@ -60,6 +60,8 @@ struct Quoted {
 
   Energy low() const { return std::max(energy - error, Energy{}); }
   Energy high() const { return energy + upper_error; }
+  // The command's cannot be distinguished from nothing: it is "at most" high().
+  bool is_bound() const { return is_command && !is_partial && energy <= error; }
 };
 std::optional<Quoted> quoted(const Total& total, bool whole_machine);
 // The devices whose energy at rest is not the command's, because other processes used them.
@@ -109,6 +111,9 @@ struct PerUnit {
   std::optional<double> money = {};
   std::string currency = {};
   std::optional<double> carbon_grams = {};
+  // As text shows them: of the upper bound where the energy cannot be distinguished from nothing.
+  std::optional<double> shown_money = {};
+  std::optional<double> shown_grams = {};
 };
 
 PerUnit per_unit(const model::Profile& profile, const UnitCount& unit, bool whole_machine = false);

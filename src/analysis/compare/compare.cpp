@@ -35,8 +35,16 @@ struct Side {
   double noise = 0;  // half of a 95 % interval of the mean, from the sensors alone
   std::map<std::string, double> calibration;  // mean, by domain
   bool estimated = false;
-  std::string reason;  // why it is absent
+  std::string reason;                 // why it is absent
+  std::optional<double> at_most = 0;  // the mean of what the figures are at most; absent: unknown
 };
+
+std::optional<double> most_of(const Figure& figure) {
+  if (!figure.value) return figure.at_most;
+  double error = figure.repeatability;
+  for (const auto& [label, ratio] : figure.calibration) error += ratio;
+  return *figure.value * (1 + error);
+}
 
 Side side_of(const Runs& runs, const FigureOf& figure_of) {
   Side side;
@@ -44,6 +52,8 @@ Side side_of(const Runs& runs, const FigureOf& figure_of) {
   double squares = 0;
   for (const auto& run : runs) {
     const Figure figure = figure_of(run);
+    const auto most = most_of(figure);
+    side.at_most = side.at_most && most ? std::optional(*side.at_most + *most / n) : std::nullopt;
     if (!figure.value) {
       side.reason = figure.reason;
       continue;
@@ -117,6 +127,9 @@ class Comparer {
     out.after = mean_of(b, after_.size());
     if (!out.before || !out.after) {
       out.reason = a.reason.empty() ? b.reason : a.reason;
+      if (out.reason == "not_positive" && a.at_most && b.at_most) {
+        out.at_most = std::max(*a.at_most, *b.at_most);
+      }
       return out;
     }
     Estimate estimate = estimate_of(a, b);

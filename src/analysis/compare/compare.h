@@ -42,6 +42,8 @@ struct Difference {
   // "rest_unknown", "not_resolvable", or a condition's.
   std::string reason;
   std::optional<double> sensor_noise;  // half of a 95 % interval, relative; in the interval
+  // "not_positive": the means of the sides differ by so many joules at most.
+  std::optional<double> at_most{};
 
   // As ratios: -0.1 is 10 % less.
   std::optional<double> ratio() const;

@@ -46,11 +46,16 @@ class Sum {
     calibration_[label] += model::gain_ratio(m) * m.energy.joules();
     if (m.offset > Energy{}) calibration_[label + kOffset] += m.offset.joules();
     estimated_ = estimated_ || m.provenance == Provenance::kEstimated;
+    most_ += m.high().joules();
     any_ = true;
   }
   Figure figure(double units) const {
     if (!any_) return absent("absent");
-    if (!(joules_ > 0)) return absent("not_positive");
+    if (!(joules_ > 0)) {
+      Figure none = absent("not_positive");
+      none.at_most = std::max(most_, 0.0) / units;
+      return none;
+    }
     Figure figure{joules_ / units, repeatability_ / joules_, {}, estimated_};
     for (const auto& [label, joules] : calibration_) figure.calibration[label] = joules / joules_;
     return figure;
@@ -61,6 +66,7 @@ class Sum {
   double repeatability_ = 0;
   std::map<std::string, double> calibration_;
   bool estimated_ = false;
+  double most_ = 0;
   bool any_ = false;
 };
 
@@ -315,7 +321,7 @@ Result<RunFigures> figures_of(const Run& run, std::string name, const FigureOpti
   if (out.energy.value && out.time.value) {
     out.power.value = *out.energy.value / *out.time.value;
   } else {
-    out.power = absent("absent");
+    out.power = absent(out.energy.value ? out.time.reason : out.energy.reason);
   }
   if (options.by == CompareBy::kWindow) {
     out.rows = window_rows(*profile, chosen);

@@ -25,6 +25,8 @@ struct Figure {
   std::map<std::string, double> calibration = {};
   bool estimated = false;
   std::string reason = {};  // why there is no value
+  // Joules: the upper bound of one that is not above zero.
+  std::optional<double> at_most = {};
 };
 
 // A window's name, a phase, a layer or a kernel.

@@ -207,6 +207,12 @@ class HostShares {
     if (!any) return;
     own.undivided = std::max(left, Energy{});
     set_interval(own, *domain.energy, others, std::max(-left, Energy{}));
+    // What the recordings leave open, such as CPU time below a tick, the job does, too.
+    Energy open;
+    for (const auto& one : seen) {
+      if (one.domain->command && !is_parallel) open += one.domain->command->energy.error;
+    }
+    own.energy.error = std::max(own.energy.error, open);
     model::add(job_.command, own);
   }
 

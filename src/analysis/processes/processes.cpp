@@ -17,6 +17,9 @@ namespace {
 using model::DomainKind;
 
 constexpr double kLeastWeight = 1e-3;  // seconds: every reading of utilisation counts
+// Seconds. A process's own time and its children's, in the kernel and outside of it, are four
+// numbers of whole ticks of 10 ms.
+constexpr double kBrokenTicks = 0.04;
 
 bool follows_cpu_time(DomainKind kind) {
   return kind == DomainKind::kCpu || kind == DomainKind::kDram || kind == DomainKind::kCpuCores ||
@@ -113,6 +116,8 @@ void ProcessSplitter::add_cpu_time(const model::Recording& recording) {
     if (times[i].empty()) continue;
     use_.cpu_time[i] = duration_of(times[i].at(edges_.back()) - times[i].at(edges_.front()));
     if (!recording.processes[i].in_tree) continue;
+    unread_ += kBrokenTicks;
+    if (recording.processes[i].start < edges_.front()) overread_ += kBrokenTicks;
     auto s = static_cast<std::size_t>(
         std::upper_bound(edges_.begin(), edges_.end(), times[i].first()) - edges_.begin());
     for (s = s > 0 ? s - 1 : 0; s < cpu_.size() && edges_[s] < times[i].last(); ++s) {
@@ -124,12 +129,39 @@ void ProcessSplitter::add_cpu_time(const model::Recording& recording) {
   }
 }
 
+namespace {
+
+// Of a slice: the CPU time of other processes, and the joules that it was charged with.
+struct OthersSlice {
+  double seconds = 0;
+  double joules = 0;
+};
+
+// The joules of so many seconds of it at most.
+double most_joules(std::vector<OthersSlice> slices, double seconds) {
+  std::sort(slices.begin(), slices.end(), [](const OthersSlice& a, const OthersSlice& b) {
+    return a.joules * b.seconds > b.joules * a.seconds;
+  });
+  double joules = 0;
+  for (const auto& slice : slices) {
+    if (seconds <= 0) break;
+    const double taken = std::min(seconds, slice.seconds);
+    joules += slice.joules * taken / slice.seconds;
+    seconds -= taken;
+  }
+  return joules;
+}
+
+}  // namespace
+
 DomainSplit ProcessSplitter::split(const DomainEnergy& domain, const OnPortions& also) const {
   if (is_gpu(domain.domain.kind)) return split_board(domain, also);
   const std::size_t n = recording_.processes.size();
   const bool follows = follows_cpu_time(domain.domain.kind);
   std::vector<double> weights(n + 1);  // the last one is that of other processes
-  return split_slices(
+  std::vector<OthersSlice> others;
+  double own_seconds = 0;
+  DomainSplit all = split_slices(
       domain, edges_.size() - 1,
       [&](std::size_t s, Energy part, DomainSplit& out) {
         weights.assign(n + 1, 0.0);
@@ -145,9 +177,19 @@ DomainSplit ProcessSplitter::split(const DomainEnergy& domain, const OnPortions&
         }
         for (std::size_t i = 0; i < n; ++i) out.shares[i] += portions[i];
         out.others += portions[n];
+        if (weights[n] > 0) others.push_back({weights[n], portions[n].joules()});
+        own_seconds += std::accumulate(weights.begin(), weights.end() - 1, 0.0);
         if (also) also(edges_[s], edges_[s + 1], std::span(portions).first(n));
       },
       [this](std::size_t s) { return std::pair(edges_[s], edges_[s + 1]); });
+  if (unread_ > 0 && (!others.empty() || own_seconds > 0)) {
+    const double own = std::accumulate(all.shares.begin(), all.shares.end(), Energy{}).joules();
+    const double earlier = own_seconds > 0 ? std::min(overread_ / own_seconds, 1.0) : 0;
+    all.command_bounds = {
+        Energy::joules(own * (1 - earlier)),
+        Energy::joules(own + most_joules(std::move(others), unread_)) + all.unattributed};
+  }
+  return all;
 }
 
 // Calls `divide` with each slice's part of the active energy; they sum to it exactly.

@@ -33,7 +33,7 @@ struct DomainSplit {
   // Of the unattributed, and its time: processes of the command and others can both have worked.
   Energy contested;
   Duration contested_time{};
-  // Of boards: of each share, and of all of the command.
+  // Of each share: of boards. Of all of the command: of what follows CPU time, too.
   std::vector<model::DivisionBounds> bounds{};
   std::optional<model::DivisionBounds> command_bounds{};
 };
@@ -63,7 +63,8 @@ struct ProcessUse {
 // CPU, its parts and DRAM: within a slice in proportion to CPU time. The rest of the machine's busy
 // time belongs to other processes. DRAM follows CPU time, too: its power above idle is that of
 // traffic, which only running processes cause. Without readings of the whole machine, all is
-// unattributed.
+// unattributed. CPU time is read in whole ticks; what the command can have in broken ones is in its
+// bounds.
 //
 // GPU, where kernels were not traced: as board_use() has it.
 // Platform and module domains contain more than processes' work; all of it is unattributed.
@@ -94,6 +95,8 @@ class ProcessSplitter {
   std::vector<HostTime> edges_;              // of the slices: one more than there are slices
   std::vector<std::vector<double>> cpu_;     // seconds, by slice and process (empty: none)
   std::vector<std::optional<double>> busy_;  // seconds of the whole machine, by slice
+  double unread_ = 0;    // seconds of CPU time that the command can have on top of its readings
+  double overread_ = 0;  // and of those, what it can have had before the span
   ProcessUse use_;
 };
 

@@ -100,6 +100,35 @@ TEST(Processes, UnseenChildrenCountForTheirParent) {
   EXPECT_NEAR(m.split(DomainKind::kCpu).shares[0].joules(), 300, 0.01);
 }
 
+// A command that sleeps has less CPU time than its readings show. It has some energy all the same,
+// and that is not more than the others' of so many ticks.
+TEST(Processes, TimeBelowATickIsInTheCommandsBounds) {
+  Machine m;
+  m.add(1, 10, 0.5);
+  m.read(1, 1, 0);
+  m.read(1, 9, 0);
+  const auto split = m.split(DomainKind::kCpu);
+  EXPECT_EQ(split.shares[0], Energy{});
+  ASSERT_TRUE(split.command_bounds);
+  EXPECT_EQ(split.command_bounds->low, Energy{});
+  // 60 W are of 2 s of CPU time a second: 0.04 s of it.
+  EXPECT_NEAR(split.command_bounds->high.joules(), 1.2, 0.01);
+}
+
+TEST(Processes, BoundsOfCpuTimeHoldTheCostliestSliceAndTheReadingsBefore) {
+  Machine m;
+  // In the last second the others used 0.02 s and are charged with 60 J.
+  m.recording.process_readings.machine.back().busy_cpu_time = 18s + 20ms;
+  m.add(1, 10, -100);
+  for (int t = 0; t <= 10; ++t) m.read(1, t, 7 + 0.5 * std::min(t, 9));
+  const auto split = m.split(DomainKind::kCpu);
+  const double own = 60 * 9 / 4.0;
+  EXPECT_NEAR(split.shares[0].joules(), own, 0.1);
+  ASSERT_TRUE(split.command_bounds);
+  EXPECT_NEAR(split.command_bounds->high.joules(), own + 60 + 0.02 * 30, 0.1);
+  EXPECT_NEAR(split.command_bounds->low.joules(), own * (1 - 0.04 / 4.5), 0.1);
+}
+
 TEST(Processes, WithoutTheMachinesTimeAllIsUnattributed) {
   Machine m;
   m.recording.process_readings.machine.clear();

@@ -283,12 +283,26 @@ std::string carbon_source(const Costs& costs) {
 
 }  // namespace
 
+std::optional<double> Costs::shown_money() const {
+  if (!is_bound() || !money) return money;
+  return shown().joules() / kJoulesPerKilowattHour * factors.pue.value_or(1) *
+         factors.price->per_kilowatt_hour;
+}
+
+std::optional<double> Costs::shown_grams() const {
+  if (!is_bound() || !carbon_grams || !mean_grams) return carbon_grams;
+  return shown().joules() / kJoulesPerKilowattHour * factors.pue.value_or(1) * *mean_grams;
+}
+
 void add_costs(PerUnit& per, const Costs& costs) {
-  if (costs.money) {
-    per.money = *costs.money / per.unit.count;
-    per.currency = costs.factors.price->currency;
-  }
-  if (costs.carbon_grams) per.carbon_grams = *costs.carbon_grams / per.unit.count;
+  const auto of_one = [&per](std::optional<double> amount) {
+    return amount ? std::optional(*amount / per.unit.count) : std::nullopt;
+  };
+  if (costs.money) per.currency = costs.factors.price->currency;
+  per.money = of_one(costs.money);
+  per.carbon_grams = of_one(costs.carbon_grams);
+  per.shown_money = of_one(costs.shown_money());
+  per.shown_grams = of_one(costs.shown_grams());
 }
 
 std::string amounts_text(std::optional<double> money, const std::string& currency,
@@ -304,21 +318,24 @@ std::string amounts_text(std::optional<double> money, const std::string& currenc
 std::vector<CostLine> cost_lines(const Costs& costs, bool ascii) {
   std::vector<CostLine> lines;
   const auto& factors = costs.factors;
-  const std::string interval = interval_text(costs.energy, costs.error, costs.upper_error, ascii);
-  const std::string energy =
-      energy_text(costs.energy) + (costs.is_command ? " of the command" : " of all devices");
+  const bool is_bound = costs.is_bound();
+  const char* const most = is_bound ? "at most " : "";
+  const std::string interval =
+      is_bound ? "" : ' ' + interval_text(costs.energy, costs.error, costs.upper_error, ascii);
+  const std::string energy = most + energy_text(costs.shown()) +
+                             (costs.is_command ? " of the command" : " of all devices");
   const std::string pue =
       factors.pue ? fmt::format(" x PUE {:g} (--pue)", *factors.pue) : std::string();
   if (costs.money) {
     const auto& price = *factors.price;
     const std::string unit = price.currency.empty() ? "" : " " + price.currency;
-    lines.push_back(
-        {"cost", fmt::format("{}{} {}: {}{} x {:g}{}/kWh (--price)", amount(*costs.money), unit,
-                             interval, energy, pue, price.per_kilowatt_hour, unit)});
+    lines.push_back({"cost", fmt::format("{}{}{}{}: {}{} x {:g}{}/kWh (--price)", most,
+                                         amount(*costs.shown_money()), unit, interval, energy, pue,
+                                         price.per_kilowatt_hour, unit)});
   }
   if (costs.carbon_grams) {
-    lines.push_back({"carbon", fmt::format("{} g CO2e {}: {}{} x {:.4g} g/kWh ({})",
-                                           amount(*costs.carbon_grams), interval, energy, pue,
+    lines.push_back({"carbon", fmt::format("{}{} g CO2e{}: {}{} x {:.4g} g/kWh ({})", most,
+                                           amount(*costs.shown_grams()), interval, energy, pue,
                                            costs.mean_grams.value_or(0), carbon_source(costs))});
   }
   lines.push_back(

@@ -62,6 +62,13 @@ struct Costs {
   std::optional<double> mean_grams;  // for a kilowatt-hour, over the run
   std::size_t steps = 0;             // of the series that were used
   std::size_t estimated_steps = 0;   // of them, by the source
+
+  // The energy cannot be distinguished from nothing: it and its costs are "at most" so much.
+  bool is_bound() const { return energy <= error; }
+  // Of what the text shows: the energy, or its upper bound.
+  Energy shown() const { return is_bound() ? energy + upper_error : energy; }
+  std::optional<double> shown_money() const;
+  std::optional<double> shown_grams() const;
 };
 
 // Of what a run, or a part of it, quotes (report/total.h). With a series, the energy in each

@@ -71,6 +71,34 @@ TEST(Costs, MultiplyTheTotalAndLeaveTheEnergy) {
   EXPECT_DOUBLE_EQ(*costs(factors).money, kilowatt_hours * 0.30);
 }
 
+// A command that hardly used anything: never "0.00", and no interval around it.
+TEST(Costs, OfWhatCannotBeDistinguishedFromNothingAreAtMostSoMuch) {
+  Costs costs;
+  costs.factors.price = Price{0.30, "EUR"};
+  costs.factors.grams = 100;
+  costs.is_command = true;
+  costs.upper_error = costs.error = Energy::joules(36);
+  costs.money = costs.carbon_grams = 0;
+  costs.mean_grams = 100;
+  costs.domains = {"package-0"};
+  const auto lines = cost_lines(costs, false);
+  EXPECT_EQ(lines[0].words,
+            "at most 0.000003000 EUR: at most 36.00 J of the command x 0.3 EUR/kWh (--price)");
+  EXPECT_EQ(lines[1].words,
+            "at most 0.001000 g CO2e: at most 36.00 J of the command x 100 g/kWh (--carbon)");
+  PerUnit per;
+  per.unit = {10, "sample"};
+  per.joules = 0;
+  per.error_joules = per.upper_error_joules = 3.6;
+  per.is_command = true;
+  per.provenance = model::Provenance::kEstimated;
+  add_costs(per, costs);
+  EXPECT_EQ(per.money, 0);
+  EXPECT_THAT(per_unit_to_text(per, {}),
+              AllOf(HasSubstr("at most 3.600 J, ESTIMATED, of the command"),
+                    HasSubstr("at most 0.000000300 EUR, 0.0001000 g CO2e")));
+}
+
 TEST(Costs, AreOfTheCommandUnlessTheMachineIsAskedFor) {
   analysis::simulated::Recorded shared;
   shared.read_gpu();

@@ -98,6 +98,7 @@ Json difference_json(const analysis::Difference& d, const std::string& unit) {
                             ? Json::array({number_json(*d.low()), number_json(*d.high())})
                             : Json(nullptr);
   j["sensor_noise_ratio"] = optional_json(d.sensor_noise, number_json);
+  j["difference_at_most_joules"] = optional_json(d.at_most, number_json);
   j["p"] = d.log_ratio && d.log_ratio->half ? number_json(d.p) : Json(nullptr);
   j["verdict"] = to_string(d.verdict);
   j["reason"] = d.reason;

@@ -25,8 +25,10 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kReasons
      "record both sides in turn, or give a known spread with --spread"},
     {"estimated", "the energy is an estimate, whose error does not cancel"},
     {"absent", "the energy is not known in each run"},
-    {"not_positive", "the energy is not positive in each run"},
-    {"rest_unknown", "the energy at rest is part of some runs only, and not known in each of them"},
+    {"not_positive", "the energy is not above zero in each run: below what can be resolved"},
+    {"rest_unknown",
+     "the energy at rest is part of some runs only, and not known in each of them; --whole-machine "
+     "compares all energy"},
     {"not_resolvable", "the energy is not resolvable in each run"},
 }};
 
@@ -65,8 +67,7 @@ class Sentence {
                          std::find_if(c_.conditions.begin(), c_.conditions.end(), blocks)->code);
     }
     const std::string energy = of_energy();
-    const bool has_verdict = c_.energy.verdict != Verdict::kInconclusive;
-    if (has_verdict || c_.time.verdict == Verdict::kInconclusive) return energy;
+    if (c_.energy.verdict != Verdict::kInconclusive || !c_.time.low()) return energy;
     return energy + ". " + of_time();
   }
 
@@ -117,6 +118,14 @@ class Sentence {
           "whose error does not cancel: more runs do not help, a sensor does (jouleprof doctor)",
           change, interval_text(d));
     }
+    if (d.at_most) {
+      return fmt::format(
+          "No difference of energy above {} can be seen (95 %: -{} to +{}): it is below what can "
+          "be "
+          "resolved. Longer commands resolve it; --whole-machine compares all devices",
+          energy_text(Energy::joules(*d.at_most)), energy_text(Energy::joules(*d.at_most)),
+          energy_text(Energy::joules(*d.at_most)));
+    }
     if (d.reason != "interval_too_wide") {
       return fmt::format("No verdict on the energy: {}", reason_text(d.reason));
     }
@@ -138,6 +147,10 @@ class Sentence {
     const Difference& d = c_.time;
     if (d.verdict == Verdict::kSame) {
       return fmt::format("The time is the same: {} (95 %: {})", change_text(d.ratio()),
+                         interval_text(d));
+    }
+    if (d.verdict == Verdict::kInconclusive) {
+      return fmt::format("No difference of time can be seen: {} (95 %: {})", change_text(d.ratio()),
                          interval_text(d));
     }
     const bool less = d.verdict == Verdict::kLower;

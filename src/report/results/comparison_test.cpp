@@ -108,6 +108,17 @@ TEST(VerdictSentence, SaysTheAnswerOrWhatWouldDecide) {
   energy.reason = "estimated";
   EXPECT_THAT(verdict_sentence(report), HasSubstr("more runs do not help, a sensor does"));
 
+  energy = {};
+  energy.reason = "not_positive";
+  energy.at_most = 0.0123;
+  report.comparison.time =
+      difference("time", 0.3, 0.006, 0.05, Verdict::kInconclusive, "interval_too_wide");
+  EXPECT_EQ(verdict_sentence(report),
+            "No difference of energy above 12.30 mJ can be seen (95 %: -12.30 mJ to +12.30 mJ): it "
+            "is below what can be resolved. Longer commands resolve it; --whole-machine compares "
+            "all devices. No difference of time can be seen: +0.60 % (95 %: -4.31 to +5.76 %)");
+
+  energy = difference("energy", 10, 0.02, 0.05, Verdict::kInconclusive, "");
   energy.reason = "spread_unknown";
   energy.log_ratio->half.reset();
   report.comparison.before = {"a.jprof"};

@@ -421,24 +421,32 @@ std::string latency_energy_to_text(const std::vector<analysis::DevicePower>& dev
 
 std::string per_unit_to_text(const PerUnit& per, const TextOptions& text) {
   std::string words;
+  const bool is_bound = per.joules && *per.joules <= per.error_joules;
   if (per.joules) {
     const auto relative = [&](double joules) {
       return (text.ascii ? "+-" : "±") +
              (*per.joules > 0 ? percent_text(joules / *per.joules) : joules_text(joules));
     };
-    words = fmt::format("{} {} (repeatability {}), {}, of {}", joules_text(*per.joules),
-                        interval_text(Energy::joules(*per.joules), Energy::joules(per.error_joules),
-                                      Energy::joules(per.upper_error_joules), text.ascii),
-                        relative(per.repeatability_joules), provenance_word(per.provenance),
-                        per.is_command ? "the command" : "all devices");
+    const char* const whose = per.is_command ? "the command" : "all devices";
+    if (is_bound) {
+      words =
+          fmt::format("at most {}, {}, of {}", joules_text(*per.joules + per.upper_error_joules),
+                      provenance_word(per.provenance), whose);
+    } else {
+      words =
+          fmt::format("{} {} (repeatability {}), {}, of {}", joules_text(*per.joules),
+                      interval_text(Energy::joules(*per.joules), Energy::joules(per.error_joules),
+                                    Energy::joules(per.upper_error_joules), text.ascii),
+                      relative(per.repeatability_joules), provenance_word(per.provenance), whose);
+    }
     words += per.dynamic_joules
                  ? fmt::format(", {} of it dynamic", joules_text(*per.dynamic_joules))
                  : ", at rest included";
   } else {
     words = "no energy is known";
   }
-  const std::string costs = amounts_text(per.money, per.currency, per.carbon_grams);
-  if (!costs.empty()) words += "; costs " + costs;
+  const std::string costs = amounts_text(per.shown_money, per.currency, per.shown_grams);
+  if (!costs.empty()) words += (is_bound ? "; costs at most " : "; costs ") + costs;
   words += fmt::format("; {} for one, {} of them", duration_text(duration_of(per.seconds)),
                        shortest(per.unit.count));
   Table table({""});

@@ -5,6 +5,7 @@
 
 #include "report/cells.h"
 #include "report/costs/wall.h"
+#include "report/headline_text.h"
 #include "report/quantity.h"
 #include "report/results/job.h"
 #include "report/text/table.h"
@@ -61,7 +62,8 @@ class Writer {
   }
 
   void heading() {
-    note("job", fmt::format("{} recordings of {} {}", job_.recordings, job_.hosts.size(),
+    note("job", fmt::format("{} {} of {} {}", job_.recordings,
+                            job_.recordings == 1 ? "recording" : "recordings", job_.hosts.size(),
                             job_.hosts.size() == 1 ? "machine" : "machines"));
     if (job_.began && job_.elapsed) {
       note("time",
@@ -135,7 +137,9 @@ class Writer {
                  {printable(rank.host, text_.ascii)},
                  {printable(rank.recording, text_.ascii)},
                  {duration_text(rank.length)},
-                 {rank.cpu_time ? duration_text(*rank.cpu_time) : "-"},
+                 {!rank.cpu_time                 ? "-"
+                  : *rank.cpu_time == Duration{} ? "<40 ms"
+                                                 : duration_text(*rank.cpu_time)},
                  {rank.energy ? energy_text(*rank.energy) : "-"}});
       if (!rank.energy) continue;
       sum += *rank.energy;
@@ -176,14 +180,15 @@ class Writer {
 
   void jobs() {
     Table table({"job", "hosts", "ranks", "recorded", "dynamic", "rest", "charged"});
+    const auto charged = [](Energy e) { return e == Energy{} ? "-" : energy_text(e); };
     for (const auto& share : job_.shares) {
       table.add({{share.job.empty() ? "-" : printable(share.job, text_.ascii), Style::kBold},
                  {std::to_string(share.hosts)},
                  {share.ranks > 0 ? std::to_string(share.ranks) : "-"},
                  {duration_text(share.recorded)},
-                 {energy_text(share.dynamic)},
-                 {energy_text(share.rest)},
-                 {energy_text(share.charged())}});
+                 {charged(share.dynamic)},
+                 {charged(share.rest)},
+                 {charged(share.charged())}});
     }
     add(table);
     std::string rule =
@@ -239,10 +244,13 @@ class Writer {
     if (const auto& own = job_.command; own && !options_.whole_machine) {
       const Quoted q = *quoted(job_, false);
       note("commands",
-           fmt::format("{} {}, {}: processes {} + rest {}", energy_text(q.energy),
-                       interval_text(q.energy, q.error, q.upper_error, text_.ascii),
-                       provenance_word(q.provenance), energy_text(own->processes),
-                       energy_text(own->rest.value_or(Energy{}))),
+           q.is_bound()
+               ? fmt::format("{} {}, {}", quoted_energy_text(q), quoted_error_text(q, text_.ascii),
+                             provenance_word(q.provenance))
+               : fmt::format("{} {}, {}: processes {} + rest {}", energy_text(q.energy),
+                             interval_text(q.energy, q.error, q.upper_error, text_.ascii),
+                             provenance_word(q.provenance), energy_text(own->processes),
+                             energy_text(own->rest.value_or(Energy{}))),
            Style::kBold);
     }
     if (!job_.total) {

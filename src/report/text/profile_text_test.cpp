@@ -126,6 +126,20 @@ TEST(ProfileText, TheAnswerSaysWhatIsEstimatedAndWhatIsMissing) {
                                          Not(HasSubstr("estimated"))));
   profile.domains[1].energy->provenance = model::Provenance::kEstimated;
   EXPECT_THAT(first_line(profile), HasSubstr("CPU 30 % (estimated)"));
+  // Never zero: a command that hardly used a device has less than can be seen.
+  for (auto& d : profile.domains) {
+    if (d.command) {
+      d.command->energy.energy = d.command->processes = d.command->undivided = Energy{};
+      d.command->rest.reset();
+      d.command->energy.error = Energy::joules(1.8);
+    }
+  }
+  EXPECT_THAT(first_line(profile), HasSubstr("of it your command at most 1.500 mWh"));
+  for (auto& d : profile.domains) {
+    if (d.command) d.command->energy.error = Energy{};
+  }
+  EXPECT_THAT(first_line(profile), HasSubstr("of it your command nothing that was seen"));
+  profile = gpu_profile();
   profile.domains[0].energy.reset();
   profile.domains[0].reason = "lost";
   EXPECT_THAT(first_line(profile), HasSubstr("; without GPU"));

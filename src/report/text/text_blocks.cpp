@@ -89,7 +89,8 @@ void add_command(const TextContext& c, Table& table) {
   const std::string text =
       fmt::format("{} {}, {}; {}: {}", quoted_energy_text(quote),
                   quoted_error_text(quote, c.options.ascii), provenance_word(quote.provenance),
-                  watt_hours_text(quote.energy), command_parts_text(c.profile, c.total));
+                  watt_hours_text(quote.is_bound() ? quote.high() : quote.energy),
+                  command_parts_text(c.profile, c.total));
   const bool is_measured = quote.provenance == Provenance::kMeasured;
   table.add_text({"command", Style::kBold},
                  {c.safe(text), is_measured ? Style::kBold : style_of(quote.provenance)},
@@ -180,7 +181,8 @@ std::string kinds_text(const TextContext& c) {
   return text;
 }
 
-// ", of it your command 1.804 Wh"
+// ", of it your command 1.804 Wh"; where that cannot be distinguished from nothing, what it is at
+// most.
 std::string command_part_text(const TextContext& c) {
   if (!c.total.command || c.options.whole_machine) return {};
   // Of an imported log whose energy is of no process in particular.
@@ -188,6 +190,10 @@ std::string command_part_text(const TextContext& c) {
   const auto& command = *c.total.command;
   const char* const whose = c.profile.run.command.empty() ? "the processes" : "your command";
   if (!command.is_divided) return fmt::format(", all of it {}", whose);
+  if (command.high() <= Energy{}) return fmt::format(", of it {} nothing that was seen", whose);
+  if (command.low() <= Energy{}) {
+    return fmt::format(", of it {} at most {}", whose, watt_hours_text(command.high()));
+  }
   std::string text = fmt::format(", of it {} {}", whose, watt_hours_text(command.energy.energy));
   constexpr double kNoted = 0.001;
   if (command.undivided.joules() > kNoted * c.total.energy->energy.joules()) {

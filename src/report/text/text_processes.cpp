@@ -92,8 +92,13 @@ std::optional<std::string> memory_text(const ProcessProfile* begin, const Proces
 
 std::vector<Column> columns_of(const Profile& profile) {
   std::vector<Column> columns;
-  columns.push_back(
-      {"CPU time", sum_text([](const auto& p) { return p.cpu_time; }, duration_text)});
+  columns.push_back({"CPU time", sum_text([](const auto& p) { return p.cpu_time; },
+                                          [](Duration d) {
+                                            // Its own and its children's, in the kernel and outside
+                                            // of it, are read in ticks of 10 ms.
+                                            return d == Duration{} ? std::string("<40 ms")
+                                                                   : duration_text(d);
+                                          })});
   for (const DomainKind kind : shared_kinds(profile)) {
     columns.push_back(
         {std::string(to_string(kind)) + (includes_rest(profile, kind) ? " all" : ""),

@@ -7,6 +7,7 @@
 
 #include "analysis/compare/statistics.h"
 #include "report/cells.h"
+#include "report/headline_text.h"
 #include "report/quantity.h"
 #include "report/text/table.h"
 
@@ -51,7 +52,7 @@ RepeatedRun RepeatedRun::of(const model::Profile& profile, bool whole_machine) {
 
 std::string progress_text(const RepeatedRun& run, std::size_t number, std::size_t of) {
   return fmt::format("run {} of {}: {}, {}", number, of,
-                     run.energy ? report::energy_text(run.energy->energy) : "energy unknown",
+                     run.energy ? report::quoted_energy_text(*run.energy) : "energy unknown",
                      seconds_text(run.seconds));
 }
 
@@ -95,27 +96,41 @@ std::string repeats_to_text(const std::vector<RepeatedRun>& runs,
     return (text.ascii ? "+-" : "±") + (energy.mean > 0 ? report::percent_text(x / energy.mean)
                                                         : report::energy_text(Energy::joules(x)));
   };
-  add(label,
-      fmt::format(
-          "{}; the mean is known to {}, of it {} by the spread of the runs; {}, of "
-          "{}{}",
-          spread_text(energy, [](double v) { return report::energy_text(Energy::joules(v)); }),
-          relative(half), relative(energy.half), report::provenance_word(provenance),
-          is_command ? "the command" : "all devices",
-          joules.size() < runs.size()
-              ? fmt::format("; {} runs without a known energy are not in it",
-                            runs.size() - joules.size())
-              : ""));
+  const bool is_bound = is_command && energy.mean <= half;
+  const std::string unknown = joules.size() < runs.size()
+                                  ? fmt::format("; {} runs without a known energy are not in it",
+                                                runs.size() - joules.size())
+                                  : "";
+  if (is_bound) {
+    add(label,
+        fmt::format("at most {} a run (95 %), {}, of the command: below what can be resolved{}",
+                    report::energy_text(Energy::joules(energy.mean + half)),
+                    report::provenance_word(provenance), unknown));
+  } else {
+    add(label,
+        fmt::format(
+            "{}; the mean is known to {}, of it {} by the spread of the runs; {}, of "
+            "{}{}",
+            spread_text(energy, [](double v) { return report::energy_text(Energy::joules(v)); }),
+            relative(half), relative(energy.half), report::provenance_word(provenance),
+            is_command ? "the command" : "all devices", unknown));
+  }
   add("time", spread_text(spread_of(times), seconds_text));
   report::Costs costs;
   costs.factors = factors;
+  costs.is_command = is_command;
+  costs.energy = Energy::joules(energy.mean);
+  costs.error = costs.upper_error = Energy::joules(half);
+  costs.mean_grams = factors.grams;
   const double kilowatt_hours = energy.mean * factors.pue.value_or(1) / kJoulesPerKilowattHour;
   if (factors.price) costs.money = factors.price->per_kilowatt_hour * kilowatt_hours;
   if (factors.grams) costs.carbon_grams = *factors.grams * kilowatt_hours;
   if (factors.any()) {
-    add("cost", report::amounts_text(costs.money, factors.price ? factors.price->currency : "",
-                                     costs.carbon_grams) +
-                    " for one run");
+    add("cost",
+        (costs.is_bound() ? "at most " : "") +
+            report::amounts_text(costs.shown_money(), factors.price ? factors.price->currency : "",
+                                 costs.shown_grams()) +
+            " for one run");
   }
   if (unit) {
     const double count = unit->count;
