@@ -37,8 +37,7 @@ def test_dashes_still_separate(tool):
     (["--versoin"], "there is no option '--versoin'; did you mean '--version'?"),
     (["-v"], "there is no option '-v'; did you mean '-V'?"),
     (["report", "x", "--pric=0.3"], "there is no option --pric; did you mean --price?"),
-    (["export", "x", "--format", "cvs"], "--format: 'cvs' is none of csv, counters, gauges, processes, windows, chrome, "
-                                         "pprof, speedscope, aipowermeter, parquet; did you mean csv?"),
+    (["export", "x", "--format", "cvs"], "; did you mean csv?"),
     (["monitor", "--format=jsonn"], "did you mean jsonl?"),
     (["report", "x", "--price"], "--price needs a value: --price PRICE"),
     (["merge", "-o", "x"], "is required: jouleprof merge FILE... -o OUTPUT [options]"),
