@@ -28,7 +28,7 @@ def _all(kind, *names):
 
 
 _PLACE = _all("text", "device", "domain")
-_TIME = {**_all("float", "time_unix_seconds", "time_seconds"), **_PLACE}
+_TIME = {"time": "time", **_all("float", "time_unix_seconds", "time_seconds"), **_PLACE}
 _WINDOW = _of("window_energy", without=("id", "count"))
 
 COLUMNS = {
@@ -50,8 +50,13 @@ COLUMNS = {
     "layers": {**_PLACE, **_of("layer")},
     "ranges": {**_PLACE, **_of("activity")},
     "phases": {**_PLACE, **_of("activity")},
-    "samples": {**_TIME, "sensor": "text", "power_watts": "float"},
-    "gauges": {**_TIME, "quantity": "text", "value": "float"},
+    "ledger": {
+        **_all("text", "job", "step", "user", "host", "boot_id", "node_list", "launcher"), "world_size": "integer",
+        **_all("time", "start_time", "end_time"), "duration_seconds": "float", "exit_status": "integer",
+        **_all("flag", "complete", "simulated"), **_all("text", "command", "tool_version", "label"), "counted": "flag",
+        **_of("domain", without=("id", "parent", "visible")), **_of("command", "command_")},
+    "samples": {**_TIME, "sensor": "text", "power_watts": "float", "provenance": "text"},
+    "gauges": {**_TIME, "quantity": "text", "value": "float", "provenance": "text"},
 }
 
 

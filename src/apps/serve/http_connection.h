@@ -275,8 +275,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     if (const auto peer = stream_.socket().remote_endpoint(ignored); !ignored) {
       plain.peer = peer.address().to_string();
     }
-    plain.agent = std::string(request[http::field::user_agent].substr(0, 100)) + ' ' +
-                  std::string(request["X-Prometheus-Scrape-Timeout-Seconds"].substr(0, 20));
+    plain.agent = std::string(request[http::field::user_agent].substr(0, 100));
+    plain.scrape_timeout =
+        std::string(request["X-Prometheus-Scrape-Timeout-Seconds"].substr(0, 20));
     plain.may_change =
         shared_->loopback_only || (shared_->security && shared_->security->identifies_callers());
     if (plain.method == "POST") plain.caller = caller();

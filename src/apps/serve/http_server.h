@@ -23,9 +23,9 @@ struct HttpRequest {
   std::string accept_encoding{};
   std::string method = "GET";
   HostTime received{};
-  std::string peer{};  // the caller's address, without its port
-  // What it says of itself: its name, and the time that a Prometheus waits for an answer.
-  std::string agent{};
+  std::string peer{};            // the caller's address, without its port
+  std::string agent{};           // what it calls itself
+  std::string scrape_timeout{};  // how long a Prometheus waits for the answer; empty: it is none
   // Who asks to change something: the name of the password, the user of a local program ("uid
   // 1000"), or the address. Empty for other requests.
   std::string caller{};

@@ -140,7 +140,7 @@ std::shared_ptr<const std::string> Pages::update(const analysis::MachineState& s
   const Text event = streams ? render(kEvent, state, accounts) : nullptr;
   const std::lock_guard lock(mutex_);
   if (tick_ == 0 && state.continued_from) {
-    readers_.emplace(kReaderBefore, Reading{now, state.started.host, {}});
+    readers_.emplace(kReaderBefore, Reading{now, state.started.host, {}, true});
   }
   tick_ = state.ticks;
   measured_ = state.now;
@@ -199,7 +199,9 @@ void Pages::follow_readers(HostTime now, HostTime measured) {
                  : kLongestMemory;
     return now - reader.second.at > memory;
   });
-  for (const auto& [peer, reading] : readers_) seen = std::min(seen, reading.measured);
+  for (const auto& [peer, reading] : readers_) {
+    if (reading.is_scraper || reading.interval) seen = std::min(seen, reading.measured);
+  }
   shown_until_ = std::max(shown_until_.value_or(seen), seen);
 }
 
@@ -208,12 +210,13 @@ void Pages::remember(const HttpRequest& request) {
   const std::lock_guard lock(mutex_);
   readers_.erase(kReaderBefore);
   // Two jobs of one Prometheus, or another program on its machine, read at times of their own.
-  const std::string name = request.peer + ' ' + request.agent;
+  const std::string name = request.peer + ' ' + request.agent + ' ' + request.scrape_timeout;
+  const bool is_scraper = !request.scrape_timeout.empty();
   const auto known = readers_.find(name);
   if (known != readers_.end()) {
-    known->second = {now, measured_, now - known->second.at};
+    known->second = {now, measured_, now - known->second.at, is_scraper};
   } else if (readers_.size() < kMostReaders) {
-    readers_.emplace(name, Reading{now, measured_, {}});
+    readers_.emplace(name, Reading{now, measured_, {}, is_scraper});
   }
 }
 

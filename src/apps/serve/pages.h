@@ -43,7 +43,8 @@ inline constexpr Duration kFreshFigures = std::chrono::milliseconds{500};
 
 // A page is rendered at its first request in a tick. The metrics remember who reads them: a series
 // is shown as zero until each reader of the last two minutes has seen it (report::MetricsOptions).
-// Thread safety: note() and update() are called from one thread, respond() may be from another.
+// One that came once, and does not say that it scrapes, is not waited for: a person looked. Thread
+// safety: note() and update() are called from one thread, respond() may be from another.
 class Pages {
  public:
   using Reader =
@@ -78,6 +79,7 @@ class Pages {
     HostTime at{};
     HostTime measured{};  // up to here, on the page that it got
     std::optional<Duration> interval;
+    bool is_scraper = false;  // it will come again: from its first reading on it is waited for
   };
 
   Text render(Kind kind, const analysis::MachineState& state,

@@ -204,10 +204,11 @@ struct SeriesOfAJob {
     machine.state.now = HostTime{std::chrono::hours{1}};
     pages.update(machine.state, machine.accounts, false);
   }
-  std::string energy(const char* peer, const char* agent = "") {
+  std::string energy(const char* peer, const char* scrape_timeout = "10") {
     HttpRequest request{"/metrics", "", ""};
     request.peer = peer;
-    request.agent = agent;
+    request.agent = "Prometheus/2.42";
+    request.scrape_timeout = scrape_timeout;
     const auto page = *pages.respond(request).body;
     const std::string name = "\njouleprof_job_energy_joules_total{hpc_job=\"7\"";
     const auto at = page.find(name);
@@ -245,13 +246,35 @@ TEST(Pages, ASeriesIsZeroUntilEachReaderHasSeenIt) {
 // A fast and a slow job of one Prometheus.
 TEST(Pages, ReadersOfOneAddressAreDistinguishedByWhatTheySay) {
   SeriesOfAJob job;
-  EXPECT_EQ(job.energy("a", "Prometheus/2.42 10"), "absent");
-  EXPECT_EQ(job.energy("a", "Prometheus/2.42 5"), "absent");
+  EXPECT_EQ(job.energy("a", "10"), "absent");
+  EXPECT_EQ(job.energy("a", "5"), "absent");
   job.tick();
-  EXPECT_EQ(job.energy("a", "Prometheus/2.42 5"), "0.000000");
+  EXPECT_EQ(job.energy("a", "5"), "0.000000");
   job.tick();
-  EXPECT_EQ(job.energy("a", "Prometheus/2.42 5"), "0.000000");
-  EXPECT_EQ(job.energy("a", "Prometheus/2.42 10"), "0.000000");
+  EXPECT_EQ(job.energy("a", "5"), "0.000000");
+  EXPECT_EQ(job.energy("a", "10"), "0.000000");
+}
+
+TEST(Pages, AReaderThatLookedOnceIsNotWaitedFor) {
+  SeriesOfAJob job;
+  EXPECT_EQ(job.energy("a"), "absent");
+  EXPECT_EQ(job.energy("a", ""), "absent");  // a person
+  job.tick();
+  EXPECT_EQ(job.energy("a"), "0.000000");
+  job.tick();
+  EXPECT_EQ(job.energy("a"), "6.000000");
+}
+
+TEST(Pages, AReaderWithoutAScrapeTimeoutIsWaitedForFromItsSecondReadingOn) {
+  SeriesOfAJob job;
+  EXPECT_EQ(job.energy("a"), "absent");
+  EXPECT_EQ(job.energy("b", ""), "absent");
+  EXPECT_EQ(job.energy("b", ""), "absent");
+  job.tick();
+  EXPECT_EQ(job.energy("a"), "0.000000");
+  job.tick();
+  EXPECT_EQ(job.energy("a"), "0.000000");
+  EXPECT_EQ(job.energy("b", ""), "0.000000");
 }
 
 TEST(Pages, WhatBeganSinceARestartIsZeroAtTheFirstScrape) {
