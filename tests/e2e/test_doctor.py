@@ -17,6 +17,7 @@ def test_names_sensors_with_traits_and_use(gpu):
     assert sensors["energy_counter"]["use"]
     text = gpu("doctor").out
     assert "nvmlDeviceGetTotalEnergyConsumption" in text and "[simulated]" in text
+    assert "its unit is verified" in " ".join(text.split())
 
 
 @pytest.mark.parametrize("columns", [60, 80])

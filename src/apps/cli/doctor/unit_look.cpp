@@ -12,6 +12,7 @@ namespace jouleprof::cli {
 namespace {
 
 constexpr Duration kTime = std::chrono::milliseconds{2600};
+constexpr Duration kCounterPeriod = std::chrono::milliseconds{100};  // each of its updates
 
 struct Looked {
   meters::Meter* meter;
@@ -48,6 +49,9 @@ UnitLooks look_at_units(meters::MeterSet& meters) {
     const bool is_new =
         std::none_of(due.begin(), due.end(), [&](const Due& d) { return d.meter == l.meter; });
     if (!is_new) continue;
+    meters::Demand demand;
+    demand.counter_period = kCounterPeriod;
+    l.meter->set_demand(demand);
     for (std::size_t i = 0; i < l.meter->probes().size(); ++i) due.push_back({l.meter, i, begin});
   }
   model::Readings readings;
