@@ -286,6 +286,13 @@ def track_task_emissions(fn: Optional[Callable[..., Any]] = None, tracker: Optio
     return measuring.around(lambda: TaskEmissionsTracker(task_name, tracker), fn)
 
 
+class _Log:
+    """Where save_to_logger names no logger: a line of JSON in Python's log, at level INFO."""
+
+    def out(self, total: EmissionsData, delta: EmissionsData) -> None:
+        logger.info("%s", json.dumps(dataclasses.asdict(total)))
+
+
 class _Files:
     """emissions.csv, the files of tasks, and the user's own outputs."""
 
@@ -295,7 +302,7 @@ class _Files:
             methods = [word.strip() for word in methods.split(",") if word.strip()]
         self._writes = _is_true(given.get("save_to_file", True)) if methods is None else OutputMethod.CSV in methods
         logs = _is_true(given.get("save_to_logger")) if methods is None else OutputMethod.LOGGER in methods
-        self._outputs = [*(given.get("output_handlers") or ()), *([given["logging_logger"]] if logs else ())]
+        self._outputs = [*(given.get("output_handlers") or ()), *([given.get("logging_logger") or _Log()] if logs else ())]
         self._folder = pathlib.Path(given.get("output_dir") or ".")
         self._path = self._folder / str(given.get("output_file") or "emissions.csv")
         self._updates = given.get("on_csv_write", "append") == "update"

@@ -233,3 +233,12 @@ def test_the_real_one_has_the_same_arguments():
 def test_what_is_not_done_is_said(folder, caplog):
     codecarbon.EmissionsTracker(save_to_api=True, tracking_mode="process", force_carbon_intensity_g_co2e_kwh=1)
     assert "without effect here: save_to_api" in caplog.text and "the energy is the machine's" in caplog.text
+
+
+def test_without_a_logger_the_row_is_in_pythons_log(folder, caplog):
+    with caplog.at_level("INFO", logger="jouleprof.codecarbon"):
+        with codecarbon.EmissionsTracker(
+            force_carbon_intensity_g_co2e_kwh=56, save_to_file=False, save_to_logger=True, project_name="logged"
+        ):
+            time.sleep(0.3)
+    assert '"project_name": "logged"' in caplog.text
