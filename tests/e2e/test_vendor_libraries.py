@@ -28,6 +28,8 @@ def test_the_partitions_of_an_instinct_are_counted_once(tool):
     board = domain(report, "gpu", "amdsmi-0")
     assert board["provenance"] == "simulated"
     assert abs(board["energy_joules"] / report["duration_seconds"] - 640) < 0.03 * 640
+    low, high = board["interval_joules"]  # of boards that no meter was held against: up to 8 % low
+    assert 0.07 < high / board["energy_joules"] - 1 < 0.1
     other = domain(report, "gpu", "amdsmi-1")
     assert other["energy_joules"] is None
 

@@ -10,6 +10,7 @@
 
 #include "abi/gpu_libraries_abi.h"
 #include "base/process/dynlib.h"
+#include "model/device/sensor_table.h"
 
 namespace jouleprof::meters {
 namespace {
@@ -277,6 +278,9 @@ VendorMeter::VendorMeter(std::string name, std::vector<LibraryGpu> gpus, bool si
       sensor.domain = domain.id;
       sensor.kind = model::SensorKind::kEnergyCounter;
       sensor.name = gpu.sensor;
+      if (gpu.kind == model::DomainKind::kGpu) {
+        sensor.traits.scale = model::scale_of_gpu(gpu.name);
+      }
       if (simulated) sensor.provenance = model::Provenance::kSimulated;
       probes_.push_back({"energy of " + gpu.device, {}, {sensor.id}});
       sensors_.push_back(std::move(sensor));
