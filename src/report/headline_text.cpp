@@ -32,7 +32,6 @@ std::string error_text(Energy error, Energy of) {
 }
 
 std::string error_text(const Measurement& m) {
-  if (m.shift == 0) return error_text(m.error, m.energy);
   return interval_text(m.energy, m.below(), m.above());
 }
 

@@ -92,6 +92,10 @@ class Flight:
     def tokens_out(self) -> int:
         return self.counts.tokens_out if self.counts.tokens_out is not None else self.chunks
 
+    def answer(self) -> int:
+        """Tokens of decoding: the first token of an answer comes from the prefill."""
+        return max(self.tokens_out() - 1, 0) + self.counts.rejected
+
     def edges(self, now: int) -> tuple[int, int, int]:
         """Begin of prefill, begin of decoding, end. A response in one piece, that has no times, shows no begin of
         decoding: all of its prefill is taken for the first span then, or for half of its time."""
@@ -107,9 +111,7 @@ class Flight:
         """Tokens of the prompt and of the answer that were computed before t."""
         begin, decoding, end = self.edges(now)
         prompt = max((self.counts.tokens_in or 0) - self.counts.cached, 0)
-        # The first token of an answer comes from the prefill.
-        answer = max(self.tokens_out() - 1, 0) + self.counts.rejected
-        return _part(prompt, begin, decoding, t), _part(answer, decoding, end, t)
+        return _part(prompt, begin, decoding, t), _part(self.answer(), decoding, end, t)
 
 
 def _part(tokens: int, begin: int, end: int, t: int) -> int:
@@ -188,16 +190,12 @@ class TokensInFlight:
                 flight.started = flight.started or begins
             else:
                 new = max(answer - flight.decoded, 0)
-                total = max(self._answer(flight), 1)
+                total = max(flight.answer(), 1)
                 rejected = min(new * flight.counts.rejected // total, new)
                 shares += (number, new, (flight.counts.tokens_in or 0) + flight.decoded, 0, rejected, 0, 0)
                 flight.decoded += new
         if shares:
             self._recorder.step_of(begin, end, shares)
-
-    @staticmethod
-    def _answer(flight: Flight) -> int:
-        return max(flight.tokens_out() - 1, 0) + flight.counts.rejected
 
     def _number_of(self, flight: Flight) -> int:
         if flight.number is None:

@@ -128,6 +128,11 @@ class Recorder:
         known = self._requests.get(id)
         return self._finished.get(id) if known is None else known.number
 
+    def number_of(self, id: str, *, model: str = "") -> int:
+        """The same; one that was not begun, because it arrived before the adapter did, begins now."""
+        number = self.number(id)
+        return self.request(id, model=model) if number is None else number
+
     def request(self, id: str, *, tenant: str = "", model: str = "", arrival: int | None = None,
                 prefix_of: str | None = None) -> int:
         """A request has arrived; returns its number. prefix_of: the request that filled the prefix cache for it."""

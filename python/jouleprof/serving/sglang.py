@@ -60,9 +60,7 @@ class _Steps:
 
     def _share(self, req: Any, tokens: int, context: int) -> tuple[int, ...]:
         require_attributes(ENGINE, req, _REQUEST)
-        number = self._recorder.number(req.rid)
-        if number is None:
-            number = self._recorder.request(req.rid, model=self._model)
+        number = self._recorder.number_of(req.rid, model=self._model)
         highest = self._computed.get(req.rid, 0)
         begins = self._retracted.get(req.rid) != req.retraction_count
         self._retracted[req.rid] = req.retraction_count

@@ -62,9 +62,7 @@ class _Steps:
         per_step = scheduler.num_sampled_tokens_per_step
         shares: list[int] = []
         for name, tokens, context, begins in parts:
-            number = self._recorder.number(name)
-            if number is None:
-                number = self._recorder.request(name)
+            number = self._recorder.number_of(name)
             highest = self._computed.get(name, 0)
             # A request that begins, or goes on after a preemption, finds what the prefix cache has of it.
             cached = context if begins else 0

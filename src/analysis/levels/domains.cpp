@@ -29,11 +29,19 @@ bool is_divided(const model::Recording& recording, const model::Domain& domain) 
   return !instances_of(recording.domains, domain.id).empty();
 }
 
+namespace {
+
+bool is_instance_of(const model::Domain& domain, model::DomainId board) {
+  return domain.parent == board && domain.uuid.starts_with("MIG-");
+}
+
+}  // namespace
+
 std::vector<const model::Domain*> instances_of(const std::vector<model::Domain>& domains,
                                                model::DomainId board) {
   std::vector<const model::Domain*> out;
   for (const auto& d : domains) {
-    if (d.parent == board && d.uuid.starts_with("MIG-")) out.push_back(&d);
+    if (is_instance_of(d, board)) out.push_back(&d);
   }
   return out;
 }
@@ -51,9 +59,8 @@ bool is_use_of(const model::Recording& recording, model::DomainId used,
                const model::Domain& domain) {
   const auto of_board = [&](model::DomainId board) {
     return used == board ||
-           std::any_of(recording.domains.begin(), recording.domains.end(), [&](const auto& d) {
-             return d.id == used && d.parent == board && d.uuid.starts_with("MIG-");
-           });
+           std::any_of(recording.domains.begin(), recording.domains.end(),
+                       [&](const auto& d) { return d.id == used && is_instance_of(d, board); });
   };
   return of_board(domain.id) || (domain.parent && of_board(*domain.parent));
 }

@@ -252,19 +252,19 @@ class Part {
 
 void add_bounds(const UseSlice& slice, Energy energy, const std::vector<model::Process>& processes,
                 DomainSplit& out) {
+  std::vector<Claim> claims = slice.claims;
+  if (slice.doubt) {
+    claims.push_back(*slice.doubt);
+    claims.back().in_doubt = true;
+  }
   Part command(slice.is_guess);
   std::map<std::size_t, Part> by_process;
-  for (const auto& claim : slice.claims) {
+  for (const auto& claim : claims) {
     for (const std::size_t p : claim.candidates) {
       if (p != kUnidentified) by_process.try_emplace(p, slice.is_guess);
     }
   }
-  if (slice.doubt) {
-    for (const std::size_t p : slice.doubt->candidates) {
-      if (p != kUnidentified) by_process.try_emplace(p, slice.is_guess);
-    }
-  }
-  for (const auto& claim : slice.claims) {
+  for (const auto& claim : claims) {
     const Owner owner = owner_of(claim, processes);
     if (claim.in_doubt) {
       command.add_doubt(claim.weight, owner != Owner::kOthers);
@@ -275,18 +275,11 @@ void add_bounds(const UseSlice& slice, Energy energy, const std::vector<model::P
     for (auto& [p, part] : by_process) {
       const auto& all = claim.candidates;
       const bool may_be = std::find(all.begin(), all.end(), p) != all.end();
-      if (claim.in_doubt) part.add_doubt(claim.weight, may_be);
-      if (claim.in_doubt) continue;
-      part.add(claim.weight, may_be && all.size() == 1, may_be, claim.at_rest);
-    }
-  }
-  if (slice.doubt) {
-    const auto& all = slice.doubt->candidates;
-    command.add_doubt(slice.doubt->weight, std::any_of(all.begin(), all.end(), [&](std::size_t p) {
-                        return p == kUnidentified || processes[p].in_tree;
-                      }));
-    for (auto& [p, part] : by_process) {
-      part.add_doubt(slice.doubt->weight, std::find(all.begin(), all.end(), p) != all.end());
+      if (claim.in_doubt) {
+        part.add_doubt(claim.weight, may_be);
+      } else {
+        part.add(claim.weight, may_be && all.size() == 1, may_be, claim.at_rest);
+      }
     }
   }
   const auto of_command = command.of(energy);

@@ -279,7 +279,6 @@ std::string TextContext::plus_minus(Energy error, Energy of) const {
 }
 
 std::string TextContext::plus_minus(const Measurement& m) const {
-  if (m.shift == 0) return plus_minus(m.error, m.energy);
   return interval_text(m.energy, m.below(), m.above(), options.ascii);
 }
 

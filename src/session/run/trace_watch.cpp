@@ -236,13 +236,15 @@ std::vector<std::string> TraceWatch::variables(const Environment& environment,
 void TraceWatch::set_rocprofiler(const Environment& environment, std::vector<std::string>& all,
                                  std::vector<std::string>& warnings) {
   const auto chosen = environment(kRocmChoiceVariable);
+  if (chosen && chosen->empty()) return;  // the user wants none
   const fs::path root = environment("JOULEPROF_ROOT").value_or("/");
   std::error_code err;
   if (!chosen && !fs::exists(root / "dev/kfd", err)) return;  // no board of AMD's for computing
-  fs::path library = chosen ? fs::path(*chosen) : find_rocprofiler(environment, root);
-  const auto before = environment(kRocmRegisterVariable);
-  if (before && !before->empty()) library = *before;
-  if (chosen && chosen->empty()) return;  // the user wants none
+  const std::string before = environment(kRocmRegisterVariable).value_or("");
+  const bool is_named = chosen || !before.empty();
+  const fs::path library = !before.empty() ? fs::path(before)
+                           : chosen        ? fs::path(*chosen)
+                                           : find_rocprofiler(environment, root);
   if (!fs::is_regular_file(library, err)) {
     const bool has_others = !chosen && fs::exists(root / "dev/nvidiactl", err);
     if (!has_others) {
@@ -254,7 +256,7 @@ void TraceWatch::set_rocprofiler(const Environment& environment, std::vector<std
     return;
   }
   // A runtime that cannot load it aborts its program, too. What the user names is taken as it is.
-  if (!chosen && !(before && !before->empty())) {
+  if (!is_named) {
     if (const std::string missing = missing_of(library); !missing.empty()) {
       warnings.push_back(
           fmt::format("kernels of AMD GPUs are not traced: {} cannot be loaded here: {}; repair "

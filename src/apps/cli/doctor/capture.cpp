@@ -1,5 +1,3 @@
-#include "apps/cli/doctor/capture.h"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -13,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "apps/cli/doctor/doctor.h"
 #include "base/file.h"
 #include "base/new_file.h"
 #include "base/text.h"
@@ -204,38 +203,24 @@ void add_tables(const fs::path& root, HostTime begin, std::string& out) {
   }
 }
 
-std::string read_for(meters::MeterSet& set, Duration time) {
+std::string readings_of(const meters::MeterSet& set, Duration time) {
   const HostTime begin = HostClock::now();
   std::string out = "seconds,device,sensor,value,unit\n";
-  struct Due {
-    HostTime at{};
-    meters::Meter* meter = nullptr;
-    std::size_t probe = 0;
-  };
-  std::vector<Due> due;
-  for (const auto& meter : set.meters) {
-    for (std::size_t i = 0; i < meter->probes().size(); ++i) due.push_back({begin, meter.get(), i});
-  }
+  std::vector<meters::Meter*> all;
+  for (const auto& meter : set.meters) all.push_back(meter.get());
   HostTime tables = begin;
-  model::Readings readings;
-  while (HostClock::now() - begin < time) {
-    HostTime next = tables;
-    if (HostClock::now() >= tables) {
-      add_tables(meters::root_folder(), begin, out);
-      tables += std::chrono::seconds{1};
-      next = tables;
-    }
-    for (Due& d : due) {
-      if (HostClock::now() >= d.at) {
-        readings.clear();
-        d.at = std::max(d.meter->read(d.probe, readings), HostClock::now());
-        add_rows(*d.meter, readings, begin, out);
-      }
-      next = std::min(next, d.at);
-    }
-    std::this_thread::sleep_until(
-        std::chrono::steady_clock::time_point(std::min(next, begin + time).time_since_epoch()));
-  }
+  read_for(
+      all, time,
+      [&](meters::Meter& meter, const model::Readings& readings) {
+        add_rows(meter, readings, begin, out);
+      },
+      [&] {
+        if (HostClock::now() >= tables) {
+          add_tables(meters::root_folder(), begin, out);
+          tables += std::chrono::seconds{1};
+        }
+        return tables;
+      });
   return out;
 }
 
@@ -279,6 +264,35 @@ std::string without_names(std::string text) {
 
 }  // namespace
 
+void read_for(const std::vector<meters::Meter*>& meters, Duration time,
+              const std::function<void(meters::Meter&, const model::Readings&)>& got,
+              const std::function<HostTime()>& also) {
+  struct Due {
+    HostTime at{};
+    meters::Meter* meter = nullptr;
+    std::size_t probe = 0;
+  };
+  const HostTime begin = HostClock::now();
+  std::vector<Due> due;
+  for (meters::Meter* const meter : meters) {
+    for (std::size_t i = 0; i < meter->probes().size(); ++i) due.push_back({begin, meter, i});
+  }
+  model::Readings readings;
+  do {
+    HostTime next = also ? also() : begin + time;
+    for (Due& d : due) {
+      if (HostClock::now() >= d.at) {
+        readings.clear();
+        d.at = std::max(d.meter->read(d.probe, readings), HostClock::now());
+        got(*d.meter, readings);
+      }
+      next = std::min(next, d.at);
+    }
+    std::this_thread::sleep_until(
+        std::chrono::steady_clock::time_point(std::min(next, begin + time).time_since_epoch()));
+  } while (HostClock::now() - begin < time);
+}
+
 Result<void> capture(meters::MeterSet& meters, const fs::path& folder, Duration time) {
   std::error_code err;
   if (fs::exists(folder, err) && !fs::is_empty(folder, err)) {
@@ -290,7 +304,7 @@ Result<void> capture(meters::MeterSet& meters, const fs::path& folder, Duration 
   Tree tree(meters::root_folder(), folder);
   copy_sensors(tree);
   tree.write("sensors.txt", without_names(describe(meters)));
-  tree.write("readings.csv", without_names(read_for(meters, time)));
+  tree.write("readings.csv", without_names(readings_of(meters, time)));
   return tree.error();
 }
 

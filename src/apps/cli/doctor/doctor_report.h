@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "apps/cli/doctor/unit_look.h"
+#include "apps/cli/doctor/doctor.h"
 #include "meters/all/open_meters.h"
 #include "model/device/power.h"
 #include "recording/kernel_store.h"

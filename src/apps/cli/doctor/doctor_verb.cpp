@@ -12,9 +12,8 @@
 #include <vector>
 
 #include "analysis/timeline/sensors/sensor_fit.h"
-#include "apps/cli/doctor/capture.h"
+#include "apps/cli/doctor/doctor.h"
 #include "apps/cli/doctor/doctor_report.h"
-#include "apps/cli/doctor/wall_calibration.h"
 #include "apps/cli/measuring.h"
 #include "apps/cli/options/input.h"
 #include "apps/cli/options/option_table.h"

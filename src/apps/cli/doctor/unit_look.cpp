@@ -1,11 +1,9 @@
-#include "apps/cli/doctor/unit_look.h"
-
 #include <algorithm>
 #include <chrono>
-#include <thread>
 #include <vector>
 
 #include "analysis/timeline/timeline.h"
+#include "apps/cli/doctor/doctor.h"
 #include "base/clock.h"
 
 namespace jouleprof::cli {
@@ -18,12 +16,6 @@ struct Looked {
   meters::Meter* meter;
   model::DomainId domain;
   analysis::EnergyTimeline timeline;
-};
-
-struct Due {
-  meters::Meter* meter;
-  std::size_t probe;
-  HostTime at;
 };
 
 std::vector<Looked> both_sensors(meters::MeterSet& meters) {
@@ -43,40 +35,22 @@ std::vector<Looked> both_sensors(meters::MeterSet& meters) {
 
 UnitLooks look_at_units(meters::MeterSet& meters) {
   auto looked = both_sensors(meters);
-  const HostTime begin = HostClock::now();
-  std::vector<Due> due;
+  std::vector<meters::Meter*> read;
   for (const Looked& l : looked) {
-    const bool is_new =
-        std::none_of(due.begin(), due.end(), [&](const Due& d) { return d.meter == l.meter; });
-    if (!is_new) continue;
+    if (std::find(read.begin(), read.end(), l.meter) != read.end()) continue;
     meters::Demand demand;
     demand.counter_period = kCounterPeriod;
     l.meter->set_demand(demand);
-    for (std::size_t i = 0; i < l.meter->probes().size(); ++i) due.push_back({l.meter, i, begin});
+    read.push_back(l.meter);
   }
-  model::Readings readings;
-  while (!due.empty() && HostClock::now() - begin < kTime) {
-    HostTime next = begin + kTime;
-    for (Due& d : due) {
-      if (HostClock::now() >= d.at) {
-        readings.clear();
-        d.at = d.meter->read(d.probe, readings);
-        for (Looked& l : looked) {
-          if (l.meter == d.meter) l.timeline.append(readings);
-        }
-      }
-      next = std::min(next, d.at);
-    }
-    std::this_thread::sleep_until(std::chrono::steady_clock::time_point(next.time_since_epoch()));
-  }
-  // The buffers' last samples.
-  for (Due& d : due) {
-    readings.clear();
-    (void)d.meter->read(d.probe, readings);
+  if (read.empty()) return {};
+  const auto append = [&](meters::Meter& meter, const model::Readings& readings) {
     for (Looked& l : looked) {
-      if (l.meter == d.meter) l.timeline.append(readings);
+      if (l.meter == &meter) l.timeline.append(readings);
     }
-  }
+  };
+  read_for(read, kTime, append);
+  read_for(read, Duration{}, append);  // the buffers' last samples
   UnitLooks out;
   for (Looked& l : looked) out[{l.meter, l.domain}] = analysis::unit_text(l.timeline.unit());
   return out;

@@ -1,5 +1,3 @@
-#include "apps/cli/doctor/wall_calibration.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 #include <utility>
 
 #include "analysis/timeline/recording_timelines.h"
+#include "apps/cli/doctor/doctor.h"
 #include "base/file.h"
 #include "base/process/threads.h"
 #include "base/say.h"
