@@ -156,7 +156,7 @@ def merge(args, folder):
         files.append(folder / f"node{node}.jprof")
         shutil.copyfile(template, files[-1])
         with sqlite3.connect(files[-1]) as db:
-            db.executescript(f"UPDATE identity SET boot_id = 'boot{node}', rank = {node}; DELETE FROM process_rank; "
+            db.executescript(f"UPDATE identity SET boot_id = 'boot{node}', rank = {node}; UPDATE process SET rank = NULL; "
                              f"UPDATE run SET host = 'node{node}';")
         db.close()
     row(f"`merge` of {args.nodes:,} files of {template.stat().st_size / 1e3:.0f} kB",

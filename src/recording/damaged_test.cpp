@@ -70,11 +70,11 @@ TEST_F(Damaged, NotARecording) {
   EXPECT_THAT(error_of(tree_ / "other.db").message, HasSubstr("not a jouleprof recording"));
 }
 
-TEST_F(Damaged, ANewerVersionIsNamedWithOurs) {
-  const int newer = kSchemaVersion + 1;
-  run_sql(path_, fmt::format("PRAGMA user_version = {}; DROP TABLE run", newer));
+TEST_F(Damaged, AnotherVersionIsNamedWithOurs) {
+  const int other = kSchemaVersion + 1;
+  run_sql(path_, fmt::format("PRAGMA user_version = {}; DROP TABLE run", other));
   EXPECT_EQ(error().code, Errc::kUnsupported);
-  EXPECT_THAT(error().message, AllOf(HasSubstr(fmt::format("version {}", newer)),
+  EXPECT_THAT(error().message, AllOf(HasSubstr(fmt::format("version {}", other)),
                                      HasSubstr(fmt::format("version {}", kSchemaVersion))));
   run_sql(path_, "PRAGMA user_version = 0");
   EXPECT_EQ(error().code, Errc::kCorrupt);
@@ -174,7 +174,9 @@ TEST_F(Damaged, ValuesThatNoColumnMayHave) {
            "UPDATE process_reading SET pss_bytes = -1",
            "UPDATE sensor SET kind = 'thermometer'",
            "UPDATE sensor SET domain = 1000",
-           "UPDATE sensor SET gain_error_ratio = -0.1",
+           "UPDATE sensor SET gain_low_ratio = gain_high_ratio + 1",
+           "UPDATE sensor SET offset_high_watts = offset_low_watts - 1",
+           "UPDATE sensor SET correction_ratio = 11",
            "UPDATE domain SET kind = 'GPU'",
            "UPDATE domain SET parent = 77",
            "UPDATE domain SET parent = id",

@@ -24,16 +24,14 @@ using model::RememberedKernel;
 
 constexpr int kStoreId = 0x4a504b53;  // "JPKS"
 constexpr int kVersion = 1;
-constexpr std::int32_t kColumnsVersion = 10;  // of the recording format that has these columns
-constexpr int kPatience = 5000;               // milliseconds
+constexpr int kPatience = 5000;  // milliseconds
 constexpr int kMostRows = 20'000;
 constexpr int kMostOfOne = 20;  // signature: it may do work of several sizes
 constexpr const char* kSignature =
     "board, driver, kind, name, grid_x, grid_y, grid_z, block_x, block_y, block_z, size_bytes";
 
 std::string create_statement() {
-  return fmt::format("CREATE TABLE kernel(driver TEXT NOT NULL, {})",
-                     remembered_columns(kColumnsVersion));
+  return fmt::format("CREATE TABLE kernel(driver TEXT NOT NULL, {})", remembered_columns());
 }
 
 using Base = std::unique_ptr<SQLite::Database>;
@@ -92,7 +90,7 @@ Result<std::vector<RememberedKernel>> rows_of(SQLite::Database& db, const fs::pa
   std::vector<RememberedKernel> out;
   for (Rows row(db, inspection, "kernel"); row.next();) {
     const std::string of = row.text();
-    auto kernel = take_columns(row, kColumnsVersion);
+    auto kernel = take_columns(row);
     if (inspection.good() && of == driver) out.push_back(std::move(kernel));
   }
   if (inspection.good()) return out;

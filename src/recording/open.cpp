@@ -87,13 +87,13 @@ Result<void> check_header(const fs::path& path, const Header& header) {
                                                 "tools are read by jouleprof import",
                                                 path.string()));
   }
-  if (header.user_version() > kSchemaVersion) {
+  if (header.user_version() < 1) return corrupt(path, "is damaged: it has no schema version");
+  if (header.user_version() != kSchemaVersion) {
     return fail(Errc::kUnsupported,
-                fmt::format("{} has schema version {}, and this jouleprof reads up to version {}; "
-                            "read it with a newer jouleprof",
+                fmt::format("{} has schema version {}, and this jouleprof reads version {}; "
+                            "read it with the jouleprof that wrote it",
                             path.string(), header.user_version(), kSchemaVersion));
   }
-  if (header.user_version() < 1) return corrupt(path, "is damaged: it has no schema version");
   return {};
 }
 
@@ -161,7 +161,6 @@ Result<OpenFile> open_recording(const fs::path& path) {
       file.db = open_file(*real, way);
       const Header header(*file.db);
       if (auto fine = check_header(path, header); !fine) return forward_error(fine);
-      file.version = header.user_version();
       std::error_code err;
       const auto log_bytes = fs::file_size(side_file(*real, kWalSuffix), err);
       // Next to a journal, a write may be under way.
@@ -231,7 +230,7 @@ std::unique_ptr<SQLite::Database> fill(const fs::path& path, const std::string& 
   for (const Table& table : tables()) db->exec(table.create_statement());
   db->exec(fmt::format("PRAGMA application_id = {}", kApplicationId));
   db->exec(fmt::format("PRAGMA user_version = {}", kSchemaVersion));
-  db->exec("INSERT INTO run VALUES (1, '', '', '', '', NULL, NULL, NULL, NULL, 0)");
+  db->exec("INSERT INTO run VALUES (1, '', '', '', '', NULL, NULL, NULL, NULL, 0, NULL)");
   db->exec("COMMIT");
   return db;
 }

@@ -17,11 +17,10 @@ namespace jouleprof::recording {
 struct OpenFile {
   std::filesystem::path path;            // absolute, no links
   std::uint64_t bytes = 0;               // with its write-ahead log
-  std::int32_t version = 0;              // of its schema
   std::unique_ptr<SQLite::Database> db;  // within a read transaction: what it shows stays the same
 };
 
-// Opens a recording of this or an older schema version for reading, with limits set on what it can
+// Opens a recording of this schema version for reading, with limits set on what it can
 // make SQLite do. Never writes to a file that has nothing to recover. Errors: as read_recording.
 Result<OpenFile> open_recording(const std::filesystem::path& path);
 

@@ -30,7 +30,7 @@ namespace {
 // Reads the tables of one open file into one recording.
 class Reader {
  public:
-  explicit Reader(const OpenFile& file) : db_(*file.db), version_(file.version) {
+  explicit Reader(const OpenFile& file) : db_(*file.db) {
     // The file may have grown a little since it was measured.
     const auto bytes = static_cast<std::int64_t>(file.bytes) + (1 << 20);
     inspection_.bytes_left = bytes;
@@ -69,7 +69,7 @@ class Reader {
   // author. Everything else in the file is ignored.
   void check_tables() {
     SQLite::Statement find(db_, "SELECT type, sql FROM sqlite_master WHERE name = ?");
-    for (const Table& table : tables(version_)) {
+    for (const Table& table : tables()) {
       find.bind(1, table.name);
       if (!find.executeStep()) return complain(fmt::format("it has no table {}", table.name));
       if (find.getColumn(0).getString() != "table" ||
@@ -102,33 +102,16 @@ class Reader {
                       {},
                       {},
                       {}};
-    if (version_ >= 4) {
-      for (Rows folder = rows("trace_folder"); folder.next();) {
-        folder.integer(1, 1);
-        recording_.run.trace_folder = folder.text();
-      }
+    recording_.run.trace_folder = run.text_or_empty();
+    for (Rows row = rows("identity"); row.next();) {
+      row.integer(1, 1);
+      recording_.run.boot_id = row.text_or_empty();
+      recording_.run.user = row.text_or_empty();
+      recording_.run.node_list = row.text_or_empty();
+      fields(recording_.run.rank, RowReader(row));
     }
-    if (version_ >= 8) {
-      for (Rows row = rows("identity"); row.next();) {
-        row.integer(1, 1);
-        recording_.run.boot_id = row.maybe(&Rows::text).value_or("");
-        fields(recording_.run.rank, RowReader(row, version_));
-      }
-    }
-    if (version_ >= 11) {
-      for (Rows row = rows("account"); row.next();) {
-        row.integer(1, 1);
-        recording_.run.user = row.maybe(&Rows::text).value_or("");
-        recording_.run.node_list = row.maybe(&Rows::text).value_or("");
-      }
-    }
-    if (version_ >= 12) {
-      for (Rows row = rows("open_window"); row.next();) {
-        auto name = row.text();
-        const HostTime begin = row.host_time();
-        const pid_t process = version_ >= 13 ? row.small_integer() : recording_.run.pid.value_or(0);
-        recording_.run.open_windows.push_back({std::move(name), begin, process});
-      }
+    for (Rows row = rows("open_window"); row.next();) {
+      recording_.run.open_windows.push_back({row.text(), row.host_time(), row.small_integer()});
     }
     for (Rows argument = rows("command_argument"); argument.next();) {
       argument.integer();
@@ -146,13 +129,13 @@ class Reader {
       d.kind = row.named(&model::parse_domain_kind);
       d.device = row.text();
       d.name = row.text();
-      d.uuid = row.maybe(&Rows::text).value_or("");
+      d.uuid = row.text_or_empty();
       if (const auto parent = row.maybe(&Rows::id)) d.parent = model::DomainId{*parent};
       d.visible = row.flag();
-      d.unavailable_reason = row.maybe(&Rows::text).value_or("");
+      d.unavailable_reason = row.text_or_empty();
       recording_.domains.push_back(std::move(d));
     }
-    if (version_ >= 9) read_levels(db_, inspection_, domains_, recording_.domains);
+    read_levels(db_, inspection_, domains_, recording_.domains);
   }
 
   void check_parents() {
@@ -180,43 +163,27 @@ class Reader {
       s.traits = {row.maybe(&Rows::duration),
                   row.maybe(&Rows::duration),
                   row.maybe(&Rows::duration),
-                  std::nullopt,
+                  row.maybe(&Rows::duration),
                   row.maybe(&Rows::duration),
                   row.maybe(&Rows::energy),
                   row.energy(),
-                  {}};
-      const double gain = row.number();
-      if (gain < 0) row.complain("is negative");
-      s.traits.scale = model::ScaleError::symmetric(gain);
+                  read_scale(row),
+                  row.number()};
+      if (!(s.traits.correction >= 0.1 && s.traits.correction <= 10)) {
+        row.complain("is not between 0.1 and 10");
+      }
       recording_.sensors.push_back(std::move(s));
     }
-    if (version_ < 2) return;
-    for (Rows row = rows("sensor_rise"); row.next();) {
-      const auto id = row.reference<model::SensorId>(sensors_);
-      const Duration rise = row.duration();
-      for (auto& sensor : recording_.sensors) {
-        if (sensor.id == id) sensor.traits.rise = rise;
-      }
+  }
+
+  static model::ScaleError read_scale(Rows& row) {
+    model::ScaleError scale{row.number(), row.number(), row.power(), row.power(),
+                            row.text_or_empty()};
+    if (scale.gain_low < -1000 || scale.gain_high < scale.gain_low || scale.gain_high > 1000 ||
+        scale.offset_high < scale.offset_low) {
+      row.complain("has bounds out of order");
     }
-    if (version_ < 16) return;
-    for (Rows row = rows("sensor_scale"); row.next();) {
-      const auto id = row.reference<model::SensorId>(sensors_);
-      model::ScaleError scale;
-      scale.gain_low = row.number();
-      scale.gain_high = row.number();
-      scale.offset_low = row.power();
-      scale.offset_high = row.power();
-      const double correction = row.number();
-      scale.source = row.text();
-      if (scale.gain_low < -1 || scale.gain_high < scale.gain_low || scale.gain_high > 1000 ||
-          scale.offset_high < scale.offset_low) {
-        row.complain("has bounds out of order");
-      }
-      if (!(correction >= 0.1 && correction <= 10)) row.complain("is not between 0.1 and 10");
-      for (auto& sensor : recording_.sensors) {
-        if (sensor.id == id) sensor.traits.scale = scale, sensor.traits.correction = correction;
-      }
-    }
+    return scale;
   }
 
   void read_processes() {
@@ -225,17 +192,7 @@ class Reader {
                                       row.maybe(&Rows::small_integer), row.small_integer(),
                                       row.text(), row.text(), row.host_time(),
                                       row.maybe(&Rows::host_time), row.flag()});
-    }
-    if (version_ < 10) return;
-    std::unordered_map<model::ProcessId, model::Rank> ranks;
-    for (Rows row = rows("process_rank"); row.next();) {
-      const auto id = row.reference<model::ProcessId>(processes_);
-      fields(ranks[id], RowReader(row, version_));
-    }
-    for (auto& process : recording_.processes) {
-      if (const auto found = ranks.find(process.id); found != ranks.end()) {
-        process.rank = found->second;
-      }
+      fields(recording_.processes.back().rank, RowReader(row));
     }
   }
 
@@ -260,19 +217,11 @@ class Reader {
     }
   }
 
-  void read_own_windows() {
-    if (version_ >= 2) {
-      recording_.windows = read_windows(db_, inspection_, domains_, version_);
-    }
-  }
+  void read_own_windows() { recording_.windows = read_windows(db_, inspection_, domains_); }
 
-  void read_all_traces() {
-    if (version_ >= 3) recording_.traces = read_traces(db_, inspection_, version_);
-  }
+  void read_all_traces() { recording_.traces = read_traces(db_, inspection_); }
 
-  void read_all_remembered() {
-    if (version_ >= 10) recording_.remembered = read_remembered(db_, inspection_, version_);
-  }
+  void read_all_remembered() { recording_.remembered = read_remembered(db_, inspection_); }
 
   void read_imported_windows() {
     std::vector<model::ImportedWindow>& out = recording_.imported_windows;
@@ -297,7 +246,6 @@ class Reader {
   static constexpr std::size_t kDeepestDomain = 16;
 
   SQLite::Database& db_;
-  std::int32_t version_;
   Inspection inspection_;
   std::int64_t steps_left_ = 0;
   model::Recording recording_;

@@ -227,66 +227,6 @@ inline void run_sql(const std::filesystem::path& path, const std::string& sql) {
   db.exec("PRAGMA synchronous = OFF; " + sql);
 }
 
-// Makes a recording one of an older version: with the tables of that version, and in them the rows
-// of this one as far as they have columns there.
-inline void make_older(const std::filesystem::path& path, std::int32_t version) {
-  const std::filesystem::path newer = path.string() + ".newer";
-  std::filesystem::rename(path, newer);
-  SQLite::Database db(path.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
-  db.exec("PRAGMA synchronous = OFF; ATTACH '" + newer.string() + "' AS newer; BEGIN");
-  for (const Table& table : tables(version)) {
-    db.exec(table.create_statement());
-    std::string columns;
-    SQLite::Statement info(db, "PRAGMA table_info(" + table.name + ")");
-    while (info.executeStep()) {
-      columns += (columns.empty() ? "" : ", ") + info.getColumn(1).getString();
-    }
-    db.exec("INSERT INTO main." + table.name + " SELECT " + columns + " FROM newer." + table.name +
-            " ORDER BY rowid");
-  }
-  if (version >= 3 && version < 8)
-    db.exec("UPDATE activity_chunk SET kind = replace(kind, 'overlapped', 'beside')");
-  db.exec("PRAGMA application_id = " + std::to_string(kApplicationId));
-  db.exec("PRAGMA user_version = " + std::to_string(version) + "; COMMIT");
-  std::filesystem::remove(newer);
-}
-
-// Leaves of a recording what an older version has tables for (from version 5 on: columns, too).
-inline void drop_newer(model::Recording& recording, std::int32_t version) {
-  if (version < 16) {
-    for (auto& sensor : recording.sensors) {
-      sensor.traits.scale = model::ScaleError::symmetric(sensor.traits.scale.gain_most());
-      sensor.traits.correction = 1;
-    }
-  }
-  if (version < 14) {
-    for (auto& trace : recording.traces) trace.status.memsets_left_out = 0;
-  }
-  if (version < 12) recording.run.open_windows.clear();
-  if (version < 13) {  // of the process that recorded itself
-    for (auto& window : recording.run.open_windows) window.process = recording.run.pid.value_or(0);
-  }
-  if (version < 11) {
-    recording.run.user.clear();
-    recording.run.node_list.clear();
-  }
-  if (version < 10) recording.remembered.clear();
-  if (version < 9) {
-    for (auto& domain : recording.domains) domain.known_levels = {};
-  }
-  if (version < 8) {
-    recording.run.boot_id.clear();
-    recording.run.rank = {};
-    for (auto& trace : recording.traces) trace.rank = {};
-  }
-  if (version < 4) recording.run.trace_folder.clear();
-  if (version < 3) recording.traces.clear();
-  if (version < 2) {
-    recording.windows.clear();
-    for (auto& sensor : recording.sensors) sensor.traits.rise.reset();
-  }
-}
-
 inline std::string bytes_of(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};

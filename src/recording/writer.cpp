@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <exception>
@@ -158,13 +159,13 @@ Result<Writer> Writer::create(Claim claim) {
 Result<void> Writer::set_run(const model::RunInfo& run) {
   return impl_->attempt([&](Statements& s) {
     s.run(1, run.tool_version, run.host, run.source, run.working_directory, run.pid,
-          run.exit_status, run.work_begin, run.work_end, false);
+          run.exit_status, run.work_begin, run.work_end, false, text_or_null(run.trace_folder));
+    const std::array texts{text_or_null(run.boot_id), text_or_null(run.user),
+                           text_or_null(run.node_list)};
     s.identity.add(1);
-    const auto boot_id = text_or_null(run.boot_id);
-    s.identity.add(boot_id);
+    for (const auto& text : texts) s.identity.add(text);
     fields(run.rank, RowWriter(s.identity));
     s.identity.store();
-    s.account(1, text_or_null(run.user), text_or_null(run.node_list));
     execute(s.forget_command);
     std::int64_t position = 0;
     for (const auto& argument : run.command) s.command_argument(position++, argument);
@@ -172,7 +173,6 @@ Result<void> Writer::set_run(const model::RunInfo& run) {
     for (const auto& window : run.open_windows) {
       s.open_window(window.name, window.begin, window.process);
     }
-    if (!run.trace_folder.empty()) s.trace_folder(1, run.trace_folder);
   });
 }
 
@@ -193,26 +193,18 @@ Result<void> Writer::add(const model::Sensor& sensor) {
   return impl_->attempt([&](Statements& s) {
     const model::SensorTraits& t = sensor.traits;
     s.sensor(sensor.id, sensor.domain, model::to_string(sensor.kind), sensor.name,
-             model::to_string(sensor.provenance), t.refresh, t.window, t.lag, t.read_cost, t.wrap,
-             t.quantum, std::max(t.scale.gain_most(), 0.0));
-    const auto plain = model::ScaleError::symmetric(t.scale.gain_most());
-    if (t.scale != plain || t.correction != 1) {
-      s.sensor_scale(sensor.id, t.scale.gain_low, t.scale.gain_high, t.scale.offset_low.watts(),
-                     t.scale.offset_high.watts(), t.correction, t.scale.source);
-    }
-    if (t.rise) s.sensor_rise(sensor.id, *t.rise);
+             model::to_string(sensor.provenance), t.refresh, t.window, t.lag, t.rise, t.read_cost,
+             t.wrap, t.quantum, t.scale.gain_low, t.scale.gain_high, t.scale.offset_low,
+             t.scale.offset_high, text_or_null(t.scale.source), t.correction);
   });
 }
 
 Result<void> Writer::add(const model::Process& p) {
   return impl_->attempt([&](Statements& s) {
-    s.process(p.id, p.pid, p.own_pid, p.parent_pid, p.name, p.command_line, p.start, p.end,
-              p.in_tree);
-    if (p.rank != model::Rank{}) {
-      s.process_rank.add(p.id);
-      fields(p.rank, RowWriter(s.process_rank));
-      s.process_rank.store();
-    }
+    s.process.add_all(p.id, p.pid, p.own_pid, p.parent_pid, p.name, p.command_line, p.start, p.end,
+                      p.in_tree);
+    fields(p.rank, RowWriter(s.process));
+    s.process.store();
   });
 }
 

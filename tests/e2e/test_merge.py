@@ -227,7 +227,7 @@ def a_fleet(tool, hosts, ranks, world=64, late=None):
                 rank = host * ranks + local
                 db.execute("UPDATE identity SET rank = ?, world_size = ?, boot_id = ?", (rank, world, f"boot{host}"))
                 db.execute("UPDATE run SET host = ?", (f"node{host}",))
-                db.execute("DELETE FROM process_rank")
+                db.execute("UPDATE process SET rank = NULL, local_rank = NULL, world_size = NULL")
                 if host == late:
                     db.execute("UPDATE clock_point SET real_nanoseconds = real_nanoseconds + 3600000000000")
     return names

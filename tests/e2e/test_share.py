@@ -48,7 +48,7 @@ def rows(path, table, order):
 def sensors(path):
     with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
         return db.execute("SELECT name, kind, provenance, refresh_nanoseconds, window_nanoseconds, "
-                          "lag_nanoseconds, gain_error_ratio FROM sensor ORDER BY name").fetchall()
+                          "lag_nanoseconds, gain_high_ratio FROM sensor ORDER BY name").fetchall()
 
 
 def test_a_run_records_every_reading_of_the_service(shared):

@@ -98,7 +98,7 @@ def test_tasks_of_all_nodes_of_a_machine_are_one_recording(gpu, srun):
     assert {(row["job"], row["step"], row["launcher"]) for row in rows.values()} == {("1", "0", "slurm")}
     assert job.file().endswith(".1.jprof")
     with sqlite3.connect(gpu.folder / job.file()) as db:
-        assert db.execute("SELECT node_list FROM account").fetchone() == ("n[1-2]",)
+        assert db.execute("SELECT node_list FROM identity").fetchone() == ("n[1-2]",)
     assert exact(gpu, job.file())["node_list"] == "n[1-2]"
 
 

@@ -75,7 +75,7 @@ def test_ranks_of_two_hosts(machine):
         assert start(folder, rank, f"host{rank}.jprof", world=1).wait(timeout=60) == 0
         with sqlite3.connect(folder / f"host{rank}.jprof") as db:
             db.execute("UPDATE identity SET boot_id = ?, rank = ?", (f"boot{rank}", rank))
-            db.execute("UPDATE process_rank SET rank = ?", (rank,))
+            db.execute("UPDATE process SET rank = ? WHERE rank IS NOT NULL", (rank,))
     window = merged_window(folder, "host0.jprof", "host1.jprof")
     total = combined([(f"host{rank}", m) for rank, m in enumerate(measured(folder))]).total
     assert total.joules == pytest.approx(250 * sum(m.time for m in measured(folder)), rel=0.05)

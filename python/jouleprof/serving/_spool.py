@@ -127,7 +127,7 @@ class SpoolFile:
             self.flush()
 
     def _status(self, ended: bool) -> bytes:
-        return _varint(0) * 5 + _text(self.problem) + _varint(int(ended))
+        return _varint(0) * 5 + _text(self.problem) + _varint(int(ended)) + _varint(0)
 
     def _open_segment(self) -> None:
         name = f"{self._pid}-{self._start}-{self._segment:04}.spool"

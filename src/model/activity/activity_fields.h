@@ -1,13 +1,12 @@
 // The fields of the records of a traced process, one list for each record. The frames of the spool,
 // the tables of the recording and the random records of the tests are all made from these lists.
 //
-// A new field takes two edits: the member in activity.h, and one line at the end of its list here,
-// with the version of the recording format that begins to have it (FORMAT.md of src/recording):
+// A new field takes two edits: the member in activity.h, and one line in its list here:
 //
-//   field("registers", c.registers, {.since = 9});
+//   field("registers", c.registers);
 //
-// A file of an older version then yields the member's default value. Names are the recording's
-// column names. How a type is written: recording/spool/frame.h, recording/record_columns.h.
+// Names are the recording's column names. How a type is written: recording/spool/frame.h,
+// recording/tables/record_columns.h.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +23,6 @@
 namespace jouleprof::model {
 
 struct FieldTraits {
-  std::int32_t since = 0;       // 0: the record has had it from the beginning
   std::string_view check = {};  // constraint of the column, in SQL
 };
 
@@ -141,7 +139,7 @@ void fields(Either<TraceStatus> auto& s, auto&& field) {
   field("graph_expanded", s.graph_expanded);
   field("problem", nullable(s.problem));
   field("ended", s.ended);
-  field("memsets_left_out", s.memsets_left_out, {.since = 14});
+  field("memsets_left_out", s.memsets_left_out);
 }
 
 void fields(Either<SpoolPosition> auto& p, auto&& field) {
@@ -151,12 +149,12 @@ void fields(Either<SpoolPosition> auto& p, auto&& field) {
 }
 
 void fields(Either<Rank> auto& r, auto&& field) {
-  field("rank", r.global, {.since = 8});
-  field("local_rank", r.local, {.since = 8});
-  field("world_size", r.world_size, {.since = 8});
-  field("launcher", nullable(r.launcher), {.since = 8});
-  field("job", nullable(r.job), {.since = 8});
-  field("step", nullable(r.step), {.since = 8});
+  field("rank", r.global);
+  field("local_rank", r.local);
+  field("world_size", r.world_size);
+  field("launcher", nullable(r.launcher));
+  field("job", nullable(r.job));
+  field("step", nullable(r.step));
 }
 
 void fields(Either<TracedProcess> auto& p, auto&& field) {

@@ -126,17 +126,16 @@ class FieldWriter {
 };
 
 // Takes fields from a payload. After a value that is missing or impossible ok() is false and all
-// values are zero or empty. Where the payload ends before a field that some version added, this
-// field and those after it keep their values: an older writer did not have them. What follows the
-// last known field is left alone: a newer writer may have more.
+// values are zero or empty. What follows the last known field is left alone: a newer writer may
+// have more.
 class FieldReader {
  public:
   explicit FieldReader(std::string_view bytes)
       : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
 
   template <class T>
-  void operator()(std::string_view, T&& value, model::FieldTraits traits = {}) {
-    if (traits.since == 0 || at_ != end_) get(value);
+  void operator()(std::string_view, T&& value, model::FieldTraits = {}) {
+    get(value);
   }
 
   template <std::unsigned_integral T>

@@ -47,24 +47,6 @@ TEST_F(Spool, AFrameEndsWithItsChecksum) {
 }
 
 // As version 0.1 of the library wrote it.
-TEST_F(Spool, AHeaderOfAnOlderLibraryHasNoRank) {
-  std::string payload;
-  FieldWriter out(payload);
-  out.put(77);
-  out.put(HostTime{Duration{5}});
-  out.put(0);
-  out.put(Duration{1000});
-  out.put(std::string("train"));
-  std::string file(kMagic);
-  put_frame(file, FrameType::kHeader, payload);
-  tree_.write("77-5-0000.spool", file);
-  const Collector all = read();
-  EXPECT_THAT(all.warnings, IsEmpty());
-  EXPECT_EQ(all.trace().program, "train");
-  EXPECT_EQ(all.trace().bin, Duration{1000});
-  EXPECT_EQ(all.trace().rank, model::Rank{});
-}
-
 TEST_F(Spool, FilesAreNamedByProcessStartAndNumberAndAreTheUsersOwn) {
   model::Trace trace = RandomTrace(1).make();
   trace.pid = 77;

@@ -6,10 +6,10 @@
 
 namespace jouleprof::recording {
 
-std::string remembered_columns(std::int32_t version) {
+std::string remembered_columns() {
   std::string columns = "board TEXT NOT NULL";
   const model::KernelClass kernel;
-  fields(kernel, ColumnList(columns, version));
+  fields(kernel, ColumnList(columns));
   columns +=
       ", launch_nanoseconds INTEGER NOT NULL CHECK (launch_nanoseconds > 0), "
       "power_watts REAL NOT NULL CHECK (power_watts > 0), "
@@ -39,10 +39,10 @@ void add_columns(Insert& insert, const model::RememberedKernel& kernel) {
   insert.add(kernel.observed);
 }
 
-model::RememberedKernel take_columns(Rows& row, std::int32_t version) {
+model::RememberedKernel take_columns(Rows& row) {
   model::RememberedKernel kernel;
   kernel.board = row.text();
-  fields(kernel.kernel, RowReader(row, version));
+  fields(kernel.kernel, RowReader(row));
   kernel.launch = row.duration();
   if (kernel.launch <= Duration{}) row.complain("is not above 0");
   kernel.power = row.power();
@@ -54,11 +54,10 @@ model::RememberedKernel take_columns(Rows& row, std::int32_t version) {
   return kernel;
 }
 
-std::vector<model::RememberedKernel> read_remembered(SQLite::Database& db, Inspection& inspection,
-                                                     std::int32_t version) {
+std::vector<model::RememberedKernel> read_remembered(SQLite::Database& db, Inspection& inspection) {
   std::vector<model::RememberedKernel> out;
   for (Rows row(db, inspection, "remembered_kernel"); row.next();) {
-    auto kernel = take_columns(row, version);
+    auto kernel = take_columns(row);
     if (inspection.good()) out.push_back(std::move(kernel));
   }
   return out;

@@ -20,14 +20,13 @@
 
 namespace jouleprof::recording {
 
-// Appends the columns of a record's table, as a version of the format has them.
+// Appends the columns of a record's table.
 class ColumnList {
  public:
-  ColumnList(std::string& columns, std::int32_t version) : columns_(columns), version_(version) {}
+  explicit ColumnList(std::string& columns) : columns_(columns) {}
 
   template <class T>
   void operator()(std::string_view name, const T& value, model::FieldTraits traits = {}) {
-    if (traits.since > version_) return;
     columns_ += fmt::format(", {} {}", name, type(value));
     if constexpr (std::is_same_v<T, bool>) columns_ += fmt::format(" CHECK ({} IN (0, 1))", name);
     if (!traits.check.empty()) columns_ += fmt::format(" CHECK ({})", traits.check);
@@ -57,7 +56,6 @@ class ColumnList {
   }
 
   std::string& columns_;
-  std::int32_t version_;
 };
 
 // Gives an Insert the values of a record.
@@ -94,11 +92,11 @@ class RowWriter {
 // Takes the values of a record from a row.
 class RowReader {
  public:
-  RowReader(Rows& row, std::int32_t version) : row_(row), version_(version) {}
+  explicit RowReader(Rows& row) : row_(row) {}
 
   template <class T>
-  void operator()(std::string_view, T&& value, model::FieldTraits traits = {}) {
-    if (traits.since <= version_) take(value);
+  void operator()(std::string_view, T&& value, model::FieldTraits = {}) {
+    take(value);
   }
 
  private:
@@ -113,12 +111,7 @@ class RowReader {
   template <class Enum>
     requires std::is_enum_v<Enum>
   void take(Enum& value) {
-    std::string word = row_.text();
-    // Until version 7 "overlapped" was "beside".
-    constexpr std::string_view kOld = "beside";
-    const auto at = word.find(kOld);
-    if (version_ < 8 && at != word.npos) word.replace(at, kOld.size(), "overlapped");
-    const auto parsed = model::parse_word<Enum>(word);
+    const auto parsed = model::parse_word<Enum>(row_.text());
     if (!parsed) row_.complain("has an unknown value");
     value = parsed.value_or(Enum{});
   }
@@ -135,34 +128,29 @@ class RowReader {
       take(value.value);
     }
   }
-  // Before version 5 nothing was packed.
   template <class T>
   void take(model::Packed<T>& value) {
-    value.bytes = row_.blob();
-    if (version_ < 5) return;
-    auto bytes = unpack(value.bytes);
+    auto bytes = unpack(row_.blob());
     if (!bytes) row_.complain("cannot be unpacked");
     value.bytes = std::move(bytes).value_or("");
   }
 
   Rows& row_;
-  std::int32_t version_;
 };
 
 // What earlier runs found for kernels, both ways: in recordings and in the store of the user's.
 // Private to this folder.
 
-// Of its table, after what a file has before them.
-std::string remembered_columns(std::int32_t version);
+// The columns of its table.
+std::string remembered_columns();
 
 // Whether a file may hold it.
 bool is_storable(const model::RememberedKernel& kernel);
 
 // Binds the columns, in order. The kernel outlives the row's store().
 void add_columns(Insert& insert, const model::RememberedKernel& kernel);
-model::RememberedKernel take_columns(Rows& row, std::int32_t version);
+model::RememberedKernel take_columns(Rows& row);
 
-std::vector<model::RememberedKernel> read_remembered(SQLite::Database& db, Inspection& inspection,
-                                                     std::int32_t version);
+std::vector<model::RememberedKernel> read_remembered(SQLite::Database& db, Inspection& inspection);
 
 }  // namespace jouleprof::recording

@@ -92,6 +92,9 @@ class Rows {
     return (this->*get)();
   }
 
+  // Empty where the column is NULL.
+  std::string text_or_empty() { return maybe(&Rows::text).value_or(""); }
+
   // Whether the next column is NULL, which takes it.
   bool take_null();
 
@@ -122,11 +125,15 @@ class Insert {
   // One value for each column, in the table's order. An absent optional is NULL.
   template <class... Values>
   void operator()(const Values&... values) {
-    (add(values), ...);
+    add_all(values...);
     store();
   }
 
-  // The same, value by value; then store(), which texts must outlive.
+  // Some of the values; then store(), which texts must outlive.
+  template <class... Values>
+  void add_all(const Values&... values) {
+    (add(values), ...);
+  }
   template <class T>
   void add(const T& value) {
     bind(++column_, value);

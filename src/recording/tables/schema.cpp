@@ -13,14 +13,12 @@ namespace {
 struct Fixed {
   std::string_view name;
   std::string_view columns;
-  std::int32_t since = 1;
-  std::int32_t until = kSchemaVersion;
 };
 
 // Rows of the reading tables lie in the order of their arrival (the hidden rowid): appending
 // touches one page of each table however many sensors there are, and two equal stamps do not
 // collide.
-constexpr std::array<Fixed, 31> kTables{{
+constexpr std::array<Fixed, 25> kTables{{
     {"run",
      "id INTEGER PRIMARY KEY CHECK (id = 1), "
      "tool_version TEXT NOT NULL, "
@@ -31,7 +29,8 @@ constexpr std::array<Fixed, 31> kTables{{
      "exit_status INTEGER, "
      "work_begin_nanoseconds INTEGER, "
      "work_end_nanoseconds INTEGER, "
-     "complete INTEGER NOT NULL CHECK (complete IN (0, 1))"},
+     "complete INTEGER NOT NULL CHECK (complete IN (0, 1)), "
+     "trace_folder TEXT"},
     {"command_argument",
      "position INTEGER PRIMARY KEY, "
      "argument TEXT NOT NULL"},
@@ -54,8 +53,7 @@ constexpr std::array<Fixed, 31> kTables{{
      "power_watts REAL NOT NULL CHECK (power_watts > 0), "
      "spread_watts REAL NOT NULL CHECK (spread_watts >= 0), "
      "temperature_celsius REAL, "
-     "observed_real_nanoseconds INTEGER NOT NULL",
-     9},
+     "observed_real_nanoseconds INTEGER NOT NULL"},
     {"sensor",
      "id INTEGER PRIMARY KEY, "
      "domain INTEGER NOT NULL REFERENCES domain, "
@@ -65,23 +63,16 @@ constexpr std::array<Fixed, 31> kTables{{
      "refresh_nanoseconds INTEGER, "
      "window_nanoseconds INTEGER, "
      "lag_nanoseconds INTEGER, "
+     "rise_nanoseconds INTEGER, "
      "read_cost_nanoseconds INTEGER, "
      "wrap_microjoules INTEGER, "
      "quantum_microjoules INTEGER NOT NULL, "
-     "gain_error_ratio REAL NOT NULL CHECK (gain_error_ratio BETWEEN 0 AND 1000)"},
-    {"sensor_rise",
-     "id INTEGER PRIMARY KEY REFERENCES sensor, "
-     "rise_nanoseconds INTEGER NOT NULL",
-     2},
-    {"sensor_scale",
-     "id INTEGER PRIMARY KEY REFERENCES sensor, "
-     "gain_low_ratio REAL NOT NULL CHECK (gain_low_ratio BETWEEN -1 AND 1000), "
+     "gain_low_ratio REAL NOT NULL CHECK (gain_low_ratio BETWEEN -1000 AND 1000), "
      "gain_high_ratio REAL NOT NULL CHECK (gain_high_ratio BETWEEN gain_low_ratio AND 1000), "
      "offset_low_watts REAL NOT NULL, "
      "offset_high_watts REAL NOT NULL CHECK (offset_high_watts >= offset_low_watts), "
-     "correction_ratio REAL NOT NULL CHECK (correction_ratio BETWEEN 0.1 AND 10), "
-     "source TEXT NOT NULL",
-     16},
+     "scale_source TEXT, "
+     "correction_ratio REAL NOT NULL CHECK (correction_ratio BETWEEN 0.1 AND 10)"},
     {"counter_reading",
      "sensor INTEGER NOT NULL REFERENCES sensor, "
      "before_nanoseconds INTEGER NOT NULL, "
@@ -113,7 +104,6 @@ constexpr std::array<Fixed, 31> kTables{{
      "start_nanoseconds INTEGER NOT NULL, "
      "end_nanoseconds INTEGER, "
      "in_tree INTEGER NOT NULL CHECK (in_tree IN (0, 1))"},
-    {"process_rank", "id INTEGER PRIMARY KEY REFERENCES process", 10},
     {"process_reading",
      "process INTEGER NOT NULL REFERENCES process, "
      "at_nanoseconds INTEGER NOT NULL, "
@@ -141,39 +131,23 @@ constexpr std::array<Fixed, 31> kTables{{
      "name TEXT NOT NULL, "
      "pid INTEGER NOT NULL, "
      "thread INTEGER NOT NULL, "
-     "device_time INTEGER NOT NULL CHECK (device_time IN (0, 1))",
-     2},
+     "device_time INTEGER NOT NULL CHECK (device_time IN (0, 1))"},
     {"window",
      "window_series INTEGER NOT NULL REFERENCES window_series, "
      "begin_nanoseconds INTEGER NOT NULL, "
-     "duration_nanoseconds INTEGER NOT NULL CHECK (duration_nanoseconds >= 0)",
-     2},
+     "duration_nanoseconds INTEGER NOT NULL CHECK (duration_nanoseconds >= 0)"},
     {"window_series_device",
      "window_series INTEGER NOT NULL REFERENCES window_series, "
-     "domain INTEGER NOT NULL REFERENCES domain",
-     10},
+     "domain INTEGER NOT NULL REFERENCES domain"},
     {"identity",
      "id INTEGER PRIMARY KEY CHECK (id = 1), "
-     "boot_id TEXT",
-     8},
-    {"account",
-     "id INTEGER PRIMARY KEY CHECK (id = 1), "
+     "boot_id TEXT, "
      "user TEXT, "
-     "node_list TEXT",
-     11},
-    {"open_window",
-     "name TEXT NOT NULL, "
-     "begin_nanoseconds INTEGER NOT NULL",
-     12, 12},
+     "node_list TEXT"},
     {"open_window",
      "name TEXT NOT NULL, "
      "begin_nanoseconds INTEGER NOT NULL, "
-     "pid INTEGER NOT NULL",
-     13},
-    {"trace_folder",
-     "id INTEGER PRIMARY KEY CHECK (id = 1), "
-     "path TEXT NOT NULL",
-     4},
+     "pid INTEGER NOT NULL"},
     {"imported_window",
      "id INTEGER PRIMARY KEY, "
      "name TEXT NOT NULL, "
@@ -194,12 +168,12 @@ constexpr std::array<Fixed, 31> kTables{{
      "peak_memory_bytes INTEGER NOT NULL"},
 }};
 
-// Of records whose columns are their fields, after the columns `first`.
+// The table of a record whose columns are its fields, after the columns `first`.
 template <class Record>
-Table table_of(std::string_view name, std::string_view first, std::int32_t version) {
+Table table_of(std::string_view name, std::string_view first) {
   Table table{std::string(name), std::string(first)};
   const Record record;
-  fields(record, ColumnList(table.columns, version));
+  fields(record, ColumnList(table.columns));
   return table;
 }
 
@@ -215,30 +189,25 @@ std::string Table::create_statement() const {
   return fmt::format("CREATE TABLE {}({})", name, columns);
 }
 
-std::vector<Table> tables(std::int32_t version) {
+std::vector<Table> tables() {
   std::vector<Table> all;
-  for (const auto& [name, columns, since, until] : kTables) {
-    if (version < since || version > until) continue;
+  for (const auto& [name, columns] : kTables) {
     all.push_back({std::string(name), std::string(columns)});
-    if (name == "identity" || name == "process_rank") {
+    if (name == "identity" || name == "process") {
       const model::Rank rank;
-      fields(rank, ColumnList(all.back().columns, version));
+      fields(rank, ColumnList(all.back().columns));
     }
   }
-  if (version >= 3) {
-    all.push_back(table_of<model::TracedProcess>("trace", kId, version));
-    all.push_back(table_of<model::TraceStatus>("trace_status", kIdOfTrace, version));
-    all.push_back(table_of<model::TracedDevice>("traced_device", kPart, version));
-    all.push_back(table_of<model::KernelClass>("kernel_class", kPart, version));
-    all.push_back(table_of<model::Layer>("layer", kPart, version));
-    all.push_back(table_of<model::Range>("activity_range", kPart, version));
-    all.push_back(table_of<model::Scope>("scope", kPart, version));
-    all.push_back(table_of<model::ActivityChunk>("activity_chunk", kOfTrace, version));
-  }
-  if (version >= 4) {
-    all.push_back(table_of<model::SpoolPosition>("trace_position", kIdOfTrace, version));
-  }
-  if (version >= 10) all.push_back({"remembered_kernel", remembered_columns(version)});
+  all.push_back(table_of<model::TracedProcess>("trace", kId));
+  all.push_back(table_of<model::TraceStatus>("trace_status", kIdOfTrace));
+  all.push_back(table_of<model::TracedDevice>("traced_device", kPart));
+  all.push_back(table_of<model::KernelClass>("kernel_class", kPart));
+  all.push_back(table_of<model::Layer>("layer", kPart));
+  all.push_back(table_of<model::Range>("activity_range", kPart));
+  all.push_back(table_of<model::Scope>("scope", kPart));
+  all.push_back(table_of<model::ActivityChunk>("activity_chunk", kOfTrace));
+  all.push_back(table_of<model::SpoolPosition>("trace_position", kIdOfTrace));
+  all.push_back({"remembered_kernel", remembered_columns()});
   return all;
 }
 

@@ -12,7 +12,7 @@ namespace jouleprof::recording {
 inline constexpr std::int32_t kApplicationId = 0x4A505246;
 
 // PRAGMA user_version. Any change of a table is a new version; FORMAT.md has the rule.
-inline constexpr std::int32_t kSchemaVersion = 16;
+inline constexpr std::int32_t kSchemaVersion = 1;
 
 // What a file may hold. The writer stores nothing beyond these, the reader accepts nothing beyond
 // them, and within them the sum or difference of two cannot overflow.
@@ -30,7 +30,7 @@ struct Table {
   std::string create_statement() const;
 };
 
-// All tables of a version, in the order in which they are made.
-std::vector<Table> tables(std::int32_t version = kSchemaVersion);
+// All tables, in the order in which they are made.
+std::vector<Table> tables();
 
 }  // namespace jouleprof::recording

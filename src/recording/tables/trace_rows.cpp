@@ -20,15 +20,12 @@ void store(Insert& insert, const Record& record, const First&... first) {
 // The tables of one file's traces.
 class TraceReader {
  public:
-  TraceReader(SQLite::Database& db, Inspection& inspection, std::int32_t version)
-      : db_(db), inspection_(inspection), version_(version) {}
+  TraceReader(SQLite::Database& db, Inspection& inspection) : db_(db), inspection_(inspection) {}
 
   std::vector<model::Trace> read() {
     read_heads();
     read_of_each("trace_status", [](model::Trace& t) -> auto& { return t.status; });
-    if (version_ >= 4) {
-      read_of_each("trace_position", [](model::Trace& t) -> auto& { return t.position.emplace(); });
-    }
+    read_of_each("trace_position", [](model::Trace& t) -> auto& { return t.position.emplace(); });
     read_parts("traced_device", &model::Trace::devices);
     read_parts("kernel_class", &model::Trace::classes);
     read_parts("layer", &model::Trace::layers);
@@ -44,7 +41,7 @@ class TraceReader {
       const auto id = static_cast<std::int64_t>(traces_.size());
       row.integer(id, id);
       model::TracedProcess& head = traces_.emplace_back();
-      fields(head, RowReader(row, version_));
+      fields(head, RowReader(row));
     }
     checks_.resize(traces_.size());
   }
@@ -55,7 +52,7 @@ class TraceReader {
     for (Rows row(db_, inspection_, table); row.next();) {
       if (model::Trace* trace = trace_of(row)) {
         auto& record = record_of(*trace);
-        fields(record, RowReader(row, version_));
+        fields(record, RowReader(row));
       }
     }
   }
@@ -74,7 +71,7 @@ class TraceReader {
       model::Trace* trace = trace_of(row);
       const std::uint32_t number = row.id();
       Part part;
-      fields(part, RowReader(row, version_));
+      fields(part, RowReader(row));
       if (trace == nullptr || !inspection_.good()) return;
       if (const auto problem = checks_[at_].define(number, part); !problem.empty()) {
         return row.complain(problem);
@@ -87,7 +84,7 @@ class TraceReader {
     for (Rows row(db_, inspection_, "activity_chunk"); row.next();) {
       model::Trace* trace = trace_of(row);
       model::ActivityChunk chunk;
-      fields(chunk, RowReader(row, version_));
+      fields(chunk, RowReader(row));
       if (trace == nullptr || !inspection_.good()) return;
       if (const auto problem = checks_[at_].add(chunk, trace->bin); !problem.empty()) {
         return row.complain(problem);
@@ -98,7 +95,6 @@ class TraceReader {
 
   SQLite::Database& db_;
   Inspection& inspection_;
-  std::int32_t version_;
   std::vector<model::Trace> traces_;
   std::vector<spool::TraceCheck> checks_;
   std::uint32_t at_ = 0;  // the trace of the row in hand
@@ -124,9 +120,8 @@ void TraceRows::append(std::uint32_t trace, const model::Trace& more) {
   if (more.position) store(position_, *more.position, trace);
 }
 
-std::vector<model::Trace> read_traces(SQLite::Database& db, Inspection& inspection,
-                                      std::int32_t version) {
-  return TraceReader(db, inspection, version).read();
+std::vector<model::Trace> read_traces(SQLite::Database& db, Inspection& inspection) {
+  return TraceReader(db, inspection).read();
 }
 
 }  // namespace jouleprof::recording

@@ -49,8 +49,7 @@ class TraceRows {
   std::vector<Counts> counts_;  // of the parts that each trace has
 };
 
-// In the order of their ids. Invalid if there is a problem afterwards. `version`: of the schema.
-std::vector<model::Trace> read_traces(SQLite::Database& db, Inspection& inspection,
-                                      std::int32_t version);
+// In the order of their ids. Invalid if there is a problem afterwards.
+std::vector<model::Trace> read_traces(SQLite::Database& db, Inspection& inspection);
 
 }  // namespace jouleprof::recording

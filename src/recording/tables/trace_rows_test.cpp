@@ -85,41 +85,6 @@ TEST(TraceRows, AbsentIsNull) {
   EXPECT_EQ(read_recording(tree / "x.jprof")->traces, recording.traces);
 }
 
-// In a file of version 2 a table of such a name is not ours.
-TEST(TraceRows, AnOlderFileHasNone) {
-  const TempTree tree;
-  model::Recording recording = RandomRecording(3).make();
-  ASSERT_TRUE(write_recording(tree / "x.jprof", recording));
-  drop_newer(recording, 2);
-  make_older(tree / "x.jprof", 2);
-  run_sql(tree / "x.jprof", "CREATE TABLE layer(cake)");
-  const auto read = read_recording(tree / "x.jprof");
-  ASSERT_TRUE(read) << read.error().message;
-  expect_equal(*read, recording);
-}
-
-// Before version 5 entries were not packed.
-TEST(TraceRows, EntriesOfAnOlderFileAreNotPacked) {
-  const TempTree tree;
-  model::Recording recording;
-  auto& trace = recording.traces.emplace_back();
-  trace.devices.emplace_back();
-  trace.classes.emplace_back();
-  model::ActivityEncoder encoder;
-  encoder.add(model::BinEntry{3, 0, 1, 250});
-  trace.chunks.push_back({model::ChunkKind::kBins, 0, {}, {}, encoder.take()});
-  ASSERT_TRUE(write_recording(tree / "x.jprof", recording));
-  std::string hex;
-  for (const char c : trace.chunks[0].bytes)
-    hex += fmt::format("{:02x}", static_cast<std::uint8_t>(c));
-  run_sql(tree / "x.jprof", "UPDATE activity_chunk SET entries = x'" + hex + "'");
-  EXPECT_FALSE(read_recording(tree / "x.jprof"));
-  make_older(tree / "x.jprof", 4);
-  const auto read = read_recording(tree / "x.jprof");
-  ASSERT_TRUE(read) << read.error().message;
-  EXPECT_EQ(read->traces, recording.traces);
-}
-
 TEST(TraceRows, AChunkThatNamesWhatIsNotThereIsDamage) {
   const TempTree tree;
   model::Recording recording;

@@ -53,7 +53,7 @@ void WindowRows::append(const std::vector<model::Window>& windows) {
 }
 
 std::vector<model::Window> read_windows(SQLite::Database& db, Inspection& inspection,
-                                        const Ids& domains, std::int32_t version) {
+                                        const Ids& domains) {
   std::unordered_map<std::uint32_t, model::Window> all_series;
   Ids ids;
   for (Rows row(db, inspection, "window_series"); row.next();) {
@@ -65,14 +65,12 @@ std::vector<model::Window> read_windows(SQLite::Database& db, Inspection& inspec
     series.thread = row.small_integer();
     series.device_time = row.flag();
   }
-  if (version >= 10) {
-    std::unordered_map<std::uint32_t, std::vector<model::DomainId>> devices;
-    for (Rows row(db, inspection, "window_series_device"); row.next();) {
-      const auto series = row.reference<std::uint32_t>(ids);
-      devices[series].push_back(row.reference<model::DomainId>(domains));
-    }
-    for (auto& [series, some] : devices) all_series[series].devices = model::DeviceSet(some);
+  std::unordered_map<std::uint32_t, std::vector<model::DomainId>> devices;
+  for (Rows row(db, inspection, "window_series_device"); row.next();) {
+    const auto series = row.reference<std::uint32_t>(ids);
+    devices[series].push_back(row.reference<model::DomainId>(domains));
   }
+  for (auto& [series, some] : devices) all_series[series].devices = model::DeviceSet(some);
   std::vector<model::Window> windows;
   for (Rows row(db, inspection, "window"); row.next();) {
     const auto series = row.reference<std::uint32_t>(ids);

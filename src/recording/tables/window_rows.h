@@ -48,9 +48,9 @@ class WindowRows {
   std::int64_t next_ = 0;
 };
 
-// In the order of their begins. Invalid if there is a problem afterwards. `version`: of the schema.
+// In the order of their begins. Invalid if there is a problem afterwards.
 std::vector<model::Window> read_windows(SQLite::Database& db, Inspection& inspection,
-                                        const Ids& domains, std::int32_t version);
+                                        const Ids& domains);
 
 // Reads the tables of readings. Private to this folder.
 
@@ -104,28 +104,23 @@ struct Statements {
   SQLite::Statement forget_open_windows{db, "DELETE FROM open_window"};
   Insert run{db, "run"};
   Insert identity{db, "identity"};
-  Insert account{db, "account"};
   Insert open_window{db, "open_window"};
   Insert command_argument{db, "command_argument"};
   Insert clock_point{db, "clock_point"};
   Insert domain{db, "domain"};
   LevelRows levels{db};
   Insert sensor{db, "sensor"};
-  Insert sensor_rise{db, "sensor_rise"};
-  Insert sensor_scale{db, "sensor_scale"};
   Insert counter_reading{db, "counter_reading"};
   Insert power_reading{db, "power_reading"};
   Insert gauge_reading{db, "gauge_reading"};
   Insert read_failure{db, "read_failure"};
   Insert idle_span{db, "idle_span"};
   Insert process{db, "process"};
-  Insert process_rank{db, "process_rank"};
   Insert process_reading{db, "process_reading"};
   Insert gpu_process_reading{db, "gpu_process_reading"};
   Insert machine_reading{db, "machine_reading"};
   Insert warning{db, "warning"};
   Insert overhead{db, "overhead"};
-  Insert trace_folder{db, "trace_folder"};
   WindowRows windows{db};
   TraceRows traces{db};
   Insert remembered_kernel{db, "remembered_kernel"};

@@ -84,29 +84,5 @@ TEST(WindowRows, AMillionTakeLittle) {
   EXPECT_LT(std::filesystem::file_size(tree / "x.jprof"), 28U * kCount);
 }
 
-// A version 1 file: without the tables, or with foreign tables of these names.
-TEST(WindowRows, AnOlderFileHasNone) {
-  const TempTree tree;
-  model::Recording recording = RandomRecording(3).make();
-  ASSERT_TRUE(write_recording(tree / "x.jprof", recording));
-  drop_newer(recording, 1);
-  make_older(tree / "x.jprof", 1);
-  auto read = read_recording(tree / "x.jprof");
-  ASSERT_TRUE(read) << read.error().message;
-  expect_equal(*read, recording);
-  run_sql(tree / "x.jprof", "CREATE TABLE window(glass); INSERT INTO window VALUES (1)");
-  read = read_recording(tree / "x.jprof");
-  ASSERT_TRUE(read) << read.error().message;
-  expect_equal(*read, recording);
-}
-
-TEST(WindowRows, AFileOfVersionOneOpens) {
-  const auto read =
-      read_recording(JOULEPROF_SOURCE_DIR "/tests/fixtures/recordings/version_1.jprof");
-  ASSERT_TRUE(read) << read.error().message;
-  EXPECT_FALSE(read->readings.powers.empty());
-  EXPECT_THAT(read->windows, IsEmpty());
-}
-
 }  // namespace
 }  // namespace jouleprof::recording
