@@ -265,6 +265,53 @@ TEST(Levels, WithoutClocksAndListsHeldIsUnknownAndRestIsNot) {
   EXPECT_TRUE(gpu.idle_part);
 }
 
+// Another program holds the board from before the command until after it.
+Board& beside_a_notebook(Board& board) {
+  auto& r = board.recording();
+  r.processes.push_back(
+      {model::ProcessId{2}, 200, {}, 1, "notebook", "notebook", at(-50), std::nullopt, false});
+  board.listed(model::ProcessId{1}, 5.5, 18).listed(model::ProcessId{2}, 0, 22);
+  for (double t = 0; t < 22; t += 1) {
+    const double worked = std::clamp(t - 8, 0.0, 8.0);
+    const auto used = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(worked));
+    r.process_readings.processes.push_back({model::ProcessId{1}, at(t), used, {}, {}, {}, {}});
+    r.process_readings.processes.push_back({model::ProcessId{2}, at(t), {}, {}, {}, {}, {}});
+    r.process_readings.machine.push_back({at(t), used, 2 * (at(t) - at(-1)), 0});
+  }
+  return board;
+}
+
+// Work above held, and half of what is held while two hold it.
+void expect_inside(const model::DomainProfile& gpu) {
+  ASSERT_TRUE(gpu.command);
+  const double truth = kActive + kHeldAlone / 2;
+  EXPECT_LE(gpu.command->low().joules(), truth);
+  EXPECT_GE(gpu.command->high().joules(), truth);
+  EXPECT_GE(gpu.command->energy.energy.joules(), 0.9 * kActive);
+}
+
+TEST(Levels, TheCommandsPartHoldsWhatOneLevelThatIsUnknownLeavesOpen) {
+  // It draws what a held board draws, all the time: rest is unknown.
+  Board held;
+  held.draw([](double) { return kHeld; }, kHeld, 30).gauges(-1, 30);
+  const auto without_rest = beside_a_notebook(held).profile().domains[0];
+  EXPECT_FALSE(without_rest.levels.rest);
+  expect_inside(without_rest);
+  // Rest is known from before, and the board is never quiet.
+  Board busy;
+  busy.draw([](double) { return kHeld; }, kHeld + 30, 30).gauges(-1, 30, 0.02);
+  for (auto& g : busy.recording().readings.gauges) {
+    if (g.sensor == kUtilisation) g.value = std::max(g.value, 0.01);
+  }
+  busy.known().rest = {Power::watts(kRest), Power::watts(0.6), 30.0, {}};
+  const auto without_held = beside_a_notebook(busy).profile().domains[0];
+  EXPECT_TRUE(without_held.levels.rest);
+  EXPECT_FALSE(without_held.levels.held);
+  ASSERT_TRUE(without_held.command);
+  EXPECT_GT(without_held.command->undivided, Energy{});
+  expect_inside(without_held);
+}
+
 TEST(Levels, ACommandWithoutAContextHoldsNothing) {
   Board board;
   board.draw(cold).gauges(100, 100, 0);

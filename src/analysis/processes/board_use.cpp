@@ -44,8 +44,14 @@ struct Stay {
   std::optional<HostTime> refused;
   bool known = false;                // a KnownContext
   bool left = false;                 // a look no longer lists it
+  int looks = 0;                     // that list it
   std::set<std::size_t> parts = {};  // of a divided board; empty: unknown
 
+  // One that could not be identified, because it had ended. One that is hidden is listed again and
+  // again, from the first look on.
+  bool is_brief(const BoardEvidence& evidence) const {
+    return evidence.parts.empty() && looks <= 2 && begin > evidence.looks.front().at;
+  }
   bool may_be_in(std::size_t part) const { return parts.empty() || parts.contains(part); }
 };
 
@@ -113,6 +119,7 @@ class Stays {
       stay.first = look.at;
     }
     stay.last = look.at;
+    if (is_new) ++stay.looks;
     stay.parts.insert(use.parts.begin(), use.parts.end());
     if (use.utilisation) {
       const HostTime own = stay.reports.empty() ? stay.begin : stay.reports.back().at;
@@ -245,15 +252,28 @@ class PartActivity {
 
 class Claims {
  public:
+  // `brief`: processes that no look had the time to list. They count where no listed one is known
+  // to have worked.
   Claims(const BoardEvidence& evidence, const std::vector<PartActivity>& parts, HostTime begin,
-         HostTime end)
-      : evidence_(evidence), parts_(parts), begin_(begin), end_(end) {}
+         HostTime end, const std::vector<const Stay*>& present,
+         const std::vector<std::size_t>& brief)
+      : evidence_(evidence),
+        parts_(parts),
+        begin_(begin),
+        end_(end),
+        present_(present),
+        brief_(brief),
+        changed_(brief.begin(), brief.end()) {
+    for (const Stay* stay : present) {
+      if (stay->process == kUnidentified) had_ended_ = stay->is_brief(evidence);
+      if (stay->begin + kNew > begin || (stay->left && stay->end <= end + kNoticed))
+        changed_.insert(stay->process);
+    }
+  }
 
   // Of a divided board.
-  std::vector<Claim> of_parts(const std::vector<const Stay*>& present,
-                              const std::vector<std::size_t>& brief, bool& is_guess,
-                              std::optional<Claim>& doubt) const {
-    if (present.empty() && brief.empty()) return {};
+  std::vector<Claim> of_parts(bool& is_guess, std::optional<Claim>& doubt) const {
+    if (present_.empty() && brief_.empty()) return {};
     struct Active {
       std::vector<std::size_t> candidates;
       double size = 0;
@@ -265,7 +285,7 @@ class Claims {
     bool has_sizes = true;
     for (std::size_t p = 0; p < parts_.size(); ++p) {
       Active part{{}, evidence_.parts[p].size, std::nullopt};
-      for (const Stay* stay : present) {
+      for (const Stay* stay : present_) {
         if (stay->may_be_in(p)) part.candidates.push_back(stay->process);
       }
       whole += part.size;
@@ -273,19 +293,19 @@ class Claims {
       if (part.candidates.empty()) {
         if (part.activity.value_or(0) <= kNoUse) continue;
         // It worked, for a process that no list names.
-        part.candidates = brief.empty() ? std::vector{kUnidentified} : brief;
-      } else if (!brief.empty()) {
+        part.candidates = brief_.empty() ? std::vector{kUnidentified} : brief_;
+      } else if (!brief_.empty()) {
         is_guess = true;
-        doubt = Claim{narrowed(brief), 1.0, false};
+        doubt = claim_of(brief_, 1.0);
       }
       is_known &= part.activity.has_value();
       has_sizes &= part.size > 0;
       active.push_back(std::move(part));
     }
-    if (active.empty()) return {{narrowed(brief), 1.0, false}};
+    if (active.empty()) return {claim_of(brief_, 1.0)};
     if (active.size() == 1) {
       const bool at_rest = active[0].activity && *active[0].activity <= kNoUse;
-      return {{narrowed(active[0].candidates), 1.0, at_rest}};
+      return {at_rest_if(at_rest, claim_of(active[0].candidates, 1.0))};
     }
     const bool any_worked = std::any_of(active.begin(), active.end(), [](const auto& part) {
       return part.activity.value_or(0) > kNoUse;
@@ -295,33 +315,31 @@ class Claims {
     if (!has_sizes && active.size() > 1) {
       std::set<std::size_t> all;
       for (const auto& part : active) all.insert(part.candidates.begin(), part.candidates.end());
-      return {{narrowed(std::vector<std::size_t>(all.begin(), all.end())), 1.0, false}};
+      return {claim_of({all.begin(), all.end()}, 1.0)};
     }
     is_guess |= !is_known;
     std::vector<Claim> out;
     for (const auto& part : active) {
       const double worked = is_known && any_worked ? *part.activity : 1.0;
-      out.push_back({narrowed(part.candidates), worked * (has_sizes ? part.size / whole : 1.0),
-                     is_known && !any_worked});
+      out.push_back(
+          at_rest_if(is_known && !any_worked,
+                     claim_of(part.candidates, worked * (has_sizes ? part.size / whole : 1.0))));
     }
     return out;
   }
 
-  // `brief`: processes that no look had the time to list. They count where no listed one is known
-  // to have worked.
-  std::vector<Claim> of(const std::vector<const Stay*>& present,
-                        const std::vector<std::size_t>& brief, std::optional<Claim>& doubt) const {
-    if (present.empty() && brief.empty()) return {};
-    if (present.size() == 1 && brief.empty()) {
-      const bool at_rest = worked(*present.front(), begin_, end_).kind == Worked::kNone;
-      return {{{present.front()->process}, 1.0, at_rest}};
+  std::vector<Claim> of(std::optional<Claim>& doubt) const {
+    if (present_.empty() && brief_.empty()) return {};
+    if (present_.size() == 1 && brief_.empty()) {
+      const bool at_rest = worked(*present_.front(), begin_, end_).kind == Worked::kNone;
+      return {{{present_.front()->process}, 1.0, at_rest}};
     }
     std::vector<Claim> some;
     std::vector<std::size_t> none;
     std::vector<std::size_t> unknown;
     double sum = 0;
     bool refused = false;
-    for (const Stay* stay : present) {
+    for (const Stay* stay : present_) {
       const Worked use = worked(*stay, begin_, end_);
       refused |= use.kind == Worked::kRefused;
       if (use.kind == Worked::kSome) {
@@ -333,45 +351,109 @@ class Claims {
         unknown.push_back(stay->process);
       }
     }
-    if (some.empty()) unknown.insert(unknown.end(), brief.begin(), brief.end());
+    // One without CPU time beside others that worked only held its context.
+    const bool others_worked = std::any_of(some.begin(), some.end(), [this](const Claim& claim) {
+      return shows_work(claim.candidates.front());
+    });
+    if (others_worked) {
+      const auto idle = std::stable_partition(unknown.begin(), unknown.end(),
+                                              [this](std::size_t p) { return !is_idle(p); });
+      none.insert(none.end(), idle, unknown.end());
+      unknown.erase(idle, unknown.end());
+    }
+    if (some.empty()) unknown.insert(unknown.end(), brief_.begin(), brief_.end());
     if (unknown.empty() && some.empty()) return of_holders(none);
     const auto board = board_utilisation();
     if (!some.empty() && !none.empty() && board && *board - sum >= kErrors.utilisation)
-      doubt = Claim{narrowed(none), *board - sum, false};
+      doubt = claim_of(none, *board - sum);
     if (unknown.empty()) return some;
     // Utilisations are rounded: where the board hardly worked, one that reads 0 may have.
     const bool hardly = board && *board < kErrors.utilisation && !none.empty();
-    if (some.empty()) return {{narrowed(unknown), 1.0, false, hardly}};
+    if (some.empty()) {
+      // None of them shows work, and one whose utilisation reads 0 does.
+      const bool are_idle =
+          std::all_of(unknown.begin(), unknown.end(), [this](std::size_t p) { return is_idle(p); });
+      const auto busy = std::stable_partition(none.begin(), none.end(), [this](std::size_t p) {
+        return cpu_share(p).value_or(0) <= kBusyCpu;
+      });
+      if (are_idle && busy != none.end()) {
+        unknown.insert(unknown.end(), busy, none.end());
+        std::sort(unknown.begin(), unknown.end());
+        return {{unknown, 1.0}};
+      }
+      return {doubted_if(hardly, claim_of(unknown, 1.0))};
+    }
     if (board && !refused) {
       const double left = *board - sum;
-      if (left >= kErrors.utilisation) some.push_back({narrowed(unknown), left, false, true});
+      if (left >= kErrors.utilisation) some.push_back(doubted_if(true, claim_of(unknown, left)));
       return some;
     }
     for (const auto& claim : some) unknown.push_back(claim.candidates.front());
-    return {{narrowed(unknown), 1.0, false}};
+    return {claim_of(unknown, 1.0)};
   }
 
  private:
+  static Claim at_rest_if(bool at_rest, Claim claim) {
+    claim.at_rest = at_rest;
+    return claim;
+  }
+  static Claim doubted_if(bool in_doubt, Claim claim) {
+    claim.in_doubt |= in_doubt;
+    return claim;
+  }
+
   std::vector<Claim> of_holders(const std::vector<std::size_t>& processes) const {
-    if (board_utilisation().value_or(0) >= kErrors.utilisation)
-      return {{narrowed(processes), 1.0, false}};
+    if (board_utilisation().value_or(0) >= kErrors.utilisation) return {claim_of(processes, 1.0)};
     std::vector<Claim> out;
     for (const std::size_t p : processes) out.push_back({{p}, 1.0, true});
     return out;
   }
 
-  std::vector<std::size_t> narrowed(std::vector<std::size_t> processes) const {
+  bool is_idle(std::size_t p) const {
+    const auto share = cpu_share(p);
+    return share && *share < kIdleCpu;
+  }
+  // By its CPU time; where that is unknown, because it began or ended.
+  bool shows_work(std::size_t p) const {
+    const auto share = cpu_share(p);
+    return share ? *share > kBusyCpu : changed_.contains(p);
+  }
+  std::optional<double> cpu_share(std::size_t p) const {
+    if (p == kUnidentified || !evidence_.cpu_share) return std::nullopt;
+    return evidence_.cpu_share(p, begin_, end_);
+  }
+
+  // Without those that only held a context while others show that they worked. One that could not
+  // be identified had ended at once: where others worked, or had children that were never listed,
+  // it is taken for one of theirs.
+  Claim claim_of(std::vector<std::size_t> processes, double weight) const {
     std::sort(processes.begin(), processes.end());
-    if (!evidence_.cpu_share || processes.size() < 2) return processes;
-    std::vector<std::size_t> busy;
+    Claim claim{std::move(processes), weight};
+    if (claim.candidates.size() < 2) return claim;
+    std::vector<std::size_t> left;
     bool any = false;
-    for (const std::size_t p : processes) {
-      const auto share = p == kUnidentified ? std::nullopt : evidence_.cpu_share(p, begin_, end_);
-      if (share && *share < kIdleCpu) continue;
-      any |= share && *share > kBusyCpu;
-      busy.push_back(p);
+    for (const std::size_t p : claim.candidates) {
+      if (p == kUnidentified || is_idle(p)) continue;
+      any |= shows_work(p);
+      left.push_back(p);
     }
-    return any ? busy : processes;
+    const bool is_unknown = claim.candidates.back() == kUnidentified;
+    if (is_unknown && left.empty()) {
+      any = true;
+      if (had_ended_ && evidence_.children_cpu_share) {
+        for (const std::size_t p : claim.candidates) {
+          const bool is_parent =
+              p != kUnidentified &&
+              evidence_.children_cpu_share(p, begin_, end_).value_or(0) > kBusyCpu;
+          if (is_parent) left.push_back(p);
+        }
+      }
+    }
+    if (is_unknown && (left.empty() || !had_ended_)) left.push_back(kUnidentified);
+    if (!any) return claim;
+    claim.in_doubt = is_unknown && had_ended_ && left.back() != kUnidentified;
+    claim.candidates = std::move(left);
+    return claim;
   }
 
   std::optional<double> board_utilisation() const {
@@ -387,6 +469,10 @@ class Claims {
   const BoardEvidence& evidence_;
   const std::vector<PartActivity>& parts_;
   HostTime begin_, end_;
+  const std::vector<const Stay*>& present_;
+  const std::vector<std::size_t>& brief_;
+  bool had_ended_ = false;         // the process that could not be identified
+  std::set<std::size_t> changed_;  // that began or ended not long before or after
 };
 
 // Processes that no look lists, each from the last look that it outlived to its end: what it did on
@@ -461,16 +547,17 @@ std::vector<UseSlice> board_use(const BoardEvidence& evidence, HostTime begin, H
     }
     std::vector<const Stay*> stays_here;
     for (const auto& [process, stay] : present) {
-      slice.holders.push_back(process);
+      const bool had_ended = process == kUnidentified && stay->is_brief(evidence);
+      if (!had_ended || present.size() == 1) slice.holders.push_back(process);
       stays_here.push_back(stay);
     }
-    const Claims claims(evidence, parts, slice.begin, slice.end);
     std::vector<std::size_t> brief;
     for (const auto& span : unlisted) {
       if (span.begin <= slice.begin && span.end >= slice.end) brief.push_back(span.process);
     }
-    slice.claims = parts.empty() ? claims.of(stays_here, brief, slice.doubt)
-                                 : claims.of_parts(stays_here, brief, slice.is_guess, slice.doubt);
+    const Claims claims(evidence, parts, slice.begin, slice.end, stays_here, brief);
+    slice.claims =
+        parts.empty() ? claims.of(slice.doubt) : claims.of_parts(slice.is_guess, slice.doubt);
     const auto before = out.rbegin() + 1;
     if (before != out.rend() && before->claims == slice.claims &&
         before->is_guess == slice.is_guess && before->doubt == slice.doubt &&

@@ -63,7 +63,10 @@ struct BoardEvidence {
   std::vector<KnownContext> known;               // in any order
   std::vector<model::GaugeReading> utilisation;  // of the whole board, 0 to 1, in order of time
   // The share of one core that a process used between two times; absent: unknown. May be empty.
-  std::function<std::optional<double>(std::size_t process, HostTime, HostTime)> cpu_share;
+  using CpuShare = std::function<std::optional<double>(std::size_t process, HostTime, HostTime)>;
+  CpuShare cpu_share;
+  // The same of its children that were never listed.
+  CpuShare children_cpu_share = {};
   // Empty: it is not divided. Processes of a divided board have no utilisation of their own.
   std::vector<BoardPart> parts = {};
 };
@@ -115,7 +118,10 @@ struct UseSlice {
 //  - The same holds for one whose utilisation the driver did not give where it gave that of others,
 //  whatever
 //    the board's own.
-//  - Candidates that used no CPU time are left out where others used some.
+//  - Candidates that used no CPU time are left out where others used some, or began or ended.
+//  - A process that could not be identified is left out where others used CPU time, or began or
+//  ended: it
+//    ended at once, and is taken for one of theirs, in doubt.
 //  - Of a divided board, each part worked by its activity times its size, and the energy of a part
 //  belongs to the
 //    processes on it. Where the activity is unknown, the parts with processes have their sizes;

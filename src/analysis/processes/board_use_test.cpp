@@ -26,6 +26,13 @@ struct Board {
   void board_use_is(double utilisation) {
     for (int t = 0; t <= 20; ++t) evidence.utilisation.push_back({{}, at(t), utilisation});
   }
+  // `shares`: of one core, by process; absent: unknown.
+  void cpu_is(std::vector<std::optional<double>> shares) {
+    evidence.cpu_share = [shares](std::size_t p, HostTime, HostTime) { return shares[p]; };
+  }
+  void has_unidentified(double t) {
+    for (auto& look : evidence.looks) look.has_unidentified |= look.at == at(t);
+  }
   UseSlice slice(double t) const {
     for (const auto& slice : board_use(evidence, at(0), at(20))) {
       if (slice.begin <= at(t) && at(t) < slice.end) return slice;
@@ -69,6 +76,72 @@ TEST(BoardUse, WhereOneOfTwoMustHaveWorkedBothAreCandidates) {
     board.look(t, uses);
   }
   EXPECT_THAT(board.candidates(5.5), ElementsAre(Candidates{0, 1}));
+}
+
+TEST(BoardUse, OneThatBeganOrEndedWorkedWhereTheOtherUsedNoCpuTime) {
+  Board board(2);
+  for (int t = 1; t <= 12; ++t) {
+    std::vector<BoardLook::Use> uses{{0, t == 9 ? std::optional(0.0) : std::nullopt}};
+    if (t >= 10) uses.push_back({1, {}});
+    board.look(t, uses);
+  }
+  EXPECT_THAT(board.candidates(11.5), ElementsAre(Candidates{0, 1}));
+  board.cpu_is({0.0, {}});
+  EXPECT_THAT(board.candidates(11.5), ElementsAre(Candidates{1}));
+  board.cpu_is({0.3, {}});
+  EXPECT_THAT(board.candidates(11.5), ElementsAre(Candidates{0, 1}));
+}
+
+TEST(BoardUse, ANewContextWithoutCpuTimeHasNothingOfWhatOthersAreKnownToHaveUsed) {
+  Board board(2);
+  for (int t = 1; t < 14; ++t) {
+    std::vector<BoardLook::Use> uses{{0, 0.5}};
+    if (t >= 10) uses.push_back({1, {}});
+    board.look(t, uses);
+  }
+  board.board_use_is(0.9);
+  board.cpu_is({0.5, 0.3});
+  EXPECT_THAT(board.candidates(11.5), ElementsAre(Candidates{0}, Candidates{1}));
+  board.cpu_is({0.5, 0.0});
+  EXPECT_THAT(board.candidates(11.5), ElementsAre(Candidates{0}));
+  EXPECT_EQ(board.slice(11.5).doubt->candidates, Candidates{1});
+}
+
+TEST(BoardUse, AUtilisationOfZeroBesideCpuTimeLeavesTheOwnerOpen) {
+  Board board(2);
+  for (int t = 1; t < 14; ++t) {
+    std::vector<BoardLook::Use> uses{{0, 0.0}};
+    if (t >= 10) uses.push_back({1, {}});
+    board.look(t, uses);
+  }
+  board.cpu_is({0.5, 0.0});
+  EXPECT_THAT(board.candidates(11.5), ElementsAre(Candidates{0, 1}));
+}
+
+TEST(BoardUse, OneThatEndedBeforeItWasIdentifiedIsTakenForOneOfThoseThatWorked) {
+  Board board(2);
+  for (int t = 1; t < 20; ++t) board.look(t, {{0, {}}, {1, {}}});
+  board.cpu_is({0.0, 0.5});
+  board.has_unidentified(10);
+  EXPECT_THAT(board.candidates(9.5), ElementsAre(Candidates{1}));
+  EXPECT_TRUE(board.slice(9.5).claims[0].in_doubt);
+  EXPECT_THAT(board.slice(9.5).holders, ElementsAre(0, 1));
+  // Where no other worked, it did.
+  board.cpu_is({0.0, 0.0});
+  EXPECT_THAT(board.candidates(9.5), ElementsAre(Candidates{kUnidentified}));
+  // Or one of those that began and ended below another.
+  board.evidence.children_cpu_share = [](std::size_t p, HostTime, HostTime) {
+    return p == 1 ? 0.7 : 0.0;
+  };
+  EXPECT_THAT(board.candidates(9.5), ElementsAre(Candidates{1}));
+}
+
+TEST(BoardUse, OneThatIsHiddenMayHaveWorked) {
+  Board board(2);
+  for (int t = 1; t < 20; ++t) board.look(t, {{0, {}}, {1, {}}});
+  board.cpu_is({0.0, 0.5});
+  for (int t = 1; t < 20; ++t) board.has_unidentified(t);
+  EXPECT_THAT(board.candidates(9.5), ElementsAre(Candidates{1, kUnidentified}));
 }
 
 TEST(BoardUse, OneThatOnlyHoldsTheBoardDoesNotPayForAnothersWork) {

@@ -106,14 +106,25 @@ std::vector<UseSlice> recorded_use(const model::Recording& recording, const mode
     evidence.utilisation = gauge_of(recording, domain, model::gauge::kGpuUtilisation);
   const auto places = places_of(recording.processes);
   std::vector<Growing> cpu(recording.processes.size());
+  std::vector<Growing> children(recording.processes.size());
   for (const auto& r : recording.process_readings.processes) {
     const auto place = places.find(r.process);
-    if (place != places.end()) cpu[place->second].add(r.at, seconds(r.cpu_time));
+    if (place == places.end()) continue;
+    const HostTime start = recording.processes[place->second].start;
+    auto& time = cpu[place->second];
+    if (time.empty() && start > HostTime{} && start < r.at) time.add(start, 0);
+    time.add(r.at, seconds(r.cpu_time));
+    children[place->second].add(r.at, seconds(r.unseen_children_cpu_time));
   }
-  evidence.cpu_share = [&cpu](std::size_t process, HostTime a,
-                              HostTime b) -> std::optional<double> {
-    if (cpu[process].empty() || b <= a) return std::nullopt;
-    return (cpu[process].at(b) - cpu[process].at(a)) / seconds(b - a);
+  // A reading is repeated only when it changed.
+  for (std::size_t p = 0; p < cpu.size(); ++p) {
+    if (!cpu[p].empty() && !recording.processes[p].end) cpu[p].add(end, cpu[p].at(cpu[p].last()));
+  }
+  evidence.cpu_share = [&cpu](std::size_t process, HostTime a, HostTime b) {
+    return cpu[process].rate(a, b);
+  };
+  evidence.children_cpu_share = [&children](std::size_t process, HostTime a, HostTime b) {
+    return children[process].rate(a, b);
   };
   return board_use(evidence, begin, end);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "analysis/processes/board_use.h"
@@ -60,6 +61,18 @@ class Growing {
     const Point& a = *std::prev(next);
     if (next == points_.end()) return a.total;
     return a.total + (next->total - a.total) * (seconds(t - a.at) / seconds(next->at - a.at));
+  }
+  void forget_before(HostTime t) {
+    const auto kept = std::partition_point(points_.begin(), points_.end(),
+                                           [t](const Point& p) { return p.at < t; });
+    if (kept - points_.begin() > 1) points_.erase(points_.begin(), std::prev(kept));
+  }
+  // The mean growth per second over [a, b]; absent where less than half of it is known.
+  std::optional<double> rate(HostTime a, HostTime b) const {
+    if (empty() || b <= a) return std::nullopt;
+    const HostTime from = std::max(a, first()), to = std::min(b, last());
+    if (2 * (to - from) < b - a) return std::nullopt;
+    return (at(to) - at(from)) / seconds(to - from);
   }
 
  private:

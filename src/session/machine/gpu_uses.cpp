@@ -122,6 +122,13 @@ void GpuUses::append(const Sampled& sampled) {
   }
 }
 
+bool GpuUses::has_looked(HostTime t) const {
+  return std::all_of(boards_.begin(), boards_.end(), [t](const auto& entry) {
+    const auto& looks = entry.second.looks;
+    return looks.empty() || looks.back().at >= t;
+  });
+}
+
 std::vector<analysis::GpuHolder> GpuUses::holders(std::size_t domain, HostTime since) const {
   std::vector<analysis::GpuHolder> out;
   const auto board = boards_.find(domain);
@@ -146,8 +153,17 @@ std::vector<analysis::GpuHolder> GpuUses::holders(std::size_t domain, HostTime s
   return out;
 }
 
-std::vector<analysis::UseSlice> GpuUses::slices(std::size_t domain, HostTime begin, HostTime end,
-                                                const CpuShare& cpu_share) const {
+void GpuUses::append_cpu_times(HostTime since, HostTime at, const CpuTime& cpu_time) {
+  for (auto& known : known_) {
+    const auto used = cpu_time(known.worker);
+    if (!used) continue;
+    if (known.cpu_time.empty()) known.cpu_time.add(std::max(since, known.start), 0);
+    known.cpu_time.add(at, known.cpu_time.at(at) + *used);
+  }
+}
+
+std::vector<analysis::UseSlice> GpuUses::slices(std::size_t domain, HostTime begin,
+                                                HostTime end) const {
   analysis::BoardEvidence evidence;
   const auto board = boards_.find(domain);
   if (board != boards_.end()) {
@@ -156,14 +172,15 @@ std::vector<analysis::UseSlice> GpuUses::slices(std::size_t domain, HostTime beg
     evidence.parts = board->second.parts;
   }
   for (const auto& found : known_) evidence.lives.push_back({found.start, {}, false});
-  evidence.cpu_share = [&](std::size_t process, HostTime, HostTime) {
-    return cpu_share(known_[process].worker.process);
+  evidence.cpu_share = [this](std::size_t process, HostTime a, HostTime b) {
+    return known_[process].cpu_time.rate(a, b);
   };
   return board_use(evidence, begin, end);
 }
 
 void GpuUses::forget_before(HostTime t) {
   std::vector<bool> used(known_.size());
+  for (auto& known : known_) known.cpu_time.forget_before(t);
   for (auto& [place, board] : boards_) {
     // The last one before says what held the board then.
     auto& looks = board.looks;

@@ -12,6 +12,7 @@
 #include "analysis/live/energy_accounts.h"
 #include "analysis/live/machine_state.h"
 #include "analysis/processes/board_use.h"
+#include "analysis/processes/recorded_use.h"
 #include "model/device/sensor.h"
 #include "model/domain.h"
 #include "session/sampling/sampler.h"
@@ -24,6 +25,7 @@ class GpuUses {
   struct Found {
     analysis::Worker worker;
     HostTime start{};
+    analysis::Growing cpu_time = {};  // since it was found
   };
   // The process that has a pid now.
   using Find = std::function<std::optional<Found>(pid_t)>;
@@ -36,15 +38,19 @@ class GpuUses {
   // live.
   void append(const Sampled& sampled);
 
+  // Whether all boards that are looked at were, since `t`.
+  bool has_looked(HostTime t) const;
+
   // The processes that the latest look lists, if it is later than `since`, each with the mean of
   // its utilisations since then.
   std::vector<analysis::GpuHolder> holders(std::size_t domain, HostTime since) const;
 
-  // Who used a domain, by board_use(). Processes are those of worker(). `cpu_share`: of a process
-  // by its id.
-  using CpuShare = std::function<std::optional<double>(std::uint64_t process)>;
-  std::vector<analysis::UseSlice> slices(std::size_t domain, HostTime begin, HostTime end,
-                                         const CpuShare& cpu_share) const;
+  // What each process used between two looks at all processes; absent: it was not in the later one.
+  using CpuTime = std::function<std::optional<double>(const analysis::Worker&)>;
+  void append_cpu_times(HostTime since, HostTime at, const CpuTime& cpu_time);
+
+  // Who used a domain, by board_use(). Processes are those of worker().
+  std::vector<analysis::UseSlice> slices(std::size_t domain, HostTime begin, HostTime end) const;
   const analysis::Worker& worker(std::size_t process) const { return known_[process].worker; }
 
   // Forgets what was before `t`.

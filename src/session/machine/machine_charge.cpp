@@ -18,6 +18,7 @@ constexpr Duration kUseAge = std::chrono::seconds{10};  // of the last report of
 
 MachineService::Division MachineService::divide() {
   Division out;
+  out.looked_at = HostClock::now();
   auto look = processes_.look();
   if (!look) {
     sampling_.warn("energy is not divided among processes: " + look.error().message);
@@ -106,20 +107,23 @@ std::size_t MachineService::worker_of(const analysis::Worker& worker, Division& 
 // Who used each GPU since its last edge. Workers are added for processes that ended in the
 // meantime.
 void MachineService::find_uses(HostTime at, Division& division) {
-  const auto cpu_share = [&](std::uint64_t process) -> std::optional<double> {
-    for (std::size_t w = 0; w < division.listed; ++w) {
-      if (division.workers[w].process == process)
-        return division.cpu_time[w] / seconds(at - last_tick_);
-    }
-    return std::nullopt;
-  };
+  if (division.known) {
+    const auto used = [&](const analysis::Worker& worker) -> std::optional<double> {
+      const auto found = division.by_pid.find(worker.pid);
+      if (found == division.by_pid.end()) return std::nullopt;
+      const bool is_same = division.workers[found->second].process == worker.process;
+      return is_same ? std::optional(division.cpu_time[found->second]) : std::nullopt;
+    };
+    uses_.append_cpu_times(looked_at_, division.looked_at, used);
+    looked_at_ = division.looked_at;
+  }
   const auto& domains = sampling_.domains();
   for (std::size_t d = 0; d < domains.size(); ++d) {
     if (domains[d].kind != DomainKind::kGpu || domains[d].parent || !edges_[d].at ||
         in_pid_namespace_)
       continue;
     const auto mapped = division.mapped.find(d);
-    for (const auto& slice : uses_.slices(d, *edges_[d].at, at, cpu_share)) {
+    for (const auto& slice : uses_.slices(d, *edges_[d].at, at)) {
       auto& use = division.uses[d].emplace_back(Division::Use{slice.begin, slice.end, {}});
       for (const auto& claim : slice.claims) {
         analysis::WorkerClaim out;

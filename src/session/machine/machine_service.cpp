@@ -53,6 +53,7 @@ constexpr Duration kHistory = 30s;
 constexpr Duration kRemembered = 60s;  // of committed energies
 constexpr Duration kLongestWait = 3s;  // for sensors to report a tick
 constexpr Duration kPoll = 20ms;
+constexpr Duration kListPatience = 300ms;  // with a list of the processes on the devices
 constexpr Duration kAskAgain = 100ms;
 constexpr Duration kFolderPatience = 500ms;  // with the folders of jobs and pods
 constexpr Duration kLongestUnkept = 1min;    // of counters that are not shown
@@ -285,11 +286,23 @@ void MachineService::wait_for_sensors(HostTime t, const std::stop_token& stop) {
   }
 }
 
+void MachineService::wait_for_lists(HostTime t, const std::stop_token& stop) {
+  const HostTime deadline = t + kListPatience;
+  for (HostTime now{}; !uses_.has_looked(t) && !stop.stop_requested() && now < deadline;) {
+    now = HostClock::now();
+    wait_until(now + kPoll, stop);
+    sampling_.collect();
+  }
+}
+
 void MachineService::tick(const std::stop_token& stop) {
   Division division = divide();
   const HostTime at = HostClock::now();
+  // Who is on a board by then: it may have begun after the last list.
+  sampling_.list_soon();
   settle_windows(stop);
   wait_for_sensors(at, stop);
+  wait_for_lists(at, stop);
   if (stop.stop_requested()) return;
   read_folders();
   {

@@ -138,6 +138,7 @@ class MachineService {
     std::map<std::size_t, std::size_t>
         mapped;  // by GPU, a worker of the only job that it was given to
     std::optional<std::uint64_t> memory_used_bytes;
+    HostTime looked_at{};  // at all processes
     bool known = false;
   };
 
@@ -147,6 +148,7 @@ class MachineService {
   static Duration process_period();
   HostTime serve_programs();
   void set_pace(const std::optional<ShareServer::Pace>& pace);
+  void wait_for_lists(HostTime t, const std::stop_token& stop);
   void wait_for_tick(HostTime t, const std::stop_token& stop);
   bool is_tick_wanted() const { return wanted_tick_ > kept_tick_; }  // mutex_ is held
   void settle_windows(const std::stop_token& stop);
@@ -184,6 +186,7 @@ class MachineService {
   analysis::EnergyAccounts accounts_;
   std::vector<Edge> edges_;
   HostTime last_tick_{};
+  HostTime looked_at_{};  // at all processes
   HostTime kept_tick_{};  // the latest that was kept
   analysis::MachineState state_;
   Duration cpu_at_begin_{};

@@ -290,13 +290,13 @@ TEST(GpuUses, ProcessesAreIdentifiedWhileTheyLiveAndRemembered) {
   look(6, {{1, 0.3}, {2, 0.1}});
   alive.clear();
   look(7, {{1, {}}, {2, {}}, {3, {}}});  // 3 was never seen alive
-  auto slices = uses.slices(0, HostTime{2s}, HostTime{6s}, [](auto) { return std::nullopt; });
+  auto slices = uses.slices(0, HostTime{2s}, HostTime{6s});
   ASSERT_EQ(slices.size(), 1u);
   ASSERT_EQ(slices[0].claims.size(), 2u);
   EXPECT_EQ(uses.worker(slices[0].claims[0].candidates.front()).process, 101u);
   EXPECT_EQ(slices[0].claims[0].weight, 0.3);
   EXPECT_EQ(uses.worker(slices[0].claims[1].candidates.front()).pid, 2);  // of the domain within
-  slices = uses.slices(0, HostTime{6s}, HostTime{7s}, [](auto) { return std::nullopt; });
+  slices = uses.slices(0, HostTime{6s}, HostTime{7s});
   ASSERT_EQ(slices.back().claims.size(), 1u);
   EXPECT_EQ(slices.back().claims[0].candidates.back(), analysis::kUnidentified);
   const auto holders = uses.holders(0, HostTime{3s});

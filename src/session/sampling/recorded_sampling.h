@@ -54,6 +54,7 @@ class RecordedSampling {
   // Records domains and sensors, and starts sampling. `on_news`: as Sampler's.
   void start(std::function<void()> on_news = nullptr);
   auto read_soon() { return sampler_.read_soon(); }
+  void list_soon() { sampler_.list_soon(); }
   bool has_read(const std::vector<std::uint64_t>& numbers) const {
     return sampler_.has_read(numbers);
   }

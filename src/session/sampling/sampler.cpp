@@ -98,6 +98,10 @@ bool Sampler::has_read(const std::vector<std::uint64_t>& numbers) const {
   return true;
 }
 
+void Sampler::list_soon() {
+  for (auto& lane : lanes_) lane->ask_to_list();
+}
+
 void Sampler::set_pace(const meters::Demand& demand, Duration process_period) {
   for (auto& lane : lanes_) lane->set_pace(demand, process_period);
 }
@@ -158,6 +162,7 @@ struct Lane::State {
   std::condition_variable changed;
   bool stop = false;
   bool read_now = false;
+  bool list_now = false;
   std::uint64_t asked = 0;  // reads of every probe, and how many of them have ended
   std::uint64_t ended = 0;
   std::optional<meters::Demand> demand;  // to be set
@@ -336,9 +341,11 @@ void Lane::run(const std::shared_ptr<State>& state) {
       HostTime next = begin + (HostClock::now() - begin) + kLongestSleep;
       for (const HostTime t : due) next = std::min(next, t);
       next = std::min(next, processes_due);
-      s.changed.wait_until(lock, steady(next), [&s] { return s.stop || s.read_now; });
+      s.changed.wait_until(lock, steady(next), [&s] { return s.stop || s.read_now || s.list_now; });
       last = s.stop;
       all = last || std::exchange(s.read_now, false);
+      const bool is_listed = std::exchange(s.list_now, false) && processes_due != kNever;
+      if (is_listed) processes_due = HostClock::now();
       asked = s.asked;
       demand = std::exchange(s.demand, std::nullopt);
       process_period = s.process_period;
@@ -400,6 +407,12 @@ std::uint64_t Lane::ask_to_read() {
   state_->read_now = true;
   state_->changed.notify_all();
   return ++state_->asked;
+}
+
+void Lane::ask_to_list() {
+  const std::lock_guard lock(state_->mutex);
+  state_->list_now = true;
+  state_->changed.notify_all();
 }
 
 bool Lane::has_read(std::uint64_t number) const {

@@ -75,6 +75,7 @@ class Lane {
   std::uint64_t ask_to_read();
   // Whether that read has ended; take() has its readings then.
   bool has_read(std::uint64_t number) const;
+  void ask_to_list();
 
   // How often the meter is read from now on, and asked for the processes on its devices; the
   // probes are read at once. Zero as a process period changes nothing.
@@ -118,6 +119,8 @@ class Sampler {
   // Has every probe read now, due or not, so that an interval that begins or ends here has a
   // reading close to its edge. Returns at once: numbers for has_read(), one a meter.
   std::vector<std::uint64_t> read_soon();
+  // Asks for the processes on the devices now, where they are asked for at all.
+  void list_soon();
   // Whether these reads have ended; take() has their readings then.
   bool has_read(const std::vector<std::uint64_t>& numbers) const;
 
