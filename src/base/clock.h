@@ -58,7 +58,7 @@ class ClockMap {
 
 // CPU time, for the cost of single calls.
 
-// Of the calling thread, since it began.
+// CPU time of the calling thread since it began.
 Duration thread_cpu_time() noexcept;
 
 }  // namespace jouleprof

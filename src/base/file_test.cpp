@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/new_file.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof {
@@ -34,6 +39,102 @@ TEST(File, ListsSorted) {
   const TempTree tree({{"b", ""}, {"a/x", ""}, {"c", ""}});
   EXPECT_THAT(list_folder(tree.root()).value(), testing::ElementsAre("a", "b", "c"));
   EXPECT_EQ(list_folder(tree / "none").error().code, Errc::kNotFound);
+}
+
+TEST(KeptFile, SaysWhatTheFileHoldsNow) {
+  const TempTree tree{{"stat", "cpu 1 2 3\n"}};
+  KeptFile file(tree / "stat");
+  EXPECT_EQ(file.read().value(), "cpu 1 2 3\n");
+  tree.write("stat", "cpu 4\n");
+  EXPECT_EQ(file.read().value(), "cpu 4\n");
+  tree.write("stat", "");
+  EXPECT_EQ(file.read().value(), "");
+}
+
+TEST(KeptFile, ReadsAllOfALongOneOrItsBeginning) {
+  const std::string text(20000, 'x');
+  const TempTree tree{{"long", text + "y"}};
+  KeptFile file(tree / "long");
+  EXPECT_EQ(file.read(5).value(), "xxxxx");
+  EXPECT_EQ(file.read().value(), text + "y");
+  EXPECT_EQ(file.read(20000).value(), text);
+}
+
+TEST(KeptFile, OneThatIsNotThereMayComeLater) {
+  const TempTree tree;
+  KeptFile file(tree / "later");
+  EXPECT_EQ(file.read().error().code, Errc::kNotFound);
+  tree.write("later", "here");
+  EXPECT_EQ(file.read().value(), "here");
+}
+
+TEST(KeptFile, AFolderIsAnError) {
+  const TempTree tree;
+  KeptFile file(tree.root());
+  EXPECT_EQ(file.read().error().code, Errc::kInvalidArgument);
+}
+
+TEST(KeptFile, ReadsTheKernels) {
+  KeptFile file("/proc/self/stat");
+  const auto first = file.read();
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->back(), '\n');
+  EXPECT_TRUE(file.read());
+}
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(SharedFile, ReplacesTheWholeContent) {
+  const TempTree tree;
+  const auto path = tree / "folder/that/is/new/x.json";
+  ASSERT_TRUE(replace_file(path, "a long first content"));
+  ASSERT_TRUE(replace_file(path, "short"));
+  EXPECT_EQ(read_file(path), "short");
+  EXPECT_THAT(list_folder(path.parent_path()).value(), ElementsAre("x.json"));
+}
+
+TEST(SharedFile, AFailureKeepsTheOldContent) {
+  const TempTree tree({{"x.json/entry", "a folder is where the file should be"}});
+  const auto replaced = replace_file(tree / "x.json", "new");
+  ASSERT_FALSE(replaced);
+  EXPECT_THAT(replaced.error().message, HasSubstr((tree / "x.json").string()));
+  EXPECT_THAT(list_folder(tree.root()).value(), ElementsAre("x.json"));
+  EXPECT_TRUE(read_file(tree / "x.json/entry"));
+
+  EXPECT_FALSE(replace_file(tree / "x.json/entry/y.json", "new"));
+  EXPECT_FALSE(FileLock::take(tree / "x.json/entry/lock"));
+}
+
+TEST(SharedFile, LinksToOtherFilesAreNotFollowed) {
+  const TempTree tree({{"victim", "untouched"}});
+  std::filesystem::create_symlink(tree / "victim", tree / "x.json.new");
+  std::filesystem::create_symlink(tree / "victim", tree / "x.lock");
+  ASSERT_TRUE(replace_file(tree / "x.json", "content"));
+  EXPECT_EQ(read_file(tree / "x.json"), "content");
+  EXPECT_EQ(read_file(tree / "victim"), "untouched");
+  EXPECT_FALSE(FileLock::take(tree / "x.lock"));
+}
+
+// Without the lock, increments would be lost.
+TEST(SharedFile, WritersWithALockLoseNothing) {
+  const TempTree tree({{"count", "0"}});
+  constexpr int kWriters = 3;
+  constexpr int kTimes = 10;
+  std::vector<std::thread> writers;
+  for (int w = 0; w < kWriters; ++w) {
+    writers.emplace_back([&] {
+      for (int i = 0; i < kTimes; ++i) {
+        const auto lock = FileLock::take(tree / "count.lock");
+        ASSERT_TRUE(lock) << lock.error().message;
+        const int count = std::stoi(read_file(tree / "count").value());
+        std::this_thread::yield();
+        ASSERT_TRUE(replace_file(tree / "count", std::to_string(count + 1)));
+      }
+    });
+  }
+  for (auto& writer : writers) writer.join();
+  EXPECT_EQ(read_file(tree / "count"), std::to_string(kWriters * kTimes));
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ class RecordingBuilder {
   // Ends the recording. The work is [begin, end] unless run().work_begin was set.
   // Errors: unavailable when no sensor has two readings of power or of an energy counter.
   Result<model::Recording> finish(const std::string& path, HostTime begin, HostTime end) &&;
-  // The same without the check, for files without power readings.
+  // Ends the recording without the check, for files without power readings.
   model::Recording take() && { return std::move(recording_); }
 
   model::Recording& recording() { return recording_; }

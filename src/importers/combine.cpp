@@ -1,5 +1,3 @@
-#include "importers/combine.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,6 +7,7 @@
 #include <utility>
 
 #include "importers/builder.h"
+#include "importers/importer.h"
 
 namespace jouleprof::importers {
 namespace {

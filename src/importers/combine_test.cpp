@@ -1,9 +1,8 @@
-#include "importers/combine.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "importers/importer.h"
 #include "importers/testing.h"
 #include "importers/times.h"
 #include "tests/support/temp_tree.h"

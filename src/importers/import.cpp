@@ -13,24 +13,48 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "importers/combine.h"
 #include "importers/importer.h"
 #include "importers/power_check.h"
 #include "model/device/sensor_table.h"
 
+// Every importer has one line here, in the order in which they are tried. A log of zeus_monitor has
+// the columns Time and Power, which others may have: it comes late.
+#define JOULEPROF_IMPORTERS        \
+  JOULEPROF_IMPORTER(OwnCsv)       \
+  JOULEPROF_IMPORTER(NvidiaSmi)    \
+  JOULEPROF_IMPORTER(ZeusWindows)  \
+  JOULEPROF_IMPORTER(ZeusSweep)    \
+  JOULEPROF_IMPORTER(ZeusProfile)  \
+  JOULEPROF_IMPORTER(GpuTune)      \
+  JOULEPROF_IMPORTER(Gpupp)        \
+  JOULEPROF_IMPORTER(CodeCarbon)   \
+  JOULEPROF_IMPORTER(OmegaWatt)    \
+  JOULEPROF_IMPORTER(AiPowerMeter) \
+  JOULEPROF_IMPORTER(ZeusMonitor)  \
+  JOULEPROF_IMPORTER(Tegrastats)   \
+  JOULEPROF_IMPORTER(Dcgm)         \
+  JOULEPROF_IMPORTER(Perun)        \
+  JOULEPROF_IMPORTER(Pmon)         \
+  JOULEPROF_IMPORTER(Dmon)
+
 namespace jouleprof::importers {
+
+#define JOULEPROF_IMPORTER(name) extern const Importer k##name##Importer;
+JOULEPROF_IMPORTERS
+#undef JOULEPROF_IMPORTER
+extern const Importer kNamedCsvImporter;  // chosen by its options
+
 namespace {
 
 // Four days of eight GPUs at one row a second. A reading takes up to eight times its text in
 // memory.
 constexpr std::size_t kMaxFileBytes = std::size_t{256} << 20;
 
-// A log of zeus_monitor has the columns Time and Power, which others may have: it comes late.
 constexpr std::array kImporters = {
-    &kOwnCsvImporter,      &kNvidiaSmiImporter,    &kZeusWindowsImporter, &kZeusSweepImporter,
-    &kZeusProfileImporter, &kGpuTuneImporter,      &kGpuppImporter,       &kCodeCarbonImporter,
-    &kOmegaWattImporter,   &kAiPowerMeterImporter, &kZeusMonitorImporter, &kTegrastatsImporter,
-    &kDcgmImporter,        &kPerunImporter,        &kPmonImporter,        &kDmonImporter};
+#define JOULEPROF_IMPORTER(name) &k##name##Importer,
+    JOULEPROF_IMPORTERS
+#undef JOULEPROF_IMPORTER
+};
 
 std::string format_names() {
   std::vector<std::string_view> names;

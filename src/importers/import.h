@@ -28,9 +28,9 @@ struct ImportOptions {
   std::optional<Duration> interval = {};
   // The list that --query-gpu had, for a log of nvidia-smi without header.
   std::string columns = {};
-  // Of any CSV file, its columns: DEVICE=NAME:UNIT of powers, where device and unit may be left
-  // out; NAME:UNIT of the time; and of the name or number of each row's device. Not empty: the
-  // files are read by these names (logs/named_csv.cpp).
+  // The columns of any CSV file: DEVICE=NAME:UNIT of powers, where device and unit may be left out;
+  // NAME:UNIT of the time; and the column with the name or number of each row's device. Not empty:
+  // the files are read by these names (logs/named_csv.cpp).
   std::vector<std::string> power_columns = {};
   std::string time_column = {};
   std::string device_column = {};
@@ -45,7 +45,7 @@ struct ImportOptions {
 
 // Reads the files as one recording. The content decides the format, never the file's name. Files of
 // several formats, or of a format whose files hold a whole log each, are placed by their wall-clock
-// times (importers/combine.h). A folder stands for those of its files that are recognised; the
+// times (combine() of importer.h). A folder stands for those of its files that are recognised; the
 // others are named in a warning.
 //
 // `run.source` is "import:FORMAT", or "import:FORMAT+FORMAT"; `run.tool_version` is left to the

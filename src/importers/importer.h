@@ -4,9 +4,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/result.h"
 #include "importers/import.h"
 #include "importers/source_text.h"
+#include "model/recording.h"
 
 namespace jouleprof::importers {
 
@@ -22,28 +25,24 @@ struct Importer {
   bool (*only_adds)(std::string_view text) = nullptr;
 };
 
-extern const Importer kNamedCsvImporter;  // not among importers(): chosen by its options
-extern const Importer kOwnCsvImporter;
-extern const Importer kTegrastatsImporter;
-extern const Importer kPerunImporter;
-extern const Importer kNvidiaSmiImporter;
-extern const Importer kDmonImporter;
-extern const Importer kPmonImporter;
-extern const Importer kDcgmImporter;
-extern const Importer kOmegaWattImporter;
-extern const Importer kCodeCarbonImporter;
-extern const Importer kGpuppImporter;
-extern const Importer kAiPowerMeterImporter;
-extern const Importer kZeusMonitorImporter;
-extern const Importer kZeusWindowsImporter;
-extern const Importer kZeusSweepImporter;
-extern const Importer kZeusProfileImporter;
-extern const Importer kGpuTuneImporter;
-
 std::span<const Importer* const> importers();
 
 // import_files for texts that are already in memory.
 Result<model::Recording> import_texts(std::span<const SourceText> sources,
                                       const ImportOptions& options = {});
+
+// Puts recordings of one experiment, each of another log, on one time line.
+
+struct ImportedPart {
+  std::string path;  // of its first file, for messages
+  model::Recording recording;
+};
+
+// Joins the parts by the wall clock. Domains of one device are one; a sensor that two parts have is
+// one as well. Pauses in which no log has a reading are cut out, as in a single log. A domain of
+// all GPUs together contains the single ones. Warnings name their file.
+// Errors: unavailable for a part without wall-clock times; corrupt where its clock goes back, or
+// where two parts have readings of one sensor at the same time.
+Result<model::Recording> combine(std::vector<ImportedPart> parts);
 
 }  // namespace jouleprof::importers

@@ -134,14 +134,6 @@ tl::unexpected<Error> RowLog::error(std::string_view message) const {
   return fail_at(*source_, std::max<std::size_t>(line_, 1), message);
 }
 
-Cells RowLog::cells_of(std::string_view line) const {
-  if (tool_.cells) return tool_.cells(line);
-  auto fields = split_csv(line);
-  if (!fields) return {};
-  for (std::string& field : *fields) field = std::string(trim(field));
-  return std::move(*fields);
-}
-
 std::size_t RowLog::device(const std::string& key, LogDevice device) {
   const auto [place, is_new] = places_.try_emplace(key, devices_.size());
   if (is_new) devices_.push_back(std::move(device));
@@ -265,11 +257,11 @@ Result<bool> RowLog::take_line(std::string_view line, bool ended) {
       builder_.warn(cut_off_warning(source_->path, line_));
       return false;
     }
-    if (auto set = set_header(cells_of(line)); !set) return forward_error(set);
+    if (auto set = set_header(tool_.cells(line)); !set) return forward_error(set);
     after_header_ = true;
     return true;
   }
-  Cells cells = cells_of(line);
+  Cells cells = tool_.cells(line);
   if (has_header() && tool_.is_units && tool_.is_units(cells)) {
     if (ended) {
       if (auto units = take_units(cells); !units) return forward_error(units);

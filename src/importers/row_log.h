@@ -87,7 +87,7 @@ struct LogTool {
   std::string_view name;         // who writes such logs, for messages
   std::string_view advice = {};  // how to log power with it
   std::span<const LogField> fields = {};
-  Cells (*cells)(std::string_view line) = nullptr;  // null: CSV
+  Cells (*cells)(std::string_view line) = csv_cells;
   // Whether a line may be a header. Null: the first line is it, and no other.
   bool (*is_header)(std::string_view line) = nullptr;
   bool (*is_units)(const Cells& cells) = nullptr;       // of the columns above
@@ -131,7 +131,7 @@ class RowLog {
   void set_source(const SourceText& source) { source_ = &source; }
 
   const std::vector<LogRow>& rows() const { return rows_; }
-  // Of a row; nothing where it has none.
+  // Values of a row; nothing where it has none.
   std::optional<double> value(const LogRow& row, std::string_view sensor) const;
   std::optional<double> power(const LogRow& row) const;
   RecordingBuilder& builder() { return builder_; }
@@ -141,7 +141,7 @@ class RowLog {
   std::function<void(std::span<const std::size_t> rounds, const Layout& layout)> on_rounds;
   // Which columns there are, where the header does not decide it by the tool's fields alone.
   std::function<std::optional<LogColumn>(std::string_view name)> on_column;
-  // Of a log without header: the columns, by its first row. Errors: why they cannot be known.
+  // Gives the columns of a log without header by its first row. Errors: why they cannot be known.
   std::function<Result<Cells>(const Cells& row)> on_missing_header;
 
  private:
@@ -149,7 +149,6 @@ class RowLog {
   enum class Taken { kRow, kOther, kBad };
 
   tl::unexpected<Error> error(std::string_view message) const;
-  Cells cells_of(std::string_view line) const;
   Result<void> take_units(const Cells& cells);
   Result<bool> take_line(std::string_view line, bool ended);
   std::optional<std::string> take_row(const Cells& cells);

@@ -13,7 +13,6 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "base/utf8.h"
 
 namespace jouleprof::importers {
 
@@ -132,13 +131,16 @@ std::string cut_off_warning(std::string_view path, std::size_t line) {
       line);
 }
 
-std::vector<std::string> csv_header(std::string_view text) {
-  Lines lines(text);
-  if (!lines.next()) return {};
-  auto fields = split_csv(lines.text());
+std::vector<std::string> csv_cells(std::string_view line) {
+  auto fields = split_csv(line);
   if (!fields) return {};
   for (std::string& field : *fields) field = std::string(trim(field));
   return std::move(*fields);
+}
+
+std::vector<std::string> csv_header(std::string_view text) {
+  Lines lines(text);
+  return lines.next() ? csv_cells(lines.text()) : std::vector<std::string>{};
 }
 
 std::optional<std::size_t> find_column(const std::vector<std::string>& header,

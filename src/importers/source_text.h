@@ -19,9 +19,9 @@ namespace jouleprof::importers {
 struct SourceText {
   std::string path;
   std::string text;
-  // Of each line, where a time stood in front of it, which `text` no longer has.
+  // The times that stood in front of the lines, where they did; `text` no longer has them.
   std::vector<LogTime> line_times = {};
-  std::size_t broken = 0;  // pieces that were no UTF-8 (base/utf8.h)
+  std::size_t broken = 0;  // pieces that were no UTF-8 (base/text.h)
 };
 
 // The text in UTF-8, without a byte order mark. Windows writes UTF-16, with a mark or without.
@@ -98,7 +98,11 @@ class BadRows {
 
 // The cells of logs and tables: columns by name, values with units.
 
-// The header's names, trimmed; empty when `text` has no line. For recognising a format.
+// A line of CSV, each cell trimmed; empty where its quotes do not end.
+std::vector<std::string> csv_cells(std::string_view line);
+
+// The header's names, as csv_cells gives them; empty when `text` has no line. For recognising a
+// format.
 std::vector<std::string> csv_header(std::string_view text);
 
 std::optional<std::size_t> find_column(const std::vector<std::string>& header,

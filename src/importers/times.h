@@ -33,8 +33,8 @@ struct LogTime {
 // zone, "Z", "UTC" or an offset such as "+01:00"; "Mon Nov 23 14:30:00 2026"; "Nov 23 14:30:00"; or
 // a time of day.
 std::optional<LogTime> parse_log_time(std::string_view text);
-// The same as an instant: calendar times are UTC, and numbers count from 1970. Nothing for times
-// without a date.
+// Parses a time as an instant: calendar times are UTC, and numbers count from 1970. Nothing for
+// times without a date.
 std::optional<RealTime> parse_utc_time(std::string_view text);
 
 // A time in front of each line, as the program `ts` and shell loops write it. `text` loses it.
@@ -53,7 +53,7 @@ std::optional<Duration> parse_seconds(std::string_view text);
 
 // The instant at which the clocks of this machine's time zone show `calendar`.
 RealTime local_to_real(Duration calendar);
-// The same for UTC.
+// The instant at which a clock of UTC shows `calendar`.
 RealTime utc_to_real(Duration calendar);
 
 }  // namespace jouleprof::importers

@@ -23,13 +23,6 @@ std::string with_number(std::string_view name, int number) {
   return out;
 }
 
-std::vector<std::string> csv_cells(std::string_view line) {
-  auto fields = split_csv(line);
-  if (!fields) return {};
-  for (std::string& field : *fields) field = std::string(trim(field));
-  return std::move(*fields);
-}
-
 }  // namespace
 
 model::DomainId WindowTable::domain(const std::string& device, const std::string& product) {

@@ -38,7 +38,7 @@ struct BenchLatency {
   std::uint64_t quantiles_of = 1;  // iterations that are one value of the quantiles
   std::uint64_t blocks = 0;
   std::uint64_t iterations_per_block = 0;
-  // Of generation; empty otherwise.
+  // Times to the first token of generation; empty otherwise.
   std::optional<double> first_token_p50;
   std::optional<double> first_token_p99;
   std::optional<double> inter_token_p50;

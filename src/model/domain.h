@@ -41,7 +41,7 @@ struct Domain {
   bool visible = true;
   // Why its energy cannot be read, where no sensor could be opened; empty otherwise.
   std::string unavailable_reason;
-  // Of a GPU, from earlier runs.
+  // Power levels of a GPU from earlier runs.
   KnownLevels known_levels = {};
 
   bool operator==(const Domain&) const = default;

@@ -84,7 +84,8 @@ struct Measurement {
   Energy energy;
   // Half the width of the 95 % interval of the true energy, the sensor's gain error included.
   Energy error;
-  // The same without the gain error: what a comparison on the same device has to exceed.
+  // Half of the interval without the gain error: what a comparison on the same device has to
+  // exceed.
   Energy repeatability;
   Provenance provenance = Provenance::kMeasured;
   std::string sensor;  // Sensor::name, several joined by " + "
@@ -129,12 +130,12 @@ struct EnergyLevels {
 // The energy of the command (docs/glossary.md): the part of a device's energy that is its own.
 struct CommandEnergy {
   Measurement energy;  // processes + rest; the error is the sensor's and the division's
-  // Of its processes, above rest, what they hold included. Of all energy where the domain's
-  // shares_include_rest.
+  // Energy of its processes above rest, what they hold included. A part of all energy where the
+  // domain's shares_include_rest is set.
   Energy processes;
   // At rest, of a device that no other family used; absent: another did, or `processes` has it.
   std::optional<Energy> rest;
-  // Of no known process, and not in `energy`: it may be the command's, too.
+  // Energy of no known process, and not in `energy`: it may be the command's, too.
   Energy undivided;
   // False: the recording knows of no other process, and all energy is the command's.
   bool is_divided = true;
@@ -196,12 +197,12 @@ struct DomainProfile {
   std::optional<Energy> idle_part;
   // The energy at rest is unknown, and the shares of processes are shares of all of the energy.
   bool shares_include_rest = false;
-  // Of the command's processes, but of which of them is unknown.
+  // Energy of the command's processes, but of which of them is unknown.
   std::optional<Energy> within_command;
   std::optional<Energy> others;        // of processes outside the command's tree
   std::optional<Energy> held_unowned;  // held, by contexts that are not known to be of a process
   std::optional<Energy> unattributed;  // what no process can be charged with
-  // Of the command's dynamic energy, where it was divided by utilisation or CPU time.
+  // Bounds of the command's dynamic energy, where it was divided by utilisation or CPU time.
   std::optional<DivisionBounds> command_bounds{};
   std::optional<CommandEnergy> command;  // absent: no energy, or Profile::command_reason
 };
@@ -212,11 +213,11 @@ struct ProcessShare {
   // Dynamic: of the time that it held the board, and of its work. Of all energy where the domain's
   // shares_include_rest.
   Energy energy;
-  // Of `energy`, where its kernels were traced.
+  // The part of `energy` in kernels, where they were traced.
   std::optional<Energy> kernels;
   std::optional<Energy> idle_between;  // launches
   std::optional<Energy> held;
-  // Of `energy`, where it was divided by utilisation.
+  // Bounds of `energy`, where it was divided by utilisation.
   std::optional<DivisionBounds> bounds{};
 };
 
@@ -244,9 +245,10 @@ struct WindowEnergy {
   EnergyLevels levels;             // of `energy`
   std::optional<Energy> reported;  // of imported ones: another tool's, its error is not known
   std::string reason;              // why a window is not in the sum; empty when all are
-  // Of the energies of single windows, which differ by the work and by the sensor's noise. Absent
-  // for few windows, where one has no energy, where processes share the device's time, and where
-  // most windows are shorter than 100 ms or the sensor's resolution: it sees what surrounds them.
+  // Spread of the energies of single windows, which differ by the work and by the sensor's noise.
+  // Absent for few windows, where one has no energy, where processes share the device's time, and
+  // where most windows are shorter than 100 ms or the sensor's resolution: it sees what surrounds
+  // them.
   std::optional<Quartiles<Energy>> quartiles;
 };
 

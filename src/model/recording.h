@@ -15,7 +15,6 @@
 #include "model/activity/activity.h"
 #include "model/device/sensor.h"
 #include "model/domain.h"
-#include "model/process/owner.h"
 #include "model/process/process.h"
 
 namespace jouleprof::model {
@@ -79,12 +78,13 @@ struct RunInfo {
   bool being_written = false;
   // Absolute, of the spool of traced processes (recording/spool); empty: tracing was not requested.
   std::string trace_folder;
-  // Of the machine's running kernel, to find recordings of one host and one boot; empty: not known.
+  // Boot of the machine's running kernel, to find recordings of one host and one boot; empty: not
+  // known.
   std::string boot_id;
   Rank rank;              // of the process that made the recording
   std::string user;       // who ran it; empty: not known
   std::string node_list;  // of Slurm's job, as Slurm writes it: "node[1-4]"; empty: none
-  // Of the process `pid` at the last commit, of a recording that was not closed in order.
+  // Windows that were open at the last commit of a recording that was not closed in order.
   std::vector<OpenWindow> open_windows;
 
   bool operator==(const RunInfo&) const = default;
@@ -172,7 +172,8 @@ struct Recording {
   std::vector<Window> windows;
   std::vector<Trace> traces;                     // of processes that were traced
   std::vector<ImportedWindow> imported_windows;  // in the file's order
-  // Of the traces' kernels on the recording's boards, by earlier runs: what attribution may use.
+  // What earlier runs found for the traces' kernels on the recording's boards: attribution may use
+  // it.
   std::vector<RememberedKernel> remembered;
 };
 
@@ -185,7 +186,7 @@ bool is_simulated(const Recording& recording);
 // of model/device/gauge_names.h, which state the units.
 std::vector<GaugeReading> gauge_of(const Recording& recording, const Domain& domain,
                                    std::string_view name);
-// Those within [begin, end].
+// The readings of a gauge within [begin, end].
 std::vector<GaugeReading> gauge_of(const Recording& recording, const Domain& domain,
                                    std::string_view name, HostTime begin, HostTime end);
 

@@ -72,7 +72,7 @@ struct ServedBoard {
   std::uint64_t steps = 0;
   Duration busy{};       // in steps
   double explained = 0;  // R^2 of the regression
-  // Of the model of a step: what its parts cost. Active watts of a step's time; joules.
+  // The model of a step: what its parts cost. Active watts of a step's time; joules.
   double step_watts = 0;
   double joules_per_prefill_token = 0;
   double joules_per_decode_token = 0;

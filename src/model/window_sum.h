@@ -24,7 +24,7 @@ inline double gain_joules(const Measurement& m) {
   return std::sqrt(std::max(error * error - repeatability * repeatability, 0.0));
 }
 
-// The same without the offset's part, in parts of the energy.
+// The gain's part of the interval, without that of the offset, in parts of the energy.
 inline double gain_ratio(const Measurement& m) {
   if (m.energy <= Energy{}) return 0;
   const double all = gain_joules(m);
@@ -136,7 +136,7 @@ inline const Measurement& singles_of(const WindowEnergy& e) {
   return e.singles ? *e.singles : *e.energy;
 }
 
-// Of one window on average; absent without any.
+// The energy of one window on average; absent without any.
 inline std::optional<Measurement> mean_of(const WindowEnergy& e) {
   if (!e.energy || e.count == 0) return std::nullopt;
   return mean_of(singles_of(e), e.count);

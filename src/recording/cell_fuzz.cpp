@@ -19,7 +19,7 @@
 
 #include "recording/reader.h"
 #include "recording/recording_fixture.h"
-#include "recording/tables/packed.h"
+#include "recording/tables/rows.h"
 #include "recording/writer.h"
 #include "tests/support/fuzz_files.h"
 

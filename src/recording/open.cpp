@@ -1,5 +1,3 @@
-#include "recording/open.h"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>

@@ -15,14 +15,12 @@
 #include <vector>
 
 #include "recording/claim.h"
-#include "recording/open.h"
 #include "recording/spool/spool_reader.h"
 #include "recording/sqlite_file.h"
 #include "recording/tables/record_columns.h"
 #include "recording/tables/rows.h"
 #include "recording/tables/schema.h"
-#include "recording/tables/trace_rows.h"
-#include "recording/tables/window_rows.h"
+#include "recording/tables/table_rows.h"
 
 namespace jouleprof::recording {
 namespace {

@@ -25,7 +25,7 @@
 
 namespace jouleprof::recording {
 
-// The same seed gives the same recording. Readings are in the order of time, ids in order of size,
+// A seed always gives one recording. Readings are in the order of time, ids in order of size,
 // as a reader gives them back. `size` is the number of readings of each kind.
 class RandomRecording {
  public:

@@ -1,15 +1,18 @@
-// Files that SQLite makes next to a recording while it is written.
+// SQLite files of this folder: opening them, their side files, their limits and errors. Private to
+// this folder.
 #pragma once
 
 #include <SQLiteCpp/Database.h>
 #include <SQLiteCpp/Exception.h>
 
 #include <array>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string_view>
 
 #include "base/result.h"
+#include "recording/claim.h"
 
 namespace jouleprof::recording {
 
@@ -53,5 +56,24 @@ Error sqlite_error(std::string_view trying, const SQLite::Exception& e, sqlite3*
 // The error of a failed SQLite call while a file is read: what SQLite cannot make sense
 // of is damage. `db` may be null.
 Error read_error(const std::filesystem::path& path, const SQLite::Exception& e, sqlite3* db);
+
+// Opening a recording that may be complete, cut off, being written, unwritable or hostile. Private
+// to this folder.
+
+struct OpenFile {
+  std::filesystem::path path;            // absolute, no links
+  std::uint64_t bytes = 0;               // with its write-ahead log
+  std::unique_ptr<SQLite::Database> db;  // within a read transaction: what it shows stays the same
+};
+
+// Opens a recording of this schema version for reading, with limits set on what it can
+// make SQLite do. Never writes to a file that has nothing to recover. Errors: as read_recording.
+Result<OpenFile> open_recording(const std::filesystem::path& path);
+
+// A new, empty recording file, ready to be written to. Private to this folder.
+
+// Makes the file with all tables and a row in `run`. On error nothing is left behind, and an old
+// file stays. Errors: as Writer::create.
+Result<std::unique_ptr<SQLite::Database>> create_database(const Claim& claim);
 
 }  // namespace jouleprof::recording

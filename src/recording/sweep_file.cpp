@@ -15,7 +15,7 @@
 #include "base/json/json_reader.h"
 #include "base/new_file.h"
 #include "recording/sqlite_file.h"
-#include "recording/tables/packed.h"
+#include "recording/tables/rows.h"
 
 namespace jouleprof::recording {
 namespace {

@@ -13,11 +13,10 @@
 #include <thread>
 
 #include "base/new_file.h"
-#include "recording/open.h"
 #include "recording/sqlite_file.h"
 #include "recording/tables/record_columns.h"
 #include "recording/tables/schema.h"
-#include "recording/tables/window_rows.h"
+#include "recording/tables/table_rows.h"
 
 namespace jouleprof::recording {
 namespace {

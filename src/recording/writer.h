@@ -38,7 +38,7 @@ class Writer {
   // not_found or permission_denied for its folder, unavailable when the disk is full.
   static Result<Writer> create(const std::filesystem::path& path,
                                const WriterOptions& options = {});
-  // The same with a name that was claimed before, and is until the file is closed.
+  // Creates the file under a name that was claimed before, and is until the file is closed.
   static Result<Writer> create(Claim claim);
 
   Writer(Writer&&) noexcept;
@@ -81,7 +81,7 @@ class Writer {
   // complete and readable, and its side files stay. Nothing can be written afterwards.
   Result<void> finish();
 
-  // The same, but leaves the recording incomplete.
+  // Closes the file, but leaves the recording incomplete.
   Result<void> close();
 
  private:

@@ -12,7 +12,7 @@
 #include "analysis/job/job_ranks.h"
 #include "analysis/run.h"
 #include "base/result.h"
-#include "model/process/owner.h"
+#include "model/process/process.h"
 
 namespace jouleprof::analysis {
 

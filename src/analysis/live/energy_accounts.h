@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "jouleprof/units.h"
-#include "model/process/owner.h"
+#include "model/process/process.h"
 
 namespace jouleprof::analysis {
 

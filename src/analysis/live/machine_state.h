@@ -9,7 +9,7 @@
 #include "analysis/live/energy_accounts.h"
 #include "base/clock.h"
 #include "base/result.h"
-#include "model/process/owner.h"
+#include "model/process/process.h"
 #include "model/profile.h"
 #include "model/snapshot.h"
 

@@ -52,7 +52,7 @@ class JsonReader {
   // absent key leaves `out` unchanged; so does a wrong value, which is an error.
   template <typename T>
   bool read(const char* key, T& out, Range range = {});
-  // The same; an absent key is an error.
+  // read() where an absent key is an error.
   template <typename T>
   bool require(const char* key, T& out, Range range = {}) {
     if (raw(key) == nullptr) error(key, "is missing");

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "base/utf8.h"
+#include "base/text.h"
 
 namespace jouleprof {
 namespace {

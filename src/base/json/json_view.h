@@ -39,7 +39,7 @@ class JsonMembers {
 
 // The text of a string value: without quotes and escapes. Empty for anything but a string.
 std::string json_string(std::string_view value);
-// The same where the text can be taken as it stands; else nothing ("").
+// json_string() where the text can be taken as it stands; else nothing ("").
 std::string_view plain_json_string(std::string_view value);
 
 // Whether a text is JSON, without reading its values.

@@ -35,7 +35,7 @@ namespace jouleprof {
 
 // The status of a process that has ended, as waitpid() and waitid() give it.
 
-// As a shell says it: 128 + N for a process that signal N ended.
+// The exit status that a shell reports: 128 + N for a process that signal N ended.
 inline int exit_status(int wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }

@@ -33,7 +33,7 @@ Result<std::thread> start_thread(Work work, Failed failed) {
     Masked() {
       sigset_t all;
       sigfillset(&all);
-      // Of a crash in the thread itself: blocked, they would end the program unhandled.
+      // These report a crash in the thread itself: blocked, they would end the program unhandled.
       for (const int crash : {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE}) sigdelset(&all, crash);
       pthread_sigmask(SIG_SETMASK, &all, &before_);
     }

@@ -410,7 +410,7 @@ Result<model::Recording> read_aipowermeter(std::span<const SourceText> sources,
 
 }  // namespace
 
-const Importer kAiPowerMeterImporter{
+extern const Importer kAiPowerMeterImporter{
     {"aipowermeter",
      "AIPowerMeter's power_metrics.json, several of which follow each other in time; with its "
      "results_exp.json and model_summary.json"},

@@ -42,7 +42,7 @@ class CsvFile {
   // The one column that bears one of these names. Errors: corrupt when there is none (`names` are
   // listed) or more than one.
   Result<CsvColumn> column(std::span<const ColumnName> names);
-  // The same for a column that may be missing.
+  // Finds a column that may be missing.
   Result<std::optional<CsvColumn>> optional_column(std::span<const ColumnName> names);
   // Errors: corrupt, for the first column that was not asked for.
   Result<void> no_others() const;
@@ -63,7 +63,7 @@ class CsvFile {
 
   // corrupt: "PATH, line N, column 'NAME': MESSAGE".
   tl::unexpected<Error> fail_at(const CsvColumn& column, std::string_view message) const;
-  // The same, where the rows that follow would be no better.
+  // fail_at() where the rows that follow would be no better.
   tl::unexpected<Error> fail_all_at(const CsvColumn& column, std::string_view message);
 
   std::size_t line() const { return line_; }

@@ -115,7 +115,7 @@ Result<model::Recording> read_dcgm(std::span<const SourceText> sources,
 
 }  // namespace
 
-const Importer kDcgmImporter{
+extern const Importer kDcgmImporter{
     {"dcgmi", "what 'dcgmi dmon -e 155,156,...' prints"}, false, recognises_dcgm, read_dcgm};
 
 }  // namespace jouleprof::importers

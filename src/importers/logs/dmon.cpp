@@ -289,9 +289,10 @@ Result<model::Recording> read_dmon(std::span<const SourceText> sources,
 
 }  // namespace
 
-const Importer kDmonImporter{{"dmon", "what 'nvidia-smi dmon' prints, with power in it (-s p...)"},
-                             false,
-                             recognises_dmon,
-                             read_dmon};
+extern const Importer kDmonImporter{
+    {"dmon", "what 'nvidia-smi dmon' prints, with power in it (-s p...)"},
+    false,
+    recognises_dmon,
+    read_dmon};
 
 }  // namespace jouleprof::importers

@@ -210,9 +210,10 @@ Result<model::Recording> read_named_csv(std::span<const SourceText> sources,
 
 // The header is the first line that has all named columns; commas, semicolons or tabs stand between
 // the cells.
-const Importer kNamedCsvImporter{{"columns", "any CSV file, by --power-column and --time-column"},
-                                 false,
-                                 [](std::string_view) { return false; },
-                                 read_named_csv};
+extern const Importer kNamedCsvImporter{
+    {"columns", "any CSV file, by --power-column and --time-column"},
+    false,
+    [](std::string_view) { return false; },
+    read_named_csv};
 
 }  // namespace jouleprof::importers

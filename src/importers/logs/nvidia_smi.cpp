@@ -51,20 +51,13 @@ constexpr std::array<LogField, 29> kFields{
      {"clocks.mem", kValue, "MHz", kGauge, gauge::kMemoryClock},
      {"fan.speed", kValue, "%", kGauge, gauge::kFanSpeed}}};
 
-Cells cells_of(std::string_view line) {
-  auto fields = split_csv(line);
-  if (!fields) return {};
-  for (std::string& field : *fields) field = std::string(trim(field));
-  return std::move(*fields);
-}
-
 // A header has power.draw, or the time and something of a GPU.
 bool is_header(std::string_view line) {
   if (line.find("power.draw") == std::string_view::npos &&
       line.find("timestamp") == std::string_view::npos) {
     return false;
   }
-  const Cells cells = cells_of(line);
+  const Cells cells = csv_cells(line);
   return std::any_of(cells.begin(), cells.end(), [](const std::string& cell) {
     const std::string name = lower_case(split_unit(cell).word);
     return std::any_of(kFields.begin(), kFields.end(), [&](const LogField& field) {
@@ -115,7 +108,7 @@ bool recognises_nvidia_smi(std::string_view text) {
   constexpr std::size_t kMessages = 5;  // lines before the log
   for (Lines lines(text); lines.next() && lines.number() <= kMessages;) {
     const std::string_view line = trim(lines.text());
-    if (is_header(line) || guess_header(cells_of(line))) return true;
+    if (is_header(line) || guess_header(csv_cells(line))) return true;
     if (line.find(',') != std::string_view::npos) return false;
   }
   return false;
@@ -156,7 +149,7 @@ Result<model::Recording> read_nvidia_smi(std::span<const SourceText> sources,
 
 }  // namespace
 
-const Importer kNvidiaSmiImporter{
+extern const Importer kNvidiaSmiImporter{
     {"nvidia-smi", "nvidia-smi --query-gpu=...,power.draw,... --format=csv"},
     false,
     recognises_nvidia_smi,

@@ -82,9 +82,10 @@ Result<model::Recording> read_omegawatt(std::span<const SourceText> sources,
 
 }  // namespace
 
-const Importer kOmegaWattImporter{{"omegawatt", "log of an OmegaWatt wattmeter (wattmetre-read)"},
-                                  false,
-                                  recognises_omegawatt,
-                                  read_omegawatt};
+extern const Importer kOmegaWattImporter{
+    {"omegawatt", "log of an OmegaWatt wattmeter (wattmetre-read)"},
+    false,
+    recognises_omegawatt,
+    read_omegawatt};
 
 }  // namespace jouleprof::importers

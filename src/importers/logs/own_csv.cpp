@@ -93,7 +93,7 @@ Result<model::Recording> read_own_csv(std::span<const SourceText> sources,
 
 }  // namespace
 
-const Importer kOwnCsvImporter{
+extern const Importer kOwnCsvImporter{
     {"jouleprof", "CSV of this tool: monitor --format csv; export --format csv, counters, gauges"},
     true,
     recognises_own_csv,

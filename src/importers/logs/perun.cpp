@@ -170,7 +170,7 @@ Result<model::Recording> read_perun(std::span<const SourceText> sources,
 
 }  // namespace
 
-const Importer kPerunImporter{
+extern const Importer kPerunImporter{
     {"perun", "what 'perun export FILE csv' writes"}, false, recognises_perun, read_perun};
 
 }  // namespace jouleprof::importers

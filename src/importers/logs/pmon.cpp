@@ -210,7 +210,7 @@ Result<model::Recording> read_pmon(std::span<const SourceText> sources, const Im
 
 }  // namespace
 
-const Importer kPmonImporter{
+extern const Importer kPmonImporter{
     {"pmon", "what 'nvidia-smi pmon -o DT' prints, together with a log of power"},
     false,
     recognises_pmon,

@@ -127,9 +127,9 @@ Result<model::Recording> read_tegrastats(std::span<const SourceText> sources,
 
 }  // namespace
 
-const Importer kTegrastatsImporter{{"tegrastats", "what 'tegrastats' prints on a Jetson"},
-                                   false,
-                                   recognises_tegrastats,
-                                   read_tegrastats};
+extern const Importer kTegrastatsImporter{{"tegrastats", "what 'tegrastats' prints on a Jetson"},
+                                          false,
+                                          recognises_tegrastats,
+                                          read_tegrastats};
 
 }  // namespace jouleprof::importers

@@ -97,7 +97,7 @@ Result<model::Recording> read_zeus_monitor(std::span<const SourceText> sources,
 
 }  // namespace
 
-const Importer kZeusMonitorImporter{
+extern const Importer kZeusMonitorImporter{
     {"zeus-monitor", "power log of Zeus's zeus_monitor (Time,Power); several files: one a GPU"},
     true,
     recognises_zeus_monitor,

@@ -123,7 +123,7 @@ Result<model::Recording> read_codecarbon(std::span<const SourceText> sources,
 
 }  // namespace
 
-const Importer kCodeCarbonImporter{
+extern const Importer kCodeCarbonImporter{
     {"codecarbon", "CodeCarbon's emissions.csv"}, false, recognises_codecarbon, read_codecarbon};
 
 }  // namespace jouleprof::importers

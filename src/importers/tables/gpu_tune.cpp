@@ -146,7 +146,7 @@ bool recognises_gpu_tune(std::string_view text) {
 
 }  // namespace
 
-const Importer kGpuTuneImporter{
+extern const Importer kGpuTuneImporter{
     {"gpu-tune", "gpu-tune's samples (max_watt,tokens_per_sec,total_power_draw)"},
     false,
     recognises_gpu_tune,

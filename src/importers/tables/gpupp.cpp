@@ -65,7 +65,7 @@ Result<model::Recording> read_gpupp(std::span<const SourceText> sources, const I
 
 }  // namespace
 
-const Importer kGpuppImporter{
+extern const Importer kGpuppImporter{
     {"gpupp", "GPUPP's tables of layers and kernels (layer_name,exec_id,...,energy_j)"},
     false,
     recognises_gpupp,

@@ -127,13 +127,13 @@ bool recognises_zeus_sweep(std::string_view text) {
 
 }  // namespace
 
-const Importer kZeusWindowsImporter{
+extern const Importer kZeusWindowsImporter{
     {"zeus-windows", "window log of Zeus's ZeusMonitor (start_time,window_name,elapsed_time,...)"},
     false,
     recognises_zeus_windows,
     read_zeus_windows};
 
-const Importer kZeusSweepImporter{
+extern const Importer kZeusSweepImporter{
     {"zeus-sweep", "Zeus's table of runs (power_limit,time_per_epoch,average_power)"},
     false,
     recognises_zeus_sweep,
@@ -186,9 +186,10 @@ bool recognises_zeus_profile(std::string_view text) {
 
 }  // namespace
 
-const Importer kZeusProfileImporter{{"zeus-profile", "Zeus's profile of power limits (JSON)"},
-                                    false,
-                                    recognises_zeus_profile,
-                                    read_zeus_profile};
+extern const Importer kZeusProfileImporter{
+    {"zeus-profile", "Zeus's profile of power limits (JSON)"},
+    false,
+    recognises_zeus_profile,
+    read_zeus_profile};
 
 }  // namespace jouleprof::importers

@@ -5,7 +5,7 @@
 // be copied byte for byte; so they are scanned here, and base/json/json_view.h finds values in
 // place. What is given out is JSON: a value that is none is an error, and so is a missing comma. A
 // byte order mark is left out. Names that are no UTF-8, and control characters in them, are mended
-// (base/utf8.h): then all readers of JSON take the trace.
+// (base/text.h): then all readers of JSON take the trace.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 #include "base/gzip/gzip.h"
 #include "base/result.h"
-#include "base/utf8.h"
+#include "base/text.h"
 
 namespace jouleprof::importers {
 

@@ -17,7 +17,6 @@
 #include "base/process/threads.h"
 #include "base/say.h"
 #include "meters/estimate/estimate_meter.h"
-#include "meters/estimate/guest_meter.h"
 #include "meters/hwmon/hwmon_meter.h"
 #include "meters/nvml/api/nvml_api.h"
 #include "meters/nvml/calibration/calibration_file.h"
@@ -27,7 +26,7 @@
 #include "meters/shared/shared_meter.h"
 #include "meters/temperature/cpu_temperature_meter.h"
 #include "meters/vendor/vendor_meter.h"
-#include "meters/wall/wall_meter.h"
+#include "meters/wall/wall_source.h"
 
 namespace jouleprof::meters {
 

@@ -19,7 +19,7 @@ namespace jouleprof::meters {
 struct MeterOptions {
   Demand demand;
   std::optional<Power> cpu_tdp;  // for the estimate
-  // Those of GPUs that the user chose; others are not opened. Empty: all.
+  // The GPUs that the user chose; others are not opened. Empty: all.
   std::vector<std::string> devices;
   // Whether the sensors of a running service may take the place of all meters; see shared_socket().
   bool use_service = false;

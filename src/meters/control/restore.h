@@ -47,7 +47,7 @@ std::filesystem::path record_path(const std::filesystem::path& folder, const std
 Result<void> save(const std::filesystem::path& folder, const RestoreRecord& record);
 // Errors: not_found; corrupt.
 Result<RestoreRecord> load(const std::filesystem::path& path);
-// Those of a folder that does not exist: none.
+// The records in a folder; none where it does not exist.
 std::vector<std::filesystem::path> records_in(const std::filesystem::path& folder);
 
 // The name of a second lock, which the owner holds alone: where it is free, the owner has died.

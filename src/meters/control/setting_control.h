@@ -46,9 +46,10 @@ class SettingControl {
  public:
   virtual ~SettingControl() = default;
 
-  // Of all boards.
+  // The range that all boards have.
   virtual const KnobRange& range() const = 0;
-  // As found before the first change; absent where boards differ, or the driver does not report it.
+  // The value before the first change; absent where boards differ, or the driver does not report
+  // it.
   virtual std::optional<double> found() const = 0;
 
   // Sets all boards and reads them back. Errors: permission_denied, with what to ask for;

@@ -1,7 +1,6 @@
-#include "meters/estimate/guest_meter.h"
-
 #include <gtest/gtest.h>
 
+#include "meters/estimate/estimate_meter.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::meters {

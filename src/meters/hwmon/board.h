@@ -25,8 +25,8 @@ struct Board {
 
 bool is_board_driver(std::string_view driver);
 
-// Of <root>/sys/class/drm. Partitions of a board (Instinct's CPX mode) are no boards: their
-// devices are the driver's own, not the bus's. Without index.
+// Finds the boards of <root>/sys/class/drm. Partitions of a board (Instinct's CPX mode) are no
+// boards: their devices are the driver's own, not the bus's. Without index.
 std::vector<Board> find_cards(const std::filesystem::path& root);
 
 // Sorted by driver and address, with their index.
@@ -49,7 +49,7 @@ struct StateFile {
   double unit = 1;  // what 1 in the file is
 };
 
-// Those whose files hold a number now. A limit of 0 means that there is none.
+// Finds the files that hold a number now. A limit of 0 means that there is none.
 std::vector<StateFile> find_state(const Board& board);
 
 }  // namespace jouleprof::meters::hwmon

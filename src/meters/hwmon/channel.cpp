@@ -1,5 +1,3 @@
-#include "meters/hwmon/channel.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "meters/hwmon/hwmon_meter.h"
 #include "model/device/jetson_rails.h"
 
 namespace jouleprof::meters::hwmon {

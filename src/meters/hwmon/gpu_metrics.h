@@ -23,8 +23,8 @@ struct GpuMetrics {
   int format = 0;  // 1: a board; 2 and 3: an APU
   int content = 0;
 
-  // Of the socket: of all dies in it, and of an APU with its CPU cores. Absent as well where the
-  // kernel does not name the unit (v2.0 to v2.3).
+  // The power of the socket: all dies in it, and of an APU its CPU cores, too. Absent as well where
+  // the kernel does not name the unit (v2.0 to v2.3).
   std::optional<Power> socket_power;
   bool power_is_average = false;
   std::optional<std::uint64_t> energy_count;

@@ -2,14 +2,102 @@
 // Jetson rails, NVIDIA Grace sockets, ACPI power meters.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
-#include "meters/hwmon/channel.h"
+#include "base/result.h"
+#include "meters/hwmon/board.h"
 #include "meters/hwmon/gpu_clients.h"
 #include "meters/meter.h"
+#include "model/domain.h"
+
+// The power and energy inputs of the hwmon chips in /sys.
+// https://docs.kernel.org/hwmon/sysfs-interface.html
+
+namespace jouleprof::meters::hwmon {
+
+enum class Form {
+  kPowerAverage,    // power<n>_average, uW
+  kPowerInput,      // power<n>_input, uW
+  kEnergyInput,     // energy<n>_input, uJ since the driver was loaded
+  kVoltageCurrent,  // in<n>_input in mV times curr<n>_input in mA
+  kZonePower,       // power_uw of a powercap zone: a mean over time_window_us
+};
+
+struct Channel {
+  std::string driver;            // the chip's `name`: "amdgpu", "ina3221", "power_meter", ...
+  std::string chip;              // "hwmon3": not the same after the next boot
+  std::string bus_address;       // of the device behind it: "0000:03:00.0"; `chip` where unknown
+  std::filesystem::path folder;  // where the inputs are
+  std::filesystem::path device;  // the device's own folder
+  Form form{};
+  int number = 0;
+  std::string label;  // as the driver or the firmware gives it; may be empty
+
+  // "power1": what all the channel's files begin with.
+  std::string input() const;
+  // "power1_average"; for a product of two files, the first.
+  std::string attribute() const;
+  // "hwmon:amdgpu/power1_average": the same from boot to boot.
+  std::string sensor_name() const;
+};
+
+// Every such input under <root>/sys/class/hwmon and of the `cards`, and ARM SCMI's powercap zones,
+// in the order of drivers, devices and numbers. Of average and input of one power, both are listed;
+// of voltage and current, only where the chip has no power of its own.
+std::vector<Channel> find_channels(const std::filesystem::path& root,
+                                   const std::vector<Board>& cards);
+
+// The GPUs: the cards, and those that only a chip is known of.
+std::vector<Board> find_boards(std::vector<Board> cards, const std::vector<Channel>& channels);
+
+// Reads the channel: microwatts, or microjoules for kEnergyInput. Errors: as the kernel gives them;
+// corrupt for what cannot be a power or an energy (negative, or above 100 kW: firmware that has
+// nothing answers 4294967295 mW); unavailable for 0 W of a GPU, which none in use draws: the
+// second die of a package has no sensor of its own.
+Result<std::int64_t> read_channel(const Channel& channel);
+
+// True when the driver reports this input as switched off.
+bool is_switched_off(const Channel& channel);
+
+// A whole number in another file of the channel, such as power1_average_interval; nothing where
+// there is none.
+std::optional<long long> read_setting(const Channel& channel, const std::string& attribute);
+
+// What a hwmon channel measures, by its driver and its label; never a guess.
+
+struct Role {
+  model::DomainKind kind{};
+  std::string device;  // model::Domain::device
+  std::string name;
+  // The device and kind of the domain that contains this one.
+  std::optional<model::DomainKind> parent_kind;
+  std::string parent_device;
+};
+
+// amdgpu, nouveau, xe, i915: the board. An AMD APU's sensor sees its CPU cores too, so it is
+// kModule. An Intel board's package is within its card; where the card has no counter, or one that
+// stands at 0, the package is alone, and named as one. ina3221 (Jetson): by the name of the rail.
+// power_meter (ACPI): the sockets of an NVIDIA Grace by their labels, else the machine. ina238: as
+// ina3221. amd_hsmp_hwmon and amd_energy: the sockets of an EPYC. arm-scmi: what the firmware calls
+// it, in no total.
+// `all` are the machine's channels. Errors: unsupported when the channel's meaning is unknown.
+Result<Role> role_of(const Channel& channel, const std::vector<Channel>& all,
+                     const std::vector<Board>& boards);
+
+// What a board whose whole is not measured lacks, in words for its domain.
+std::string why_without_sensor(const Board& board, const std::vector<Channel>& all);
+
+// True for what is only a part of another channel (one tile of an Intel GPU), the same power with
+// another time constant (an APU's fast limit), or not connected.
+bool is_uninteresting(const Channel& channel);
+
+}  // namespace jouleprof::meters::hwmon
 
 namespace jouleprof::meters {
 
@@ -41,7 +129,7 @@ class HwmonMeter : public Meter {
   std::string name() const override { return "hwmon"; }
   HostTime read(std::size_t index, model::Readings& out) override;
   void set_demand(const Demand& demand) override;
-  // Of the GPUs that have a sensor.
+  // Covers the GPUs that have a sensor.
   std::optional<Result<std::vector<model::GpuProcessUse>>> read_processes(
       model::Readings& out) override;
 

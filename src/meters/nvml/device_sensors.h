@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "meters/nvml/gpu.h"
-#include "meters/nvml/probes/field_poll.h"
+#include "meters/nvml/probes/probes.h"
 #include "model/device/gauge_names.h"
 
 namespace jouleprof::meters::nvml {

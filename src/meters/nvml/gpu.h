@@ -26,7 +26,7 @@ struct Generation {
   std::optional<int> minor;
 };
 
-// Those of the device's generation. `module`: a superchip's module scope.
+// The traits of the device's generation. `module`: a superchip's module scope.
 GpuTraits default_traits(const Generation& generation, bool module);
 
 // nvmlDeviceGetPowerUsage returns the present power (up to Turing, and GA100) or the mean of the

@@ -13,7 +13,7 @@
 #include "meters/nvml/api/nvml_api.h"
 #include "meters/nvml/gpu.h"
 #include "meters/nvml/instance_activity.h"
-#include "meters/nvml/probes/probe_reader.h"
+#include "meters/nvml/probes/probes.h"
 #include "model/device/power.h"
 #include "model/process/process.h"
 
@@ -99,7 +99,7 @@ class NvmlMeter : public Meter {
   // driver refuses (versions that do not match, GPU lost); invalid_argument for a device that does
   // not exist. Each message says what to do.
   static Result<std::unique_ptr<NvmlMeter>> open(const NvmlOptions& options = {});
-  // The same on functions given, which take the place of the library's.
+  // Opens it on functions given, which take the place of the library's.
   static Result<std::unique_ptr<NvmlMeter>> open(nvml::NvmlApi api, const NvmlOptions& options);
   ~NvmlMeter() override;
 

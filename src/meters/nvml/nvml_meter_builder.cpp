@@ -8,8 +8,7 @@
 
 #include "meters/nvml/api/nvml_api.h"
 #include "meters/nvml/device_sensors.h"
-#include "meters/nvml/probes/counter_probe.h"
-#include "meters/nvml/probes/ring_probe.h"
+#include "meters/nvml/probes/probes.h"
 #include "model/device/gauge_names.h"
 
 namespace jouleprof::meters {

@@ -10,7 +10,7 @@
 
 #include "meters/nvml/device_sensors.h"
 #include "meters/nvml/nvml_meter.h"
-#include "meters/nvml/probes/field_poll.h"
+#include "meters/nvml/probes/probes.h"
 
 namespace jouleprof::meters {
 

@@ -43,7 +43,7 @@ class RaplMeter : public Meter {
   std::string name() const override { return "RAPL"; }
   HostTime read(std::size_t index, model::Readings& out) override;
   void set_demand(const Demand& demand) override;
-  // Of counters that stand still, are hidden, or count what another one counts.
+  // Notices name counters that stand still, are hidden, or count what another one counts.
   std::vector<std::string> take_notices() override { return std::exchange(notices_, {}); }
 
  private:

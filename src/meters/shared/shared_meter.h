@@ -21,12 +21,12 @@ class OwnMeters {
   OwnMeters(std::vector<std::unique_ptr<Meter>> meters, const std::vector<model::Domain>& domains,
             const std::vector<model::Sensor>& sensors);
 
-  // Of the given sensors, those that none of the meters has.
+  // The given sensors that none of the meters has.
   const std::vector<model::Sensor>& absent() const { return absent_; }
 
   // Reads the probes that are due, or `all`. Returns when to read next.
   HostTime read(bool all, model::Readings& out);
-  // As Meter's.
+  // Contract: that of Meter.
   std::optional<Result<std::vector<model::GpuProcessUse>>> read_processes(model::Readings& out);
 
  private:

@@ -37,9 +37,9 @@ struct CpuTemperature {
 };
 
 // Every one that states what it measures, readable or not. Of coretemp the package, not its cores.
-// Of k10temp the die (Tdie) or, where it lists none, the control value (Tctl), which then equals
-// it. A k10temp chip without labels (before Zen) has a control value on a scale of its own, which
-// is no temperature. A processor with several k10temp chips has several entries.
+// For k10temp it is the die (Tdie) or, where it lists none, the control value (Tctl), which then
+// equals it. A k10temp chip without labels (before Zen) has a control value on a scale of its own,
+// which is no temperature. A processor with several k10temp chips has several entries.
 std::vector<CpuTemperature> find_cpu_temperatures(const std::filesystem::path& root);
 
 // Degrees Celsius. Errors: as read_integer's; corrupt for what no working processor has (below -40

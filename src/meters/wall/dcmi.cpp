@@ -1,5 +1,3 @@
-#include "meters/wall/dcmi.h"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/ipmi.h>
@@ -14,6 +12,7 @@
 #include "base/file.h"
 #include "base/process/threads.h"
 #include "base/text.h"
+#include "meters/wall/wall_source.h"
 
 namespace jouleprof::meters {
 namespace {

@@ -1,5 +1,3 @@
-#include "meters/wall/shell_tool.h"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -17,6 +15,7 @@
 #include "base/file.h"
 #include "base/process/threads.h"
 #include "base/text.h"
+#include "meters/wall/wall_source.h"
 
 extern char** environ;
 

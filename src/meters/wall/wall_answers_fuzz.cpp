@@ -4,8 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "meters/wall/dcmi.h"
-#include "meters/wall/web_meters.h"
+#include "meters/wall/wall_source.h"
 #include "tests/support/fuzz_files.h"
 
 using namespace jouleprof;

@@ -1,7 +1,11 @@
 // Meters at a machine's power supply, read while a program runs.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
+#include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,6 +15,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "jouleprof/units.h"
+#include "meters/meter.h"
 
 namespace jouleprof::meters {
 
@@ -67,5 +72,86 @@ Result<WallSpec> parse_wall_spec(std::string_view text);
 
 // Errors: invalid_argument; not_found without what reads it; as of read(), for a first reading.
 Result<std::unique_ptr<WallSource>> open_wall_source(const WallSpec& spec);
+
+// A meter at the wall as a domain of its own.
+
+struct WallOptions {
+  std::string spec;  // of parse_wall_spec
+  std::string device = "wall";
+  Demand demand = {};
+};
+
+// A domain of kind kPlatform: it contains all others, and no total has it. A reading is
+// taken as often as the specification says, or at Demand::poll_period where that is longer.
+class WallMeter : public Meter {
+ public:
+  // Errors: as of parse_wall_spec and open_wall_source.
+  static Result<std::unique_ptr<WallMeter>> open(const WallOptions& options);
+
+  std::string name() const override { return "wall meter"; }
+  HostTime read(std::size_t index, model::Readings& out) override;  // blocks up to kWallPatience
+  void set_demand(const Demand& demand) override;
+
+ private:
+  WallMeter(WallSpec spec, std::unique_ptr<WallSource> source);
+
+  WallSpec spec_;
+  std::unique_ptr<WallSource> source_;
+};
+
+// Other programs that are asked again and again for a line.
+
+// A shell that runs one command at each request. It is started once, so that it is never taken for
+// an orphan of the measured command. Thread safety: none.
+class ShellTool {
+ public:
+  // Errors: unavailable where no process can be started.
+  static Result<std::unique_ptr<ShellTool>> start(const std::string& command, Duration patience);
+  ShellTool(const ShellTool&) = delete;
+  ShellTool& operator=(const ShellTool&) = delete;
+  ~ShellTool();
+
+  // What the command prints. Errors: unavailable with its words on stderr where its exit status is
+  // not 0; timeout after the patience, when the command is killed.
+  Result<std::string> run();
+
+ private:
+  ShellTool(std::string command, Duration patience)
+      : command_(std::move(command)), patience_(patience) {}
+
+  std::string command_;
+  Duration patience_;
+  pid_t shell_ = 0;
+  int requests_ = -1;
+  int answers_ = -1;
+  int last_ = 0;
+  std::string pending_;  // of an answer that is not complete
+};
+
+// The power that a machine's BMC reports: DCMI's "Get Power Reading" over /dev/ipmi0.
+
+// The answer's bytes, the completion code first. Errors: as the code says, unsupported for most;
+// unavailable where the BMC says that it does not measure; corrupt.
+Result<WallReading> parse_dcmi_answer(std::string_view bytes);
+
+// What freeipmi's `ipmi-dcmi --get-system-power-statistics` prints. Errors: the same.
+Result<WallReading> parse_dcmi_text(std::string_view text);
+
+// Errors: not_found without a device; permission_denied.
+Result<std::unique_ptr<WallSource>> open_dcmi(const std::filesystem::path& device);
+
+// Meters with a web server: Redfish BMCs, Shelly and Tasmota plugs.
+
+// For kinds "redfish", "shelly" and "tasmota". Errors: as of open_wall_source; not_found without
+// libcurl, which is loaded at run time.
+Result<std::unique_ptr<WallSource>> open_web_meter(const WallSpec& spec);
+
+// The watts of an answer; `channel`: of a plug with several sockets. Errors: corrupt without any.
+
+// EnvironmentMetrics, Power, or the metrics of power supplies, whose inputs are summed.
+Result<double> redfish_watts(std::string_view json);
+// Reads the answer to Shelly.GetStatus (second generation and later) or /status (first).
+Result<double> shelly_watts(std::string_view json, int channel);
+Result<double> tasmota_watts(std::string_view json, int channel);
 
 }  // namespace jouleprof::meters

@@ -3,10 +3,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "meters/wall/dcmi.h"
-#include "meters/wall/shell_tool.h"
-#include "meters/wall/wall_meter.h"
-#include "meters/wall/web_meters.h"
+#include "meters/wall/wall_source.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::meters {

@@ -1,5 +1,3 @@
-#include "meters/wall/web_meters.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 #include "base/json/json_reader.h"
 #include "base/process/dynlib.h"
 #include "base/text.h"
+#include "meters/wall/wall_source.h"
 
 namespace jouleprof::meters {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "jouleprof/units.h"
-#include "model/process/owner.h"
+#include "model/process/process.h"
 
 namespace jouleprof::model {
 
@@ -125,7 +125,7 @@ inline bool is_overlapped_bins(ChunkKind kind) {
   return kind == ChunkKind::kOverlappedBins || kind == ChunkKind::kWideOverlappedBins;
 }
 
-// Of the process; of no device.
+// Whether chunks of the kind describe the process and no device.
 inline bool is_of_host(ChunkKind kind) {
   return kind == ChunkKind::kLayers || kind == ChunkKind::kReplay || kind == ChunkKind::kPhases ||
          kind == ChunkKind::kServing;

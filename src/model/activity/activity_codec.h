@@ -59,8 +59,8 @@ struct LayerEntry {
   Phase phase = Phase::kForward;
   std::uint64_t calls = 0;
   std::uint64_t wall_nanoseconds = 0;
-  // Of the process, all threads together, in calls of this layer from outside of all layers. 0: not
-  // measured.
+  // CPU time of the process, all threads together, in calls of this layer from outside of all
+  // layers. 0: not measured.
   std::uint64_t cpu_nanoseconds = 0;
 
   bool operator==(const LayerEntry&) const = default;

@@ -157,7 +157,7 @@ struct ActivitySlices {
   HostTime begin{};  // of the first slice
   Duration step{};
   std::size_t count = 0;
-  // Of the lists of the profile, the rows with the highest energies; greatest first.
+  // The rows of the profile's lists with the highest energies; greatest first.
   std::vector<Row> by_kernel;
   std::vector<Row> by_layer;
   std::vector<Row> by_range;

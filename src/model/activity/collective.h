@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/process/owner.h"
+#include "model/process/process.h"
 #include "model/profile.h"
 
 namespace jouleprof::model {
@@ -49,7 +49,7 @@ struct CollectiveRank : CollectiveTimes {
   DomainId domain{};
   std::string device;                 // "gpu0"
   std::vector<CollectiveKind> kinds;  // by name; they sum to the rank's
-  // Of matched calls in which it came last: how many, and what all other ranks waited in them.
+  // Matched calls in which it came last: how many, and how long all other ranks waited in them.
   std::uint64_t last = 0;
   Duration waited_for{};
   std::optional<Energy> waited_for_energy;
@@ -57,7 +57,7 @@ struct CollectiveRank : CollectiveTimes {
 
 struct CollectiveProfile {
   std::vector<CollectiveRank> ranks;  // by number, then pid
-  // Of the ends of matched calls, the median of the longest time between two ranks: of the order of
+  // Median over matched calls of the longest time between the ends of two ranks: of the order of
   // the error of the ranks' clocks.
   std::optional<Duration> end_spread;
   std::vector<std::string> problems;  // ranks without a trace, calls that were not matched

@@ -40,7 +40,7 @@ struct ProfiledTrace {
   RealTime begin = RealTime::max();  // of all events
   RealTime end = RealTime::min();
   bool cut_off = false;
-  // Of its text, mended: pieces that were no UTF-8, and control characters within strings.
+  // What was mended in its text: pieces that were no UTF-8, and control characters within strings.
   std::size_t broken_text = 0;
   std::size_t control_characters = 0;
 };

@@ -14,8 +14,8 @@ inline constexpr std::string_view kMemoryClock = "memory_clock_hertz";
 inline constexpr std::string_view kTemperature = "temperature_celsius";
 inline constexpr std::string_view kMemoryTemperature = "memory_temperature_celsius";
 inline constexpr std::string_view kGpuUtilisation = "gpu_utilisation_ratio";
-// Of the multiprocessors of an instance of a GPU: the part of the time in which each had work. The
-// mean since the reading before.
+// The part of the time in which the multiprocessors of a GPU instance had work: the mean since the
+// reading before.
 inline constexpr std::string_view kSmActivity = "sm_activity_ratio";
 inline constexpr std::string_view kMemoryUtilisation = "memory_utilisation_ratio";
 inline constexpr std::string_view kEncoderUtilisation = "encoder_utilisation_ratio";

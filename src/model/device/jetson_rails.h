@@ -13,8 +13,8 @@ struct JetsonRail {
   DomainKind kind;
 };
 
-// As in the Jetson Linux Developer Guide, "Power Monitor". The module's own supply, which contains
-// the others, comes first.
+// The rails of the Jetson Linux Developer Guide, "Power Monitor". The module's own supply, which
+// contains the others, comes first.
 inline constexpr std::array<JetsonRail, 19> kJetsonRails{{
     {"VDD_IN", DomainKind::kPlatform},
     {"VIN", DomainKind::kPlatform},

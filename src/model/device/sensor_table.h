@@ -38,7 +38,8 @@ struct BoardScale {
 };
 
 std::span<const BoardScale> board_scales();
-// Of a GPU by its product name ("NVIDIA A100-SXM4-40GB"); of an unknown one the widest row.
+// The error of a GPU by its product name ("NVIDIA A100-SXM4-40GB"); of an unknown one the widest
+// row.
 ScaleError scale_of_gpu(std::string_view product_name);
 ScaleError scale_of_rapl_package(bool is_amd);
 ScaleError scale_of_rapl_dram();

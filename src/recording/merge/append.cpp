@@ -1,5 +1,3 @@
-#include "recording/merge/append.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>

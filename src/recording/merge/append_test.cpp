@@ -1,5 +1,3 @@
-#include "recording/merge/append.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -22,10 +22,9 @@
 #include "base/file.h"
 #include "base/new_file.h"
 #include "recording/claim.h"
-#include "recording/open.h"
 #include "recording/reader.h"
 #include "recording/sqlite_file.h"
-#include "recording/tables/packed.h"
+#include "recording/tables/rows.h"
 
 namespace jouleprof::recording {
 namespace {

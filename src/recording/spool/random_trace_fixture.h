@@ -31,7 +31,7 @@ inline void send(const model::Trace& trace, model::ActivitySink& sink) {
   sink.status(trace.status);
 }
 
-// The same seed gives the same trace. `size` is the number of entries of each chunk.
+// A seed always gives one trace. `size` is the number of entries of each chunk.
 class RandomTrace {
  public:
   explicit RandomTrace(unsigned seed, int size = 20) : random_(seed), size_(size) {}

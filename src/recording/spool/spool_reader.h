@@ -105,9 +105,9 @@ class TraceSink final : public model::ActivitySink {
 // Thread safety: none.
 class FolderLock {
  public:
-  // Of the process that takes the records and removes the files.
+  // The lock of the process that takes the records and removes the files.
   static FolderLock of_reader(const std::filesystem::path& folder);
-  // Of a process that changes nothing. busy(): another process has the lock of a reader.
+  // The lock of a process that changes nothing. busy(): another process has the lock of a reader.
   static FolderLock of_visitor(const std::filesystem::path& folder);
 
   FolderLock() = default;

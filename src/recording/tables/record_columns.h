@@ -15,7 +15,6 @@
 
 #include "model/activity/activity.h"
 #include "model/activity/activity_fields.h"
-#include "recording/tables/packed.h"
 #include "recording/tables/rows.h"
 
 namespace jouleprof::recording {

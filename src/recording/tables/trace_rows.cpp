@@ -1,10 +1,9 @@
-#include "recording/tables/trace_rows.h"
-
 #include <string_view>
 #include <utility>
 
 #include "recording/spool/trace_check.h"
 #include "recording/tables/record_columns.h"
+#include "recording/tables/table_rows.h"
 
 namespace jouleprof::recording {
 namespace {

@@ -1,5 +1,3 @@
-#include "recording/tables/trace_rows.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -8,6 +6,7 @@
 
 #include "model/activity/activity_codec.h"
 #include "recording/recording_fixture.h"
+#include "recording/tables/table_rows.h"
 
 namespace jouleprof::recording {
 namespace {

@@ -1,11 +1,10 @@
-#include "recording/tables/window_rows.h"
-
 #include <cstdlib>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include "recording/tables/schema.h"
+#include "recording/tables/table_rows.h"
 
 namespace jouleprof::recording {
 namespace {

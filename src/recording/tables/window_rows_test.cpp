@@ -1,11 +1,10 @@
-#include "recording/tables/window_rows.h"
-
 #include <gmock/gmock.h>
 
 #include <filesystem>
 
 #include "recording/recording_fixture.h"
 #include "recording/tables/schema.h"
+#include "recording/tables/table_rows.h"
 
 namespace jouleprof::recording {
 namespace {

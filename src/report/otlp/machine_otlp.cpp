@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/utf8.h"
+#include "base/text.h"
 #include "model/device/gauge_names.h"
 
 namespace jouleprof::report {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/utf8.h"
+#include "base/text.h"
 
 namespace jouleprof::session {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "model/process/owner.h"
+#include "model/process/process.h"
 
 namespace jouleprof::spans {
 

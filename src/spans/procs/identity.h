@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "model/process/owner.h"
+#include "model/process/process.h"
 
 namespace jouleprof::spans {
 

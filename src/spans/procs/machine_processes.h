@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "model/process/owner.h"
+#include "model/process/process.h"
 #include "spans/procs/cgroup_time.h"
 #include "spans/procs/procfs.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "model/process/owner.h"
+#include "model/process/process.h"
 
 namespace jouleprof::spans {
 

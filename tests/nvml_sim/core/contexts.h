@@ -42,7 +42,7 @@ class Contexts {
  private:
   friend Curve curve_of(std::shared_ptr<const Contexts> contexts);
 
-  // Those that began by `t`, and of holders without a tree the later ones.
+  // The intervals that began by `t`, and of holders without a tree the later ones.
   Intervals until(double t) const;
   double watts_near(double t, double inside) const;
   double joules(double begin, double end) const;

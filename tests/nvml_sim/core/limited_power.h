@@ -18,7 +18,7 @@ class LimitedPower {
 
   // Sets the limit from `t` on, but not before the last change. Earlier limits stay.
   void set_limit(double t, double limit_watts);
-  // The same for the share of the power above idle that a locked clock leaves, from 0 to 1.
+  // Sets the share of the power above idle that a locked clock leaves, from 0 to 1.
   void set_share(double t, double share);
 
   double limit(double t) const { return setting(t).limit; }

@@ -52,7 +52,7 @@ class SimDevice {
   void set_limit(double t, double watts);
   // The highest SM clock allowed; nothing: no clock is locked.
   void lock_clock(double t, std::optional<double> mhz);
-  // The same for the memory clock.
+  // The highest memory clock allowed.
   void lock_memory_clock(double t, std::optional<double> mhz);
   unsigned memory_clock_mhz() const;
   // From now on nothing can be set, as without permission.

@@ -46,7 +46,7 @@ class Simulator {
 
   // Sets a limit from now on, for all processes of one state file. Errors: of writing the file.
   Result<void> set_limit(unsigned device, double watts);
-  // The same for the highest SM clock allowed; nothing: no clock is locked.
+  // Sets the highest SM clock allowed in this way; nothing: no clock is locked.
   Result<void> lock_clock(unsigned device, std::optional<double> mhz);
   Result<void> lock_memory_clock(unsigned device, std::optional<double> mhz);
   // Applies the settings that other processes have set since the last call.

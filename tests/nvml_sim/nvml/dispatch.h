@@ -87,7 +87,7 @@ struct DeviceCall {
   T shown(T value) const {
     return shown(value, name);
   }
-  // The same with the faults of another call.
+  // `value` under the faults of another call.
   template <typename T>
   T shown(T value, const char* call) const {
     const auto& faults = simulator().faults();
@@ -132,7 +132,7 @@ Return with_device(const char* call, Device handle, F work) {
   }
 }
 
-// The same on a whole GPU: a MIG device is not supported.
+// Runs `work` on a whole GPU: a MIG device is not supported.
 template <typename F>
 Return with_gpu(const char* call, Device handle, F work) {
   return with_device(call, handle, [&](const DeviceCall& c) {

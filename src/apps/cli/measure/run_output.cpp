@@ -6,7 +6,7 @@
 #include "apps/cli/terminal/exit_status.h"
 #include "base/new_file.h"
 #include "base/say.h"
-#include "recording/merge/append.h"
+#include "recording/merge/merged_file.h"
 #include "report/cells.h"
 
 namespace jouleprof::cli {

@@ -7,7 +7,7 @@
 
 #include "apps/cli/measuring.h"
 #include "base/result.h"
-#include "model/process/owner.h"
+#include "model/process/process.h"
 
 namespace jouleprof::cli {
 

@@ -1,9 +1,8 @@
-#include "meters/nvml/probes/counter_probe.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "meters/nvml/api/nvml_api.h"
+#include "meters/nvml/probes/probes.h"
 
 namespace jouleprof::meters::nvml {
 

@@ -1,8 +1,7 @@
-#include "meters/nvml/probes/field_poll.h"
-
 #include <fmt/format.h>
 
 #include "meters/nvml/api/nvml_api.h"
+#include "meters/nvml/probes/probes.h"
 
 namespace jouleprof::meters::nvml {
 namespace {

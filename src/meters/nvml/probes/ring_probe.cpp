@@ -1,11 +1,10 @@
-#include "meters/nvml/probes/ring_probe.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 
 #include "meters/nvml/api/nvml_api.h"
+#include "meters/nvml/probes/probes.h"
 
 namespace jouleprof::meters::nvml {
 

@@ -1,11 +1,10 @@
-#include "meters/nvml/probes/ring_probe.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 
 #include "meters/nvml/nvml_fixture.h"
+#include "meters/nvml/probes/probes.h"
 
 namespace jouleprof::meters::nvml {
 namespace {

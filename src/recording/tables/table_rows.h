@@ -1,4 +1,5 @@
-// The windows' two tables, both ways. Private to this folder.
+// The tables of windows, readings, power levels and traces, both ways, and what a writer has
+// prepared. Private to src/recording.
 #pragma once
 
 #include <SQLiteCpp/Database.h>
@@ -13,12 +14,12 @@
 #include <tuple>
 #include <vector>
 
+#include "model/activity/activity.h"
 #include "model/device/sensor.h"
 #include "model/domain.h"
 #include "model/process/process.h"
 #include "model/recording.h"
 #include "recording/tables/rows.h"
-#include "recording/tables/trace_rows.h"
 
 namespace jouleprof::recording {
 
@@ -52,7 +53,7 @@ class WindowRows {
 std::vector<model::Window> read_windows(SQLite::Database& db, Inspection& inspection,
                                         const Ids& domains);
 
-// Reads the tables of readings. Private to this folder.
+// Reads the tables of readings.
 
 // Both in the order of time. Invalid if there is a problem afterwards.
 model::Readings read_readings(SQLite::Database& db, Inspection& inspection, const Ids& sensors);
@@ -68,7 +69,7 @@ void sort_by_time(std::vector<T>& items, TimeOf time_of) {
   }
 }
 
-// The known power levels of boards, both ways. Private to this folder.
+// The known power levels of boards, both ways.
 
 // Throws SQLite::Exception.
 class LevelRows {
@@ -90,9 +91,48 @@ class LevelRows {
 void read_levels(SQLite::Database& db, Inspection& inspection, const Ids& known,
                  std::vector<model::Domain>& domains);
 
-// What a Writer has prepared. Private to this folder.
+// Throws SQLite::Exception.
+class TraceRows {
+ public:
+  explicit TraceRows(SQLite::Database& db)
+      : trace_(db, "trace"),
+        status_(db, "trace_status"),
+        position_(db, "trace_position"),
+        device_(db, "traced_device"),
+        class_(db, "kernel_class"),
+        layer_(db, "layer"),
+        range_(db, "activity_range"),
+        scope_(db, "scope"),
+        chunk_(db, "activity_chunk") {}
 
-// Everything that is prepared on an open file.
+  // Contract: that of Writer::append.
+  void append(std::uint32_t trace, const model::Trace& more);
+
+ private:
+  struct Counts {
+    std::uint32_t devices = 0;
+    std::uint32_t classes = 0;
+    std::uint32_t layers = 0;
+    std::uint32_t ranges = 0;
+    std::uint32_t scopes = 0;
+  };
+
+  Insert trace_;
+  Insert status_;
+  Insert position_;
+  Insert device_;
+  Insert class_;
+  Insert layer_;
+  Insert range_;
+  Insert scope_;
+  Insert chunk_;
+  std::vector<Counts> counts_;  // of the parts that each trace has
+};
+
+// In the order of their ids. Invalid if there is a problem afterwards.
+std::vector<model::Trace> read_traces(SQLite::Database& db, Inspection& inspection);
+
+// Everything that a Writer has prepared on an open file.
 struct Statements {
   explicit Statements(SQLite::Database& database) : db(database) {}
 
