@@ -61,6 +61,10 @@ class Reader {
   }
 
   Rows rows(std::string_view table) { return {db_, inspection_, table}; }
+  template <class Record>
+  std::vector<Record> all(std::string_view table) {
+    return read_all<Record>(db_, inspection_, table, known_);
+  }
   void complain(std::string what) { inspection_.problem = std::move(what); }
 
   // Views, virtual tables and computed columns in place of our tables could run code of the file's
@@ -121,19 +125,8 @@ class Reader {
   }
 
   void read_domains() {
-    for (Rows row = rows("domain"); row.next();) {
-      model::Domain d;
-      d.id = row.new_id<model::DomainId>(domains_);
-      d.kind = row.named(&model::parse_domain_kind);
-      d.device = row.text();
-      d.name = row.text();
-      d.uuid = row.text_or_empty();
-      if (const auto parent = row.maybe(&Rows::id)) d.parent = model::DomainId{*parent};
-      d.visible = row.flag();
-      d.unavailable_reason = row.text_or_empty();
-      recording_.domains.push_back(std::move(d));
-    }
-    read_levels(db_, inspection_, domains_, recording_.domains);
+    recording_.domains = all<model::Domain>("domain");
+    read_levels(db_, inspection_, known_.domains, recording_.domains);
   }
 
   void check_parents() {
@@ -150,72 +143,25 @@ class Reader {
     }
   }
 
-  void read_sensors() {
-    for (Rows row = rows("sensor"); row.next();) {
-      model::Sensor s;
-      s.id = row.new_id<model::SensorId>(sensors_);
-      s.domain = row.reference<model::DomainId>(domains_);
-      s.kind = row.named(&model::parse_sensor_kind);
-      s.name = row.text();
-      s.provenance = row.named(&model::parse_provenance);
-      s.traits = {row.maybe(&Rows::duration),
-                  row.maybe(&Rows::duration),
-                  row.maybe(&Rows::duration),
-                  row.maybe(&Rows::duration),
-                  row.maybe(&Rows::duration),
-                  row.maybe(&Rows::energy),
-                  row.energy(),
-                  read_scale(row),
-                  row.number()};
-      if (!(s.traits.correction >= 0.1 && s.traits.correction <= 10)) {
-        row.complain("is not between 0.1 and 10");
-      }
-      recording_.sensors.push_back(std::move(s));
-    }
-  }
+  void read_sensors() { recording_.sensors = all<model::Sensor>("sensor"); }
 
-  static model::ScaleError read_scale(Rows& row) {
-    model::ScaleError scale{row.number(), row.number(), row.power(), row.power(),
-                            row.text_or_empty()};
-    if (scale.gain_low < -1000 || scale.gain_high < scale.gain_low || scale.gain_high > 1000 ||
-        scale.offset_high < scale.offset_low) {
-      row.complain("has bounds out of order");
-    }
-    return scale;
-  }
-
-  void read_processes() {
-    for (Rows row = rows("process"); row.next();) {
-      recording_.processes.push_back({row.new_id<model::ProcessId>(processes_), row.small_integer(),
-                                      row.maybe(&Rows::small_integer), row.small_integer(),
-                                      row.text(), row.text(), row.host_time(),
-                                      row.maybe(&Rows::host_time), row.flag()});
-      fields(recording_.processes.back().rank, RowReader(row));
-    }
-  }
+  void read_processes() { recording_.processes = all<model::Process>("process"); }
 
   void read_all_readings() {
-    recording_.readings = read_readings(db_, inspection_, sensors_);
-    recording_.process_readings = read_process_readings(db_, inspection_, processes_, domains_);
+    recording_.readings = read_readings(db_, inspection_, known_);
+    recording_.process_readings = read_process_readings(db_, inspection_, known_);
   }
 
   void read_notes() {
-    for (Rows row = rows("idle_span"); row.next();) {
-      const HostTime begin = row.host_time();
-      const HostTime end = row.host_time();
-      if (end < begin) row.complain("is before it began");
-      recording_.idle_spans.push_back({begin, end});
-    }
-    for (Rows row = rows("warning"); row.next();) {
-      recording_.warnings.push_back({row.host_time(), row.text()});
-    }
+    recording_.idle_spans = all<model::IdleSpan>("idle_span");
+    recording_.warnings = all<model::Warning>("warning");
     for (Rows row = rows("overhead"); row.next();) {
       row.integer(1, 1);
-      recording_.overhead = {row.duration(), row.duration(), row.bytes()};
+      fields(recording_.overhead.emplace(), RowReader(row));
     }
   }
 
-  void read_own_windows() { recording_.windows = read_windows(db_, inspection_, domains_); }
+  void read_own_windows() { recording_.windows = read_windows(db_, inspection_, known_.domains); }
 
   void read_all_traces() { recording_.traces = read_traces(db_, inspection_); }
 
@@ -226,18 +172,19 @@ class Reader {
     std::unordered_map<std::uint32_t, std::size_t> places;
     for (Rows row = rows("imported_window"); row.next();) {
       places[row.new_id<std::uint32_t>(imported_windows_)] = out.size();
-      out.push_back({row.text(), row.maybe(&Rows::host_time), row.duration(), {}, {}});
+      fields(out.emplace_back(), RowReader(row));
     }
     for (Rows row = rows("imported_window_energy"); row.next();) {
       const auto window = row.reference<std::uint32_t>(imported_windows_);
-      const model::ImportedWindow::DomainEnergy energy{row.reference<model::DomainId>(domains_),
-                                                       row.energy()};
+      model::ImportedWindow::DomainEnergy energy;
+      fields(energy, RowReader(row, &known_));
       if (inspection_.good()) out[places[window]].energies.push_back(energy);
     }
     for (Rows row = rows("imported_window_label"); row.next();) {
       const auto window = row.reference<std::uint32_t>(imported_windows_);
-      const model::ImportedWindow::Label label{row.text(), row.text()};
-      if (inspection_.good()) out[places[window]].labels.push_back(label);
+      model::ImportedWindow::Label label;
+      fields(label, RowReader(row));
+      if (inspection_.good()) out[places[window]].labels.push_back(std::move(label));
     }
   }
 
@@ -247,9 +194,7 @@ class Reader {
   Inspection inspection_;
   std::int64_t steps_left_ = 0;
   model::Recording recording_;
-  Ids domains_;
-  Ids sensors_;
-  Ids processes_;
+  KnownIds known_;
   Ids imported_windows_;
 };
 

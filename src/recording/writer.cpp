@@ -182,51 +182,38 @@ Result<void> Writer::add(const ClockPoint& point) {
 
 Result<void> Writer::add(const model::Domain& d) {
   return impl_->attempt([&](Statements& s) {
-    s.domain(d.id, model::to_string(d.kind), d.device, d.name, text_or_null(d.uuid), d.parent,
-             d.visible, text_or_null(d.unavailable_reason));
+    store(s.domain, d);
     s.levels.replace(d);
   });
 }
 
 Result<void> Writer::add(const model::Sensor& sensor) {
-  return impl_->attempt([&](Statements& s) {
-    const model::SensorTraits& t = sensor.traits;
-    s.sensor(sensor.id, sensor.domain, model::to_string(sensor.kind), sensor.name,
-             model::to_string(sensor.provenance), t.refresh, t.window, t.lag, t.rise, t.read_cost,
-             t.wrap, t.quantum, t.scale.gain_low, t.scale.gain_high, t.scale.offset_low,
-             t.scale.offset_high, text_or_null(t.scale.source), t.correction);
-  });
+  return impl_->attempt([&](Statements& s) { store(s.sensor, sensor); });
 }
 
-Result<void> Writer::add(const model::Process& p) {
-  return impl_->attempt([&](Statements& s) {
-    s.process.add_all(p.id, p.pid, p.own_pid, p.parent_pid, p.name, p.command_line, p.start, p.end,
-                      p.in_tree);
-    fields(p.rank, RowWriter(s.process));
-    s.process.store();
-  });
+Result<void> Writer::add(const model::Process& process) {
+  return impl_->attempt([&](Statements& s) { store(s.process, process); });
 }
 
 Result<void> Writer::add(const model::IdleSpan& span) {
-  return impl_->attempt([&](Statements& s) { s.idle_span(span.begin, span.end); });
+  return impl_->attempt([&](Statements& s) { store(s.idle_span, span); });
 }
 
 Result<void> Writer::add(const model::Warning& warning) {
-  return impl_->attempt([&](Statements& s) { s.warning(warning.at, warning.text); });
+  return impl_->attempt([&](Statements& s) { store(s.warning, warning); });
 }
 
 Result<void> Writer::add(const model::ImportedWindow& window) {
   return impl_->attempt([&](Statements& s) {
     const std::int64_t id = impl_->imported_windows++;
-    s.imported_window(id, window.name, window.begin, window.duration);
-    for (const auto& e : window.energies) s.imported_window_energy(id, e.domain, e.energy);
-    for (const auto& label : window.labels) s.imported_window_label(id, label.name, label.value);
+    store(s.imported_window, window, id);
+    for (const auto& energy : window.energies) store(s.imported_window_energy, energy, id);
+    for (const auto& label : window.labels) store(s.imported_window_label, label, id);
   });
 }
 
 Result<void> Writer::set_overhead(const model::Overhead& o) {
-  return impl_->attempt(
-      [&](Statements& s) { s.overhead(1, o.cpu_time, o.wall_time, o.peak_memory_bytes); });
+  return impl_->attempt([&](Statements& s) { store(s.overhead, o, 1); });
 }
 
 Result<void> Writer::append(const model::Readings& readings) {
@@ -236,40 +223,31 @@ Result<void> Writer::append(const model::Readings& readings) {
       s.read_failure(sensor, at, to_string(Errc::kCorrupt),
                      fmt::format("the sensor returned {}, which is impossible", value));
     };
-    for (const auto& r : readings.counters) s.counter_reading(r.sensor, r.before, r.after, r.total);
+    for (const auto& r : readings.counters) store(s.counter_reading, r);
     for (const auto& r : readings.powers) {
       if (storable_power(r.power.watts())) {
-        s.power_reading(r.sensor, r.at, r.power);
+        store(s.power_reading, r);
       } else {
         impossible(r.sensor, r.at, r.power.watts());
       }
     }
     for (const auto& r : readings.gauges) {
       if (std::isfinite(r.value)) {
-        s.gauge_reading(r.sensor, r.at, r.value);
+        store(s.gauge_reading, r);
       } else {
         impossible(r.sensor, r.at, r.value);
       }
     }
-    for (const auto& r : readings.failures) {
-      s.read_failure(r.sensor, r.at, to_string(r.error.code), r.error.message);
-    }
+    for (const auto& r : readings.failures) store(s.read_failure, r);
   });
 }
 
 Result<void> Writer::append(const model::ProcessReadings& readings) {
   if (readings.empty()) return {};
   return impl_->attempt([&](Statements& s) {
-    for (const auto& r : readings.processes) {
-      s.process_reading(r.process, r.at, r.cpu_time, r.unseen_children_cpu_time, r.pss_bytes,
-                        r.uss_bytes, r.rss_bytes);
-    }
-    for (const auto& r : readings.gpu_processes) {
-      s.gpu_process_reading(r.process, r.domain, r.at, r.compute_utilisation, r.memory_bytes);
-    }
-    for (const auto& r : readings.machine) {
-      s.machine_reading(r.at, r.busy_cpu_time, r.total_cpu_time, r.memory_used_bytes);
-    }
+    for (const auto& r : readings.processes) store(s.process_reading, r);
+    for (const auto& r : readings.gpu_processes) store(s.gpu_process_reading, r);
+    for (const auto& r : readings.machine) store(s.machine_reading, r);
   });
 }
 

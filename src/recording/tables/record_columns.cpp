@@ -6,6 +6,13 @@
 
 namespace jouleprof::recording {
 
+std::optional<Errc> parse_errc(std::string_view text) {
+  for (int code = 0; code <= static_cast<int>(Errc::kInternal); ++code) {
+    if (to_string(Errc{code}) == text) return Errc{code};
+  }
+  return std::nullopt;
+}
+
 std::string remembered_columns() {
   std::string columns = "board TEXT NOT NULL";
   const model::KernelClass kernel;

@@ -19,6 +19,7 @@
 #include "model/domain.h"
 #include "model/process/process.h"
 #include "model/recording.h"
+#include "recording/tables/record_columns.h"
 #include "recording/tables/rows.h"
 
 namespace jouleprof::recording {
@@ -56,9 +57,9 @@ std::vector<model::Window> read_windows(SQLite::Database& db, Inspection& inspec
 // Reads the tables of readings.
 
 // Both in the order of time. Invalid if there is a problem afterwards.
-model::Readings read_readings(SQLite::Database& db, Inspection& inspection, const Ids& sensors);
+model::Readings read_readings(SQLite::Database& db, Inspection& inspection, KnownIds& known);
 model::ProcessReadings read_process_readings(SQLite::Database& db, Inspection& inspection,
-                                             const Ids& processes, const Ids& domains);
+                                             KnownIds& known);
 
 // Items of one time keep their order.
 template <class T, class TimeOf>

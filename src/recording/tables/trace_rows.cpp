@@ -8,14 +8,6 @@
 namespace jouleprof::recording {
 namespace {
 
-// Stores a row: `first`, then the fields of a record.
-template <class Record, class... First>
-void store(Insert& insert, const Record& record, const First&... first) {
-  (insert.add(first), ...);
-  fields(record, RowWriter(insert));
-  insert.store();
-}
-
 // The tables of one file's traces.
 class TraceReader {
  public:
@@ -41,6 +33,7 @@ class TraceReader {
       row.integer(id, id);
       model::TracedProcess& head = traces_.emplace_back();
       fields(head, RowReader(row));
+      if (head.bin < Duration{}) row.complain("has bins of no length");
     }
     checks_.resize(traces_.size());
   }
