@@ -18,6 +18,7 @@
 #include "analysis/timeline/locked_load.h"
 #include "analysis/timeline/recording_timelines.h"
 #include "analysis/timeline/timeline.h"
+#include "analysis/windows/reported_energy.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -85,6 +86,7 @@ class ProfileBuilder {
     out.domain = domain;
     if (!known) {
       out.reason = unavailable_reason(recording_, domain);
+      if (!part()) add_reported(out);
       return out;
     }
     EnergyTimeline& timeline = *known;
@@ -110,6 +112,21 @@ class ProfileBuilder {
     }
     check(out, timeline);
     return out;
+  }
+
+  void add_reported(model::DomainProfile& out) {
+    const auto& windows = recording_.imported_windows;
+    if (windows.empty()) return;
+    const auto sum = reported_energy(windows, out.domain.id);
+    if (!sum) {
+      out.reason += "; " + sum.error().message;
+      return;
+    }
+    out.reported = sum->energy;
+    if (sum->within == 0) return;
+    warn(fmt::format("{}: {} of {} windows lie{} within others, and {} energy is not added again",
+                     label_of(out.domain), sum->within, sum->within + sum->windows,
+                     sum->within == 1 ? "s" : "", sum->within == 1 ? "its" : "their"));
   }
 
   // Of a load that is locked to the sensor's samples.

@@ -183,6 +183,8 @@ struct DomainProfile {
   Domain domain;
   std::optional<Measurement> energy;  // absent: see `reason`
   std::string reason;                 // why `energy` is absent
+  // Where `energy` is absent: the sum of another tool's windows. What its error is, is not known.
+  std::optional<Energy> reported;
   std::optional<Energy> least;  // where `energy` is absent: what was read before readings ended
   EnergyLevels levels;
   std::optional<PowerLevel> rest_power;  // the levels that `levels` and all other views rest on

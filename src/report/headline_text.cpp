@@ -56,7 +56,12 @@ std::string quoted_energy_text(const Quoted& q) {
   return (q.is_partial ? "at least " : "") + energy_text(q.energy);
 }
 
+std::string quoted_provenance_text(const Quoted& q) {
+  return q.has_interval ? provenance_word(q.provenance) : std::string("reported");
+}
+
 std::string quoted_error_text(const Quoted& q, bool ascii) {
+  if (!q.has_interval) return std::string(kNoInterval);
   if (q.is_bound()) return "(95 %)";
   if (!q.is_partial) return interval_text(q.energy, q.error, q.upper_error, ascii);
   return "-" + percent_text(q.energy > Energy{} ? q.error.joules() / q.energy.joules() : 0);
@@ -78,6 +83,7 @@ std::string partial_text(const Profile& profile, const Total& total) {
 }
 
 std::string quoted_interval_text(const Quoted& q) {
+  if (!q.has_interval) return watt_hours_text(q.energy);
   if (q.is_partial) {
     return fmt::format("95 % interval from {}, without an upper end · {}", energy_text(q.low()),
                        watt_hours_text(q.energy));
@@ -132,9 +138,11 @@ std::string coverage_text(const Profile& profile, const Total& total) {
     return labels[static_cast<std::size_t>(d - profile.domains.data())];
   };
   std::string text = "Total: ";
-  for (std::size_t i = 0; i < total.counted.size(); ++i) {
-    text += (i > 0 ? " + " : "") + label(total.counted[i]);
+  const auto& domains = total.reported ? total.reporting : total.counted;
+  for (std::size_t i = 0; i < domains.size(); ++i) {
+    text += (i > 0 ? " + " : "") + label(domains[i]);
   }
+  if (total.reported) return text + ", of windows that another tool reported.";
   for (const auto& excluded : total.excluded) {
     text += fmt::format("; without {} ({})", label(excluded.domain), excluded.why);
   }

@@ -28,9 +28,12 @@ std::string error_text(const model::Measurement& m);  // "-0.5 % +8.5 %" where n
 // "scale ±5 %", "truth -0.5 to +8 % and +0 to +4 W of what it shows"
 std::string scale_text(const model::ScaleError& scale);
 std::string energy_interval_text(const model::Measurement& m);  // "8.500 kJ to 9.394 kJ"
+// Of an energy that another tool reported without an error.
+inline constexpr std::string_view kNoInterval = "no interval: the file states none";
 // "8.947 kJ", "at least 8.947 kJ"; and its error: "±5.0 %", without an upper one "-5.0 %".
 std::string quoted_energy_text(const Quoted& quote);
 std::string quoted_error_text(const Quoted& quote, bool ascii = false);
+std::string quoted_provenance_text(const Quoted& quote);
 // "95 % interval 8.500 kJ to 9.394 kJ · 2.623 Wh · repeatability ±0.2 %"
 std::string quoted_interval_text(const Quoted& quote);
 // Which devices were lost, and what they took before; empty where none was.

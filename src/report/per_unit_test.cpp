@@ -45,6 +45,11 @@ TEST(PerUnit, OfAWholeMachineIsTheTotalOverTheCount) {
   EXPECT_DOUBLE_EQ(per.seconds * 1000, seconds(profile.duration()));
   EXPECT_THAT(per_unit_to_text(per, {}), HasSubstr("per token"));
 
+  PerUnit tiny = per;
+  tiny.shown_money = 7.6e-8;
+  tiny.currency = "EUR";
+  EXPECT_THAT(per_unit_to_text(tiny, {}), HasSubstr("costs 0.07600 EUR per million"));
+
   for (auto& domain : profile.domains) domain.levels = {};
   const PerUnit whole = per_unit(profile, {1000, "token"}, true);
   EXPECT_FALSE(whole.dynamic_joules);

@@ -19,6 +19,9 @@ struct TextOptions {
   // With the balance, levels, repeatability, own cost and all findings. Without them, the answer
   // and what it is made of: at most 15 lines where there is a height.
   bool details = true;
+  std::size_t lines_below = 0;  // of those 15, for units and costs
+  // What a terminal shows of a summary without details.
+  bool is_brief() const { return !details && height.has_value(); }
   bool ascii = false;          // "+-" instead of the sign, '?' for what is beyond ASCII
   std::string recording_path;  // the last line names `jouleprof report` for it; may be empty
   std::string next_command;    // named in the last line instead, as it is

@@ -86,7 +86,14 @@ Total total_of(const Profile& profile) {
       total.counted.push_back(&d);
     }
   }
-  if (total.counted.empty()) return total;
+  if (total.counted.empty()) {
+    for (const DomainProfile& d : profile.domains) {
+      if (!d.reported || is_part(profile, d) || contains_others(d.domain.kind)) continue;
+      total.reported = total.reported.value_or(Energy{}) + *d.reported;
+      total.reporting.push_back(&d);
+    }
+    return total;
+  }
 
   const auto sum = [&](const auto& figure) {
     std::optional<Energy> result = Energy{};
@@ -136,6 +143,12 @@ Total total_of(const Profile& profile) {
 }
 
 std::optional<Quoted> quoted(const Total& total, bool whole_machine) {
+  if (!total.energy && total.reported) {
+    Quoted quote;
+    quote.energy = *total.reported;
+    quote.has_interval = false;
+    return quote;
+  }
   if (!total.energy) return std::nullopt;
   const auto of = [&](const model::Measurement& m, Energy undivided, bool is_command) {
     return Quoted{m.energy,     m.below(),  m.above() + undivided, m.repeatability,
@@ -213,6 +226,7 @@ PerUnit per_unit(const model::Profile& profile, const UnitCount& unit, bool whol
   if (!quote) return per;
   per.is_command = quote->is_command;
   per.provenance = quote->provenance;
+  per.has_interval = quote->has_interval;
   per.joules = quote->energy.joules() / unit.count;
   per.error_joules = quote->error.joules() / unit.count;
   per.upper_error_joules = quote->upper_error.joules() / unit.count;

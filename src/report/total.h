@@ -28,6 +28,9 @@ struct Total {
   // has no upper bound. Absent where none of them was lost.
   std::optional<Energy> lost;
   std::optional<model::Measurement> energy;  // absent when nothing is counted
+  // Where nothing is counted: what another tool reported of its windows, and of which domains.
+  std::optional<Energy> reported;
+  std::vector<const model::DomainProfile*> reporting;
   // What of it is the command's; absent unless every one of `counted` has it.
   std::optional<model::CommandEnergy> command;
   // Sums over `counted`, each absent unless every one of them has it.
@@ -57,6 +60,9 @@ struct Quoted {
   model::Provenance provenance = model::Provenance::kUnavailable;
   bool is_command = false;
   bool is_partial = false;  // a device was lost: no upper bound
+  // False: another tool reported it without an error (Total::reported). No interval is known, and
+  // `provenance` is kUnavailable: whether it was measured is not known either.
+  bool has_interval = true;
 
   Energy low() const { return std::max(energy - error, Energy{}); }
   Energy high() const { return energy + upper_error; }
@@ -107,6 +113,7 @@ struct PerUnit {
   double repeatability_joules = 0;       // the same without the calibration error
   std::optional<double> dynamic_joules;  // above rest; absent where rest is unknown
   model::Provenance provenance = model::Provenance::kUnavailable;
+  bool has_interval = true;  // as Quoted's
   // What one costs, where factors were given (report/costs/costs.h).
   std::optional<double> money = {};
   std::string currency = {};

@@ -415,3 +415,55 @@ def test_segments_of_aipowermeters_format_end_at_pauses(tool):
         watts = [r["metrics"]["cpu"]["intel_power"] for r in segment]
         joules += sum((b - a) * (p + q) / 2 for a, b, p, q in zip(seconds, seconds[1:], watts, watts[1:]))
     assert joules == pytest.approx(800, rel=1e-3)
+
+
+EMISSIONS = """timestamp,project_name,run_id,experiment_id,duration,emissions,emissions_rate,cpu_power,gpu_power,\
+ram_power,cpu_energy,gpu_energy,ram_energy,energy_consumed,country_name,country_iso_code,region,cloud_provider,\
+cloud_region,os,python_version,codecarbon_version,cpu_count,cpu_model,gpu_count,gpu_model,longitude,latitude,\
+ram_total_size,tracking_mode,on_cloud,pue
+2026-04-11T08:00:10,mnist,A,e,10.0,2.5e-06,2.5e-07,42.5,250.0,6.0,1e-06,9e-06,7.5e-07,1.075e-05,France,FRA,,,,Linux,\
+3.12,3.0.4,8,Xeon,1,H100,2.3,48.8,64,machine,N,1.0
+2026-04-11T08:01:00,mnist,B,e,20.0,2.5e-06,2.5e-07,42.5,250.0,6.0,2e-06,18e-06,15e-07,2.15e-05,France,FRA,,,,Linux,\
+3.12,3.0.4,8,Xeon,1,H100,2.3,48.8,64,machine,N,1.0
+"""
+JOULES = (1.075e-5 + 2.15e-5) * 3.6e6
+
+
+def test_energies_of_windows_are_a_total_where_nothing_else_is_known(tool):
+    (tool.folder / "emissions.csv").write_text(EMISSIONS)
+    tool("import", "emissions.csv", "-o", "old.jprof")
+    text = tool("report", "old.jprof", "--carbon", "56", "--price", "0.30 EUR/kWh", "--per", "2:run").out
+    text = " ".join(text.split())
+    assert text.startswith("32.25 mWh (116.1 J; no interval: the file states none), reported by codecarbon; CPU 9.3 %, "
+                           "GPU 84 %, DRAM 7.0 %")
+    assert "unavailable" not in text.lower() and "±0" not in text
+    assert "0.001806 g CO2e (no interval: the file states none): 116.1 J reported by another tool" in text
+    assert "58.05 J (no interval" in text
+    report = tool.report("old.jprof", "--carbon", "56", "--per", "2:run")
+    assert report["total"]["reported_joules"] == pytest.approx(JOULES, abs=1e-5)
+    assert report["total"]["energy_joules"] is None and report["total"]["interval_joules"] is None
+    assert sum(d["reported_joules"] for d in report["domains"]) == pytest.approx(JOULES, abs=1e-5)
+    assert report["costs"]["energy_joules"] == pytest.approx(JOULES, abs=1e-5)
+    assert report["costs"]["interval_joules"] is None
+    assert report["per_unit"]["joules"] == pytest.approx(JOULES / 2, abs=1e-5)
+    assert report["per_unit"]["interval_joules"] is None
+    tool("report", "old.jprof", "--html", "old.html")
+    page = (tool.folder / "old.html").read_text()
+    assert "<strong>116.1 J</strong>" in page and "<strong>no energy</strong>" not in page
+    tool("report", "old.jprof", "--svg", "old.svg")
+    assert "116.1 J" in (tool.folder / "old.svg").read_text()
+
+
+def test_windows_within_others_are_counted_once_and_overlapping_ones_not_added(tool):
+    head = "start_time,window_name,elapsed_time,gpu0_energy\n"
+    nested = "1775894400.0,epoch,10.0,1000\n1775894401.0,step,1.0,90\n1775894410.0,eval,2.0,100\n"
+    (tool.folder / "zeus.csv").write_text(head + nested)
+    tool("import", "zeus.csv", "-o", "zeus.jprof")
+    report = tool.report("zeus.jprof")
+    assert report["total"]["reported_joules"] == 1100
+    assert any("1 of 3 windows lies within others" in w for w in report["warnings"])
+    (tool.folder / "zeus.csv").write_text(head + nested + "1775894409.0,late,2.0,150\n")
+    tool("import", "zeus.csv", "-o", "overlap.jprof")
+    report = tool.report("overlap.jprof")
+    assert report["total"]["reported_joules"] is None
+    assert "overlap in part" in report["domains"][0]["reason"]

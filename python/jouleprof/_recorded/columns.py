@@ -26,12 +26,12 @@ RECORDS = {
         "provenance": "text",},
     "total": {
         "provenance": "text", "energy_joules": "float", "interval_joules": "interval", "repeatability_joules": "float",
-        "rest_joules": "float", "held_joules": "float", "active_joules": "float", "dynamic_joules": "float",
-        "mean_watts": "float", "is_partial": "flag",},
+        "reported_joules": "float", "rest_joules": "float", "held_joules": "float", "active_joules": "float",
+        "dynamic_joules": "float", "mean_watts": "float", "is_partial": "flag",},
     "domain": {
         "id": "integer", "domain": "text", "device": "text", "name": "text", "uuid": "text", "parent": "integer",
         "visible": "flag", "provenance": "text", "energy_joules": "float", "interval_joules": "interval",
-        "repeatability_joules": "float", "least_joules": "float", "rest_joules": "float",
+        "repeatability_joules": "float", "reported_joules": "float", "least_joules": "float", "rest_joules": "float",
         "rest_interval_joules": "interval", "held_joules": "float", "held_interval_joules": "interval",
         "active_joules": "float", "active_interval_joules": "interval", "levels_reason": "text",
         "dynamic_joules": "float", "mean_watts": "float", "peak_watts": "float", "peak_window_seconds": "float",

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <chrono>
 #include <map>
 
 #include "base/text.h"
@@ -76,6 +77,19 @@ bool recognises_codecarbon(std::string_view text) {
   return find_column(header, "emissions") && find_column(header, "energy_consumed");
 }
 
+// Time stamps are cut to whole seconds. Rows are written when they end, so one that seems to begin
+// within the row before by less than that ended later in its second.
+void lay_in_order(std::vector<TableWindow>& rows) {
+  const TableWindow* before = nullptr;
+  for (TableWindow& row : rows) {
+    if (before != nullptr && before->end->kind == row.end->kind) {
+      const Duration overlap = before->end->at - (row.end->at - row.window.duration);
+      if (overlap > Duration{} && overlap < std::chrono::seconds{1}) row.end->at += overlap;
+    }
+    before = &row;
+  }
+}
+
 Result<model::Recording> read_codecarbon(std::span<const SourceText> sources,
                                          const ImportOptions&) {
   WindowTable table(kTool);
@@ -100,6 +114,7 @@ Result<model::Recording> read_codecarbon(std::span<const SourceText> sources,
       runs[place->second] = std::move(row);
     }
   }
+  lay_in_order(runs);
   table.windows() = std::move(runs);
   RecordingBuilder& builder = table.builder();
   if (earlier > 0) {

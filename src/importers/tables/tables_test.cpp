@@ -35,6 +35,20 @@ TEST(CodeCarbon, TheLastRowOfARunIsTheRun) {
   EXPECT_TRUE(has_warning(*recording, "1 earlier row of the same run"));
 }
 
+// Stamps are whole seconds: of tasks one after the other, one seems to begin within the one before.
+TEST(CodeCarbon, TasksInOneSecondDoNotOverlap) {
+  const auto recording = import_text(
+      "task_name,timestamp,project_name,run_id,duration,emissions,cpu_energy,energy_consumed\n"
+      "load,2026-04-11T08:00:10,p,A,10.0,0.1,0.001,0.001\n"
+      "fit,2026-04-11T08:00:10,p,A,0.5,0.1,0.002,0.002\n"
+      "test,2026-04-11T08:00:20,p,A,3.0,0.1,0.002,0.002\n");
+  ASSERT_TRUE(recording) << recording.error().message;
+  const auto& windows = recording->imported_windows;
+  ASSERT_EQ(windows.size(), 3u);
+  EXPECT_EQ(*windows[1].begin, *windows[0].begin + windows[0].duration);
+  EXPECT_EQ(*windows[2].begin, HostTime{seconds{17}});
+}
+
 TEST(CodeCarbon, TasksAreWindows) {
   const auto recording = import_text(
       "task_name,timestamp,project_name,run_id,duration,emissions,cpu_energy,energy_consumed\n"

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "report/headline_text.h"
 #include "report/quantity.h"
 #include "report/total.h"
 
@@ -41,6 +42,11 @@ class SeriesCost {
       : run_(run), profile_(profile), total_(total), series_(series) {}
 
   Result<void> add_to(Costs& costs) {
+    if (!total_.energy) {
+      return fail(Errc::kUnavailable,
+                  "another tool reported the energy of whole windows, not its course, so that a "
+                  "carbon intensity by time cannot be applied; give one value: --carbon 230");
+    }
     if (profile_.start_time == RealTime{} || !profile_.has_span()) {
       return fail(Errc::kUnavailable,
                   "the recording has no wall-clock time, so that a carbon intensity by time cannot "
@@ -131,9 +137,10 @@ Result<Costs> costs_of(const analysis::Run& run, const analysis::Part& part,
   costs.is_command = quote->is_command;
   costs.error = quote->error;
   costs.upper_error = quote->upper_error;
+  costs.has_interval = quote->has_interval;
   const double joules = costs.energy.joules();
   const auto labels = labels_of(*profile);
-  for (const auto* domain : total.counted) {
+  for (const auto* domain : total.reported ? total.reporting : total.counted) {
     costs.domains.push_back(labels.at(static_cast<std::size_t>(domain - profile->domains.data())));
   }
   const double site = joules / kJoulesPerKilowattHour * factors.pue.value_or(1);
@@ -321,9 +328,14 @@ std::vector<CostLine> cost_lines(const Costs& costs, bool ascii) {
   const bool is_bound = costs.is_bound();
   const char* const most = is_bound ? "at most " : "";
   const std::string interval =
-      is_bound ? "" : ' ' + interval_text(costs.energy, costs.error, costs.upper_error, ascii);
+      is_bound ? ""
+      : !costs.has_interval
+          ? fmt::format(" ({})", kNoInterval)
+          : ' ' + interval_text(costs.energy, costs.error, costs.upper_error, ascii);
   const std::string energy = most + energy_text(costs.shown()) +
-                             (costs.is_command ? " of the command" : " of all devices");
+                             (!costs.has_interval ? " reported by another tool"
+                              : costs.is_command  ? " of the command"
+                                                  : " of all devices");
   const std::string pue =
       factors.pue ? fmt::format(" x PUE {:g} (--pue)", *factors.pue) : std::string();
   if (costs.money) {

@@ -56,6 +56,7 @@ struct Costs {
   bool is_command = false;           // of the command; else of whole machines
   Energy error;                      // of its 95 % interval, downwards; factors have none here
   Energy upper_error;                // upwards
+  bool has_interval = true;          // as Quoted's
   std::vector<std::string> domains;  // that it is of
   std::optional<double> money;
   std::optional<double> carbon_grams;

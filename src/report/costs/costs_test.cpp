@@ -96,7 +96,7 @@ TEST(Costs, OfWhatCannotBeDistinguishedFromNothingAreAtMostSoMuch) {
   EXPECT_EQ(per.money, 0);
   EXPECT_THAT(per_unit_to_text(per, {}),
               AllOf(HasSubstr("at most 3.600 J, ESTIMATED, of the command"),
-                    HasSubstr("at most 0.000000300 EUR, 0.0001000 g CO2e")));
+                    HasSubstr("at most 0.3000 EUR, 100.00 g CO2e per million")));
 }
 
 TEST(Costs, AreOfTheCommandUnlessTheMachineIsAskedFor) {

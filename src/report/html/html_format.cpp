@@ -98,6 +98,12 @@ QuotedParts parts_of(const Profile& profile, const Total& total, const Quoted& w
 }
 
 std::string quoted_html(const Profile& profile, const Total& total, const Quoted& whole) {
+  if (!whole.has_interval) {
+    return fmt::format(
+        "<p class=\"energy\"><strong>{}</strong> <span class=\"error\">{}</span></p>\n"
+        "<p class=\"interval\">{}</p>\n",
+        quoted_energy_text(whole), quoted_error_text(whole), quoted_interval_text(whole));
+  }
   const auto parts = parts_of(profile, total, whole);
   const bool is_mixed = parts.sensors && parts.estimates;
   const Quoted& q = is_mixed ? *parts.sensors : whole;
@@ -152,6 +158,11 @@ std::string domain_row(const DomainProfile& d, const std::string& label) {
   const auto cell = [&](std::string_view text) {
     html += fmt::format("<td>{}</td>", markup_text(text));
   };
+  if (d.reported) {
+    return html +
+           fmt::format("<td>{}</td><td colspan=\"6\" class=\"reason\"><div>{}</div></td></tr>\n",
+                       energy_text(*d.reported), kNoInterval);
+  }
   if (!d.energy) {
     return html + fmt::format("<td colspan=\"7\" class=\"reason\"><div>{} {}</div></td></tr>\n",
                               badge(Provenance::kUnavailable), markup_text(d.reason));
@@ -250,7 +261,8 @@ std::string headline_html(const Profile& profile, const FormatOptions& options,
   }
   html += element("p", "soft", run_line(profile));
   html += figures(profile, total, options.text.whole_machine);
-  if (total.energy) html += element("p", "coverage total", coverage_text(profile, total));
+  if (total.energy || total.reported)
+    html += element("p", "coverage total", coverage_text(profile, total));
   if (costs != nullptr) {
     for (const auto& line : cost_lines(*costs, false)) {
       html += element("p", "coverage", line.label + ": " + line.words);

@@ -110,11 +110,12 @@ Json per_unit_json(const PerUnit& per) {
   j["of"] = per.is_command ? "command" : "machine";
   j["seconds"] = number_json(per.seconds);
   j["joules"] = optional_json(per.joules, number_json);
-  j["interval_joules"] = per.joules
+  const bool has_interval = per.joules && per.has_interval;
+  j["interval_joules"] = has_interval
                              ? Json{number_json(std::max(*per.joules - per.error_joules, 0.0)),
                                     number_json(*per.joules + per.upper_error_joules)}
                              : Json(nullptr);
-  j["repeatability_joules"] = per.joules ? number_json(per.repeatability_joules) : Json(nullptr);
+  j["repeatability_joules"] = has_interval ? number_json(per.repeatability_joules) : Json(nullptr);
   j["dynamic_joules"] = optional_json(per.dynamic_joules, number_json);
   j["provenance"] = to_string(per.provenance);
   j["money"] = optional_json(per.money, [](double v) { return decimal(fixed_decimal(v, 12)); });
@@ -195,8 +196,11 @@ Json costs_json(const Costs& costs) {
   Json j = Json::object();
   j["energy_joules"] = joules_json(costs.energy);
   j["of"] = costs.is_command ? "command" : "machine";
-  j["interval_joules"] = {joules_json(std::max(costs.energy - costs.error, Energy{})),
-                          joules_json(costs.energy + costs.upper_error)};
+  j["interval_joules"] = nullptr;
+  if (costs.has_interval) {
+    j["interval_joules"] = {joules_json(std::max(costs.energy - costs.error, Energy{})),
+                            joules_json(costs.energy + costs.upper_error)};
+  }
   j["domains"] = costs.domains;
   j["pue"] = optional_json(factors.pue, number_json);
   j["money"] = optional_json(costs.money, [](double v) { return decimal(fixed_decimal(v, 9)); });

@@ -230,6 +230,10 @@ void columns(const model::DomainProfile& d, const model::Profile& of, Columns& c
          "half of the interval's width without the calibration error: differences between two runs "
          "on one device must exceed it",
          "`provenance` is `unavailable`");
+  column("reported_joules", d.reported,
+         "what another tool reported of its windows, an imported file's: windows within others are "
+         "counted once. Its error is not known",
+         "its energy is known, no such window has one, or they have no sum", {.place = 3});
   column("least_joules", d.least, "what the device took before its readings ended: a lower bound",
          "its energy is known, or nothing of it", {.place = 2});
   columns(d.levels, column, 0, 2);
@@ -288,6 +292,9 @@ void columns(const Total& total, const model::Profile& of, Columns& column) {
       "no domain has an energy");
   column("repeatability_joules", part_of(m, &Measurement::repeatability),
          "the domains' repeatabilities, added linearly", "no domain has an energy");
+  column("reported_joules", total.reported,
+         "where no domain has an energy: the sum of their `reported_joules`, without an interval",
+         "a domain has an energy, or none a reported one");
   column("rest_joules", total.rest, "energy at rest", "it is unknown for a domain in the sum");
   column("held_joules", total.held, "held energy of the GPUs",
          "it is unknown for a GPU in the sum, or there is none");

@@ -103,7 +103,7 @@ std::string energy_markup(double y, const std::optional<Quoted>& quote) {
     markup += "no energy ";
   }
   return markup + fmt::format("<tspan class=\"{}\">{}</tspan></text>\n", to_string(provenance),
-                              provenance_word(provenance));
+                              quote ? quoted_provenance_text(*quote) : provenance_word(provenance));
 }
 
 }  // namespace
@@ -135,7 +135,7 @@ double draw_headline(Drawing& drawing, double y, const Profile& profile, bool wh
     }
   }
   if (const auto text = facts(profile, total); !text.empty()) line(text, "", 18);
-  if (total.energy) {
+  if (total.energy || total.reported) {
     y += 4;
     for (const auto& text : wrap(coverage_text(profile, total), kColumns)) {
       line(text, "class=\"soft\"", 16);

@@ -9,6 +9,7 @@
 #include "model/profile.h"
 #include "report/cells.h"
 #include "report/costs/costs.h"
+#include "report/headline_text.h"
 #include "report/quantity.h"
 #include "report/render.h"
 #include "report/results/bench.h"
@@ -419,6 +420,30 @@ std::string latency_energy_to_text(const std::vector<analysis::DevicePower>& dev
   return all;
 }
 
+namespace {
+
+// "0.0764 EUR, 25.5 g CO2e per million": of so many units that no amount has a row of zeros.
+std::string costs_of_some_text(const PerUnit& per) {
+  constexpr double kLeast = 1e-3;
+  constexpr std::pair<double, const char*> kCounts[] = {
+      {1, ""}, {1e3, " per thousand"}, {1e6, " per million"}, {1e9, " per billion"}};
+  const auto is_small = [](std::optional<double> amount, double count) {
+    return amount && *amount > 0 && *amount * count < kLeast;
+  };
+  const auto* some = std::begin(kCounts);
+  while (some + 1 != std::end(kCounts) &&
+         (is_small(per.shown_money, some->first) || is_small(per.shown_grams, some->first))) {
+    ++some;
+  }
+  const auto of = [&](std::optional<double> amount) {
+    return amount ? std::optional(*amount * some->first) : std::nullopt;
+  };
+  const std::string text = amounts_text(of(per.shown_money), per.currency, of(per.shown_grams));
+  return text.empty() ? text : text + some->second;
+}
+
+}  // namespace
+
 std::string per_unit_to_text(const PerUnit& per, const TextOptions& text) {
   std::string words;
   const bool is_bound = per.joules && *per.joules <= per.error_joules;
@@ -428,7 +453,9 @@ std::string per_unit_to_text(const PerUnit& per, const TextOptions& text) {
              (*per.joules > 0 ? percent_text(joules / *per.joules) : joules_text(joules));
     };
     const char* const whose = per.is_command ? "the command" : "all devices";
-    if (is_bound) {
+    if (!per.has_interval) {
+      words = fmt::format("{} ({}), reported", joules_text(*per.joules), kNoInterval);
+    } else if (is_bound) {
       words =
           fmt::format("at most {}, {}, of {}", joules_text(*per.joules + per.upper_error_joules),
                       provenance_word(per.provenance), whose);
@@ -439,19 +466,21 @@ std::string per_unit_to_text(const PerUnit& per, const TextOptions& text) {
                                     Energy::joules(per.upper_error_joules), text.ascii),
                       relative(per.repeatability_joules), provenance_word(per.provenance), whose);
     }
-    words += per.dynamic_joules
-                 ? fmt::format(", {} of it dynamic", joules_text(*per.dynamic_joules))
-                 : ", at rest included";
+    if (per.dynamic_joules) {
+      words += fmt::format(", {} of it dynamic", joules_text(*per.dynamic_joules));
+    } else if (per.has_interval) {
+      words += ", at rest included";
+    }
   } else {
     words = "no energy is known";
   }
-  const std::string costs = amounts_text(per.shown_money, per.currency, per.shown_grams);
+  const std::string costs = costs_of_some_text(per);
   if (!costs.empty()) words += (is_bound ? "; costs at most " : "; costs ") + costs;
   words += fmt::format("; {} for one, {} of them", duration_text(duration_of(per.seconds)),
                        shortest(per.unit.count));
   Table table({""});
   table.add_text({printable("per " + per.unit.name, text.ascii), Style::kBold},
-                 {printable(words, text.ascii)}, 3);
+                 {printable(words, text.ascii)}, text.is_brief() ? 2 : 3);
   const auto lines = table.lines(static_cast<std::size_t>(std::max(text.width, 60)), text.colour);
   std::string all;
   for (std::size_t i = 1; i < lines.size(); ++i) all += lines[i] + '\n';

@@ -50,6 +50,11 @@ const std::string& label_of(const TextContext& c, const DomainProfile& d) {
   return c.labels[static_cast<std::size_t>(&d - c.profile.domains.data())];
 }
 
+// Of another tool's windows.
+std::string reported_text(const TextContext& c, const DomainProfile& d) {
+  return fmt::format("{} reported ({})", energy_text(*d.reported), c.safe(d.domain.name));
+}
+
 // The folded domains as one sum, where they can be added.
 void add_folded(const TextContext& c, Table& table) {
   model::Profile rest;
@@ -98,6 +103,17 @@ void add_command(const TextContext& c, Table& table) {
 }
 
 void add_total(const TextContext& c, Table& table) {
+  if (c.total.reported) {
+    std::string of;
+    for (const DomainProfile* d : c.total.reporting) {
+      of += (of.empty() ? "" : "+") + label_of(c, *d);
+    }
+    const std::string text =
+        fmt::format("{} ({}), reported: {}; {}", energy_text(*c.total.reported), kNoInterval, of,
+                    watt_hours_text(*c.total.reported));
+    table.add_text({"total", Style::kBold}, {text, Style::kAttention}, 3);
+    return;
+  }
   if (!c.total.energy) {
     table.add_text({"total", Style::kBold}, {"unavailable", Style::kAttention}, 1);
     return;
@@ -145,32 +161,35 @@ std::string_view everyday_name(model::DomainKind kind) {
 
 // "GPU 95 %, CPU 5.0 % (estimated); without DRAM"
 std::string kinds_text(const TextContext& c) {
+  const bool is_reported = c.total.reported.has_value();
+  const auto& domains = is_reported ? c.total.reporting : c.total.counted;
+  const Energy whole = is_reported ? *c.total.reported : c.total.energy->energy;
   std::vector<model::DomainKind> kinds;
   const auto add = [&kinds](model::DomainKind kind) {
     if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
   };
-  for (const DomainProfile* d : c.total.counted) add(d->domain.kind);
+  for (const DomainProfile* d : domains) add(d->domain.kind);
   std::string text;
   for (const model::DomainKind kind : kinds) {
     Energy sum;
     Provenance provenance = Provenance::kUnavailable;
-    for (const DomainProfile* d : c.total.counted) {
+    for (const DomainProfile* d : domains) {
       if (d->domain.kind != kind) continue;
-      sum += d->energy->energy;
-      provenance = combine(provenance, d->energy->provenance);
+      sum += is_reported ? *d->reported : d->energy->energy;
+      if (!is_reported) provenance = combine(provenance, d->energy->provenance);
     }
     text += fmt::format("{}{}", text.empty() ? "" : ", ", everyday_name(kind));
-    if (kinds.size() > 1 && c.total.energy->energy > Energy{} && sum >= Energy{}) {
-      text += " " + percent_text(sum.joules() / c.total.energy->energy.joules());
+    if (kinds.size() > 1 && whole > Energy{} && sum >= Energy{}) {
+      text += " " + percent_text(sum.joules() / whole.joules());
     }
-    if (provenance == Provenance::kMeasured) continue;
+    if (is_reported || provenance == Provenance::kMeasured) continue;
     text += provenance == Provenance::kSimulated ? " (SIMULATED)" : " (estimated)";
   }
   // What is missing: a kind of which no device has a figure, or some of its devices.
   std::vector<std::string> missing;
   for (const auto& excluded : c.total.excluded) {
     const auto& d = *excluded.domain;
-    if (!d.domain.visible || d.energy) continue;
+    if (!d.domain.visible || d.energy || d.reported) continue;
     const bool is_partly = std::find(kinds.begin(), kinds.end(), d.domain.kind) != kinds.end();
     const std::string name = is_partly ? label_of(c, d) : std::string(everyday_name(d.domain.kind));
     if (std::find(missing.begin(), missing.end(), name) == missing.end()) missing.push_back(name);
@@ -215,6 +234,16 @@ void add_assumptions(const TextContext& c, Lines& lines) {
 
 Lines answer_block(const TextContext& c) {
   Lines lines;
+  if (c.total.reported) {
+    const std::string text = fmt::format(
+        "{} ({}; {}), reported by {}; {}", watt_hours_text(*c.total.reported),
+        energy_text(*c.total.reported), kNoInterval,
+        c.safe(c.profile.run.source.substr(c.profile.run.source.find(':') + 1)), kinds_text(c));
+    for (const std::string& line : wrap(text, c.width)) {
+      lines.push_back(paint(line, Style::kBold, c.options.colour));
+    }
+    return lines;
+  }
   if (!c.total.energy) {
     if (!c.profile.has_span() || c.profile.domains.empty()) return lines;  // said below
     const auto& domains = c.profile.domains;
@@ -309,6 +338,8 @@ Lines domain_block(const TextContext& c) {
     if (d.energy) {
       table.add(
           figures(c, label, *d.energy, rest_of(d), dynamic_of(d), d.mean_power, d.peak_power));
+    } else if (d.reported) {
+      table.add_text({label}, {reported_text(c, d), Style::kAttention}, 2);
     } else {
       const std::string why = d.reason.empty() ? "no reason was recorded" : c.safe(d.reason);
       table.add_text({label, Style::kAttention}, {"unavailable: " + why, Style::kAttention}, 2);
@@ -345,6 +376,10 @@ Lines brief_domain_block(const TextContext& c, std::size_t most) {
   }
   for (std::size_t row = 0; row < shown; ++row) {
     const DomainProfile& d = c.profile.domains[whole[row]];
+    if (d.reported) {
+      table.add_text({c.labels[whole[row]]}, {reported_text(c, d), Style::kAttention}, 1);
+      continue;
+    }
     if (!d.energy) {
       const std::string why = d.reason.empty() ? "no reason was recorded" : c.safe(d.reason);
       table.add_text({c.labels[whole[row]], Style::kAttention},

@@ -27,6 +27,10 @@ std::string line_to_text(const std::string& label, const std::string& words, Sty
   return all;
 }
 
+std::size_t lines_of(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
 Result<void> write(const analysis::Run& run, const analysis::Part& part,
                    const FormatOptions& options, std::ostream& out) {
   if (options.serving) {
@@ -81,7 +85,9 @@ Result<void> write(const analysis::Run& run, const analysis::Part& part,
           if (of_all) add_costs(per, *of_all);
           units = per_unit_to_text(per, options.text);
         }
-        return to_text(profile, options.text) + units + costs;
+        TextOptions shown = options.text;
+        shown.lines_below = lines_of(units) + lines_of(costs);
+        return to_text(profile, shown) + units + costs;
       });
 }
 
@@ -268,11 +274,12 @@ Lines brief_foot(const TextContext& c, std::size_t most_warnings) {
 }
 
 std::string brief_text(const TextContext& c) {
-  const auto height = static_cast<std::size_t>(c.options.height ? kBriefLines : kNoLimit);
+  const std::size_t below = c.options.lines_below;
+  const auto height = static_cast<std::size_t>(c.options.height ? kBriefLines : kNoLimit) - below;
   const bool has_windows = !c.profile.windows.empty();
   std::array<Lines, 5> blocks{
       answer(c, kFindingLines[0]), head(c),
-      brief_domain_block(c, has_windows ? kFewestDomainLines : kDomainLines), Lines{},
+      brief_domain_block(c, has_windows || below > 0 ? kFewestDomainLines : kDomainLines), Lines{},
       brief_foot(c, c.options.height ? 1 : kMostWarnings)};
   std::size_t used = 0;
   for (const Lines& block : blocks) used += block.size();
@@ -336,6 +343,7 @@ std::string to_text(const model::Profile& profile, const TextOptions& options) {
 std::string costs_to_text(const Costs& costs, const TextOptions& text) {
   std::string all;
   for (const auto& line : cost_lines(costs, text.ascii)) {
+    if (text.is_brief() && line.label == "scope") continue;
     all += line_to_text(line.label, line.words, Style::kDim, text);
   }
   return all;
