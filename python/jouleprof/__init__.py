@@ -36,6 +36,7 @@ from ._live.window import Window
 from ._measurement import Measurement, Total
 from ._metrics import metrics
 from ._native import now
+from ._native import version as _native_version
 from ._power import Power
 from ._power_limit import (
     MaxSlowdownConstraint,
@@ -60,4 +61,4 @@ __all__ = [
 try:
     __version__ = version("jouleprof")
 except PackageNotFoundError:  # imported from a build tree
-    __version__ = "0+unknown"
+    __version__ = _native_version()

@@ -1,11 +1,14 @@
 """compare: recordings and commands on simulated GPUs, gates, baselines and outputs."""
 
 import json
+import os
+import pty
+import subprocess
 import sys
 import xml.etree.ElementTree
 
 import pytest
-from conftest import Tool
+from conftest import TOOL, Tool
 
 SLEEP = "import sys, time; time.sleep(float(sys.argv[1]))"
 
@@ -164,3 +167,22 @@ def test_a_copy_is_no_run_of_its_own(recorded):
 def test_without_a_trace_the_reason_replaces_the_rows(recorded, by, option):
     text = recorded("compare", "a1.jprof", "b1.jprof", "--by", by).out
     assert "no rows: no run has" in text and option in text
+
+
+def test_a_file_of_repeated_runs_is_so_many_runs(tool):
+    for name in ("before", "after"):
+        tool("run", "-q", "--idle", "0s", "--repeat", "3", "-o", f"{name}.jprof", "--", "sleep", "0.3")
+    found = json.loads(tool("compare", "before.jprof", "after.jprof", "--json").out)
+    assert (len(found["before"]["runs"]), len(found["after"]["runs"])) == (3, 3), found["before"]
+    tool("run", "-q", "--idle", "0s", "-o", "one.jprof", "--", "sleep", "0.3")
+    tool("run", "-q", "--idle", "0s", "--append", "one.jprof", "--", "sleep", "0.3")
+    assert "compare" not in tool("compare", "before.jprof", "one.jprof").err
+
+
+def test_on_a_terminal_a_comparison_is_short(recorded):
+    leader, follower = pty.openpty()
+    subprocess.run([TOOL, "compare", "a1.jprof", "b1.jprof", "--spread", "1%"], cwd=recorded.folder,
+                   env=recorded.environment, stdout=follower, check=True)
+    os.close(follower)
+    text = os.read(leader, 1 << 16).decode()
+    assert text.count("\n") <= 15 and "--details" in text and "energy" in text, text

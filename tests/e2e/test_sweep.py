@@ -153,7 +153,7 @@ def test_a_sweep_ranks_its_settings_and_restores_the_limit_found(machine):
 
 
 def test_the_work_reads_its_limit_from_its_environment(machine):
-    machine("sweep", "--limits", "700,300", "--repeats", "2", "--min-repeats", "2", "--", "sh", "-c",
+    machine("sweep", "--limits", "700,300", "--repeats", "2", "--", "sh", "-c",
             "echo $MAX_WATT >>limits; sleep 0.3")
     runs = sqlite3.connect(machine.folder / "sweep.jprof").execute("SELECT summary FROM run ORDER BY rowid")
     limits = [json.loads(summary)["requested"] for summary, in runs]

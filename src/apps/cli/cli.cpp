@@ -82,6 +82,7 @@ int run_words(std::vector<std::string> arguments) {
       word == "help" && arguments.size() > 1 &&
       std::find(std::begin(kOwn), std::end(kOwn), arguments[1]) == std::end(kOwn);
   if (word == "-h" || word == "--help" || word == "--help-all" || (word == "help" && !names_verb)) {
+    if (arguments.size() > 1 && arguments[1] == "completion") return print(help_of_completion());
     return print(help_of_tool());
   }
   if (names_verb) {

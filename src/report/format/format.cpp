@@ -53,8 +53,9 @@ std::string missing_trace_text(const model::Recording& recording, ActivityBy by)
   const bool is_of_layers = by == ActivityBy::kLayer || by == ActivityBy::kPhase;
   if (is_of_layers) {
     return fmt::format(
-        "the recording has no trace of layers; record one with: jouleprof run --layers -- "
-        "COMMAND{}",
+        "the recording has no trace of layers: it was made without --layers, or no traced process "
+        "called a module of PyTorch\n  record one with: jouleprof run --layers -- COMMAND, where "
+        "COMMAND runs a model of PyTorch in Python{}",
         has_gpu ? "" : "\n  without a GPU, layers of PyTorch are estimated by their run time");
   }
   return fmt::format(

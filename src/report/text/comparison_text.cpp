@@ -24,6 +24,8 @@ void append(Lines& lines, Lines more) {
   for (auto& line : more) lines.push_back(std::move(line));
 }
 
+constexpr std::size_t kBriefWarnings = 2;  // without details
+
 class Writer {
  public:
   Writer(const ComparisonReport& report, const TextOptions& text)
@@ -36,9 +38,11 @@ class Writer {
     for (auto& line : wrap(printable(verdict_sentence(report_), text_.ascii), width_)) {
       lines_.push_back(paint(std::move(line), style_of(c_.energy), text_.colour));
     }
-    lines_.emplace_back();
-    heading();
-    lines_.emplace_back();
+    if (text_.details) {
+      lines_.emplace_back();
+      heading();
+      lines_.emplace_back();
+    }
     totals();
     if (!c_.rows.empty() || !c_.unmatched.empty()) {
       lines_.emplace_back();
@@ -56,7 +60,7 @@ class Writer {
  private:
   void note(const std::string& label, const std::string& words, Style style = Style::kDim) {
     Table table({""});
-    table.add_text({label, style}, {printable(words, text_.ascii)}, 4);
+    table.add_text({label, style}, {printable(words, text_.ascii)}, text_.details ? 4 : 2);
     Lines made = table.lines(width_, text_.colour);
     lines_.insert(lines_.end(), made.begin() + 1, made.end());
   }
@@ -184,17 +188,19 @@ class Writer {
       note("carbon", fmt::format("{:.4g} g CO2e before, {:.4g} g after, at {:g} g/kWh (--carbon){}",
                                  *before.carbon_grams, *after.carbon_grams, *factors.grams, pue));
     }
-    if (factors.any()) note("scope", std::string(scope_of_costs()));
+    if (factors.any() && text_.details) note("scope", std::string(scope_of_costs()));
   }
 
   void notes() {
-    lines_.emplace_back();
+    if (text_.details) lines_.emplace_back();
     costs();
     std::set<std::string> explained;
+    std::size_t warnings = 0;
     for (const auto& condition : c_.conditions) {
+      explained.insert(condition.code);
+      if (!condition.blocks && !text_.details && ++warnings > kBriefWarnings) continue;
       note(condition.blocks ? "REFUSED" : "warning", condition.code + ": " + condition.text,
            condition.blocks ? Style::kAlarm : Style::kAttention);
-      explained.insert(condition.code);
     }
     if (c_.is_blocked()) {
       note("", "sides that differ in this cannot be compared; --accept CODE compares them anyway");
@@ -210,6 +216,12 @@ class Writer {
            judged.outcome == analysis::GateOutcome::kPassed ? Style::kBold : Style::kAlarm);
     }
     if (lines_.back().empty()) lines_.pop_back();
+    if (text_.details) return;
+    const std::size_t more = warnings > kBriefWarnings ? warnings - kBriefWarnings : 0;
+    note("details", fmt::format("--details: {}runs, test, devices",
+                                more == 0   ? std::string()
+                                : more == 1 ? std::string("1 more warning, ")
+                                            : fmt::format("{} more warnings, ", more)));
   }
 
   const ComparisonReport& report_;

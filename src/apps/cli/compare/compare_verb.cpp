@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <string>
 #include <tuple>
@@ -22,6 +23,7 @@
 #include "apps/cli/verb.h"
 #include "base/result.h"
 #include "base/say.h"
+#include "recording/merge/merged_file.h"
 #include "recording/reader.h"
 #include "report/results/comparison.h"
 #include "report/results/pages.h"
@@ -37,6 +39,7 @@ struct CompareOutputs {
   bool redact = false;               // of `html`
   std::vector<std::string> formats;  // KIND=FILE, or a KIND of the standard output
   std::size_t top = 20;
+  bool details = false;
 
   void declare(CLI::App& app);
   // Errors: invalid_argument where a file is one of `inputs` or named twice.
@@ -73,6 +76,7 @@ Result<std::pair<const CompareFormat*, std::string>> parse_format(const std::str
 
 void CompareOutputs::declare(CLI::App& app) {
   add(app, "--top", top);
+  add(app, "--details", details);
   add(app, "--json", json);
   auto* page = add(app, "--html", html);
   add(app, "--redact", redact)->needs(page);
@@ -106,8 +110,10 @@ int CompareOutputs::write(report::ComparisonReport report,
     const auto written = write_output({path, true, inputs}, text);
     if (!written) status = complain(written.error(), kCannotWrite);
   };
-  std::string text = json ? report::comparison_to_json(report)
-                          : report::comparison_to_text(report, text_options(STDOUT_FILENO));
+  auto options = text_options(STDOUT_FILENO);
+  options.details = details || !options.height;
+  std::string text =
+      json ? report::comparison_to_json(report) : report::comparison_to_text(report, options);
   for (const auto& word : formats) {
     const auto format = parse_format(word);
     if (!format) continue;  // check() has said so
@@ -326,8 +332,9 @@ class CompareVerb : public Verb {
     }
     std::vector<fs::path> paths;
     for (const auto& file : files) {
-      const auto recording = recording::read_recording(file);
-      if (!recording) return complain(recording.error(), status_of_input(recording.error()));
+      if (const auto runs = read({file}); !runs) {
+        return complain(runs.error(), status_of_input(runs.error()));
+      }
       paths.emplace_back(file);
     }
     const auto baselines = Baselines::of_user();
@@ -346,14 +353,52 @@ class CompareVerb : public Verb {
 
   Result<Figures> read(const std::vector<std::string>& files) const {
     Figures figures;
-    for (const auto& file : files) {
-      auto recording = recording::read_recording(file);
-      if (!recording) return forward_error(recording);
-      auto made = analysis::figures_of(analysis::Run(std::move(*recording)), file, figure_options_);
+    const auto add = [&](model::Recording recording, const std::string& name) -> Result<void> {
+      auto made = analysis::figures_of(analysis::Run(std::move(recording)), name, figure_options_);
       if (!made) return forward_error(made);
       figures.push_back(std::move(*made));
+      return {};
+    };
+    for (const auto& file : files) {
+      if (recording::is_merged_file(file)) {
+        if (auto added = add_runs(file, add, figures); !added) return forward_error(added);
+        continue;
+      }
+      auto recording = recording::read_recording(file);
+      if (!recording) return forward_error(recording);
+      if (auto added = add(std::move(*recording), file); !added) return forward_error(added);
     }
     return figures;
+  }
+
+  // Of a file of `run --repeat` or `--append`: each of its recordings is a run of its own. Ranks of
+  // a job, which ran at the same time, are not. Errors: invalid_argument for them.
+  static Result<void> add_runs(
+      const std::string& file,
+      const std::function<Result<void>(model::Recording, const std::string&)>& add,
+      Figures& figures) {
+    const std::size_t first = figures.size();
+    auto added = recording::read_merged(file, [&](recording::OfOneHost recordings) -> Result<void> {
+      for (auto& [part, recording] : recordings) {
+        if (auto one = add(std::move(recording), part.name); !one) return one;
+      }
+      return {};
+    });
+    if (!added) return added;
+    for (std::size_t i = first; i < figures.size(); ++i) {
+      for (std::size_t k = first; k < i; ++k) {
+        const auto& a = figures[i];
+        const auto& b = figures[k];
+        if (!a.started || !b.started) continue;
+        if (*a.started >= *b.started + b.length || *b.started >= *a.started + a.length) continue;
+        return fail(Errc::kInvalidArgument,
+                    fmt::format("{0}: {1} and {2} ran at the same time, as ranks of a job do, so "
+                                "they are not runs of one program one after another; compare the "
+                                "recording of one rank before with that of one rank after",
+                                file, b.name, a.name));
+      }
+    }
+    return {};
   }
 
   int compare_commands(const std::vector<std::string>& words) {

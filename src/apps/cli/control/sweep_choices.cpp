@@ -182,11 +182,12 @@ Result<model::SweepPlan> SweepChoices::plan(const BoardState& boards,
   const auto percent = parse_amount("--tolerance", tolerance, "%", "1%");
   if (!percent) return forward_error(percent);
   plan.tolerance = *percent / 100;
-  if (fewest_blocks > most_blocks) {
+  if (fewest_blocks && most_blocks && *fewest_blocks > *most_blocks) {
     return fail(Errc::kInvalidArgument, "--min-repeats must not exceed --repeats");
   }
-  plan.fewest_blocks = fewest_blocks;
-  plan.most_blocks = most_blocks;
+  plan.fewest_blocks =
+      fewest_blocks.value_or(std::min(kFewestBlocks, most_blocks.value_or(kMostBlocks)));
+  plan.most_blocks = most_blocks.value_or(std::max(kMostBlocks, plan.fewest_blocks));
   plan.seed = seed;
   plan.most_celsius = most_celsius;
   return plan;

@@ -44,8 +44,10 @@ struct SweepChoices {
   std::string max_power;
   std::string max_time;
   std::string tolerance = "1%";
-  unsigned fewest_blocks = 3;
-  unsigned most_blocks = 8;
+  static constexpr unsigned kFewestBlocks = 3;
+  static constexpr unsigned kMostBlocks = 8;
+  std::optional<unsigned> fewest_blocks;  // kFewestBlocks, or `most_blocks` where that is less
+  std::optional<unsigned> most_blocks;    // kMostBlocks, or `fewest_blocks` where that is more
   std::uint64_t seed = 1;
   std::optional<double> most_celsius;
   bool observe = false;

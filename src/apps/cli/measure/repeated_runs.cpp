@@ -46,14 +46,23 @@ std::string seconds_text(double value) { return report::duration_text(duration_o
 }  // namespace
 
 RepeatedRun RepeatedRun::of(const model::Profile& profile, bool whole_machine) {
-  const double length = jouleprof::seconds(profile.duration());
-  return {report::quoted(report::total_of(profile), whole_machine), length};
+  constexpr double kMostUndecided = 0.1;  // of the command's energy
+  RepeatedRun run;
+  run.seconds = jouleprof::seconds(profile.duration());
+  const report::Total total = report::total_of(profile);
+  run.whole = report::quoted(total, true);
+  run.energy = report::quoted(total, whole_machine);
+  run.is_undecided =
+      run.energy && run.energy->is_command &&
+      total.command->undivided.joules() > kMostUndecided * run.energy->energy.joules();
+  if (run.is_undecided) run.energy = run.whole;
+  return run;
 }
 
 std::string progress_text(const RepeatedRun& run, std::size_t number, std::size_t of) {
-  return fmt::format("run {} of {}: {}, {}", number, of,
+  return fmt::format("run {} of {}: {}{}, {}", number, of,
                      run.energy ? report::quoted_energy_text(*run.energy) : "energy unknown",
-                     seconds_text(run.seconds));
+                     run.is_undecided ? " of all devices" : "", seconds_text(run.seconds));
 }
 
 std::string repeats_to_text(const std::vector<RepeatedRun>& runs,
@@ -71,17 +80,22 @@ std::string repeats_to_text(const std::vector<RepeatedRun>& runs,
   std::vector<double> times;
   double error = 0;
   auto provenance = model::Provenance::kUnavailable;
-  bool is_command = true;
+  // A mean is of one thing: of all devices where it is that of one run.
+  const bool is_command = std::all_of(runs.begin(), runs.end(), [](const RepeatedRun& run) {
+    return !run.energy || run.energy->is_command;
+  });
+  const bool is_undecided = std::any_of(runs.begin(), runs.end(),
+                                        [](const RepeatedRun& run) { return run.is_undecided; });
   for (const auto& run : runs) {
     times.push_back(run.seconds);
-    if (!run.energy) continue;
+    const auto& energy = is_command ? run.energy : run.whole;
+    if (!energy) continue;
     // Of the least known run: a mean carries the weakest provenance of its parts.
-    if (joules.empty() || run.energy->provenance != model::Provenance::kMeasured) {
-      provenance = run.energy->provenance;
+    if (joules.empty() || energy->provenance != model::Provenance::kMeasured) {
+      provenance = energy->provenance;
     }
-    is_command = is_command && run.energy->is_command;
-    joules.push_back(run.energy->energy.joules());
-    error += std::max(run.energy->error, run.energy->upper_error).joules();
+    joules.push_back(energy->energy.joules());
+    error += std::max(energy->error, energy->upper_error).joules();
   }
   const std::string label = fmt::format("{} runs", runs.size());
   if (joules.empty()) {
@@ -113,7 +127,10 @@ std::string repeats_to_text(const std::vector<RepeatedRun>& runs,
             "{}{}",
             spread_text(energy, [](double v) { return report::energy_text(Energy::joules(v)); }),
             relative(half), relative(energy.half), report::provenance_word(provenance),
-            is_command ? "the command" : "all devices", unknown));
+            is_command     ? "the command"
+            : is_undecided ? "all devices: which part is the command's is not known"
+                           : "all devices",
+            unknown));
   }
   add("time", spread_text(spread_of(times), seconds_text));
   report::Costs costs;

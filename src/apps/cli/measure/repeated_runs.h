@@ -13,7 +13,11 @@
 namespace jouleprof::cli {
 
 struct RepeatedRun {
-  std::optional<report::Quoted> energy;  // of the command, or of all devices; absent: unknown
+  // Of the command, or of all devices: also where what may be the command's, of no known process,
+  // is so much that neither of its ends is its energy. Absent: unknown.
+  std::optional<report::Quoted> energy;
+  std::optional<report::Quoted> whole;  // of all devices
+  bool is_undecided = false;            // `energy` is of all devices for that reason
   double seconds = 0;
 
   static RepeatedRun of(const model::Profile& profile, bool whole_machine);

@@ -500,9 +500,11 @@ class RunVerb : public Verb {
     text.recording_path = kept.path.string();
     text.whole_machine = whole_machine_;
     text.details = details_;
+    const std::string below = (per ? report::per_unit_to_text(*per, text) : "") +
+                              (costs ? report::costs_to_text(*costs, text) : "");
+    text.lines_below = static_cast<std::size_t>(std::count(below.begin(), below.end(), '\n'));
     say(report::to_text(*profile, text));
-    if (per) say(report::per_unit_to_text(*per, text));
-    if (costs) say(report::costs_to_text(*costs, text));
+    say(below);
     if (is_traced()) show_kernels(run, kept);
     if (serving_) show_requests(run, kept);
   }

@@ -41,6 +41,8 @@ VerbText compare_text() {
       {"--after", "FILE...", "recordings of the other side"},
       {"--save-baseline", "NAME",
        "keep the recordings after by this name: and by the checked out commit (docs/compare.md)"},
+      {"--details", "",
+       "also print runs, test, devices and all warnings, as to a file or pipe without it"},
       {"--warmup", "N", "with --pairs: first run each N times without counting it (default 1)"},
       {"--replay", "=TIME",
        "with --pairs: re-run layers and kernels in isolation after each run, as jouleprof run "
@@ -130,8 +132,9 @@ VerbText sweep_text() {
       {"--max-time", "TIME", "start no run that would end after this time, such as 30min"},
       {"--tolerance", "P", "end when no setting can be better by more than P; default 1%"},
       {"--min-repeats", "N",
-       "measure each setting that is not ruled out at least N times; default 3"},
-      {"--repeats", "N", "and at most N times; default 8"},
+       "measure each setting that is not ruled out at least N times; default 3, or --repeats where "
+       "that is less"},
+      {"--repeats", "N", "and at most N times; default 8, or --min-repeats where that is more"},
       {"--seed", "N", "of the random order; default 1"},
       {"--cool-to", "C",
        "before each run, wait until the GPU is at C degrees Celsius or below, at most 2 min"},

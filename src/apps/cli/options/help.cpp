@@ -248,6 +248,21 @@ std::string verb_names() {
   return names + "help completion man";
 }
 
+}  // namespace
+
+std::string help_of_completion() {
+  return R"(jouleprof completion - print the completions of options for a shell
+Usage: jouleprof completion bash|zsh|fish
+
+Examples:
+  jouleprof completion bash > ~/.local/share/bash-completion/completions/jouleprof
+  jouleprof completion zsh > ~/.zfunc/_jouleprof      # with ~/.zfunc in fpath, before compinit
+  jouleprof completion fish > ~/.config/fish/completions/jouleprof.fish
+)";
+}
+
+namespace {
+
 std::string bash_completion() {
   std::string out = R"(# Completion of jouleprof for bash: source it.
 _jouleprof() {

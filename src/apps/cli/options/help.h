@@ -11,6 +11,7 @@ namespace jouleprof::cli {
 // verb. Lines have at most `width` columns, but for usages and examples; of 80, there are at most
 // 25 without `all`.
 std::string help_of_tool();
+std::string help_of_completion();
 std::string help_of_verb(std::string_view verb, bool all, std::size_t width);
 
 std::string man_page(std::string_view version);

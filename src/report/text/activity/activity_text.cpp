@@ -31,7 +31,7 @@ std::string explained_text(double ratio) {
 const char* hint(ActivityBy by) {
   switch (by) {
     case ActivityBy::kLayer:
-      return ": record the modules of PyTorch with `jouleprof run --kernels --layers`";
+      return ": it was recorded without --layers, or the program called no module of PyTorch";
     case ActivityBy::kRange:
       return ": the program pushed no NVTX range";
     default:
