@@ -46,7 +46,7 @@ TEST(CodeCarbon, TasksInOneSecondDoNotOverlap) {
   const auto& windows = recording->imported_windows;
   ASSERT_EQ(windows.size(), 3u);
   EXPECT_EQ(*windows[1].begin, *windows[0].begin + windows[0].duration);
-  EXPECT_EQ(*windows[2].begin, HostTime{seconds{17}});
+  EXPECT_EQ(*windows[2].begin, HostTime{std::chrono::seconds{17}});
 }
 
 TEST(CodeCarbon, TasksAreWindows) {
