@@ -29,7 +29,7 @@ print(f"Example {number}: {what.title()} Profiler ({'Simple Forward Pass' if num
 print("=" * 60)
 profiler = (KernelPowerProfiler if what == "kernel" else LayerPowerProfiler)(model)
 if number <= 2:
-    profiler.profile(inputs, num_runs=10, max_seconds=5)
+    profiler.profile(inputs, num_runs=10)
 else:
     profiler.profile_generation(inputs, max_new_tokens=20)
 profiler.print_summary()

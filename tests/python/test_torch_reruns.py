@@ -2,6 +2,7 @@
 
 import io
 
+import jouleprof
 import pytest
 from jouleprof.torch import _profilers, _reruns
 from test_torch_tables import device, row
@@ -104,3 +105,28 @@ def test_a_slow_first_run_does_not_end_the_repetition():
 
     runs, seconds = _profilers.repeat(run, lambda: None, 1, 1.5, clock)
     assert seconds >= 1.5 and runs >= 50
+
+
+class Library:
+    """Answers one after the other: what libjouleprof_inject.so says of each round."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+
+        def now(each, every, said, size):
+            code, said.value = self.answers.pop(0)
+            return code
+
+        self.jouleprof_replay_now = now
+
+
+def test_re_runs_that_are_refused_end_the_rounds_with_the_reason():
+    reruns = _reruns.Reruns()
+    library = Library((0, b"2 kernels were re-run"), (-1, b"no room"))
+    reruns.run(library, [(0.1, 1e12)] * 3)
+    assert reruns.warnings() == ["2 kernels were re-run", "no room"] and library.answers == []
+
+
+def test_a_kernel_that_breaks_the_context_is_an_error():
+    with pytest.raises(jouleprof.Error, match="it did not end"):
+        _reruns.Reruns().run(Library((-2, b"the program cannot go on: it did not end")), [(0.1, 1e12)])

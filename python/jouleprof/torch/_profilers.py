@@ -11,6 +11,7 @@ from . import _executions, _inputs, _reruns, _tables, _tracing
 _IDLE_SECONDS = 1.0
 _LEAST_SECONDS = 1.5   # that all runs together take: so many readings of a sensor
 _ENDING_SECONDS = 3.0  # to end a recording and analyse it
+_GENERATION_SECONDS = 20.0  # of re-runs after a generation, at most
 
 
 class _Profiler:
@@ -42,13 +43,12 @@ class _Profiler:
         """Calls the model `warmup` times, then at least `num_runs` times under measurement, without
         gradients. Figures are per run.
 
-        Runs are repeated until they take 1.5 s. On a GPU each kind of module and each kind of kernel
-        is then re-run in isolation, on its real inputs: the re-runs determine the power of kernels,
-        the runs of the model their times. Re-runs repeat, longer each time, until every row of 5 %
-        of the energy or more has a 95 % interval within ±10 %, or until `max_seconds` after the
-        warm-up. Each repetition prints the open rows on stderr.
+        Runs are repeated until they take 1.5 s. On a GPU each kernel is then re-run in isolation, with
+        the arguments of its last launches: the re-runs determine the power of kernels, the runs of the
+        model their times. Re-runs repeat, longer each time, until every row of 5 % of the energy or
+        more has a 95 % interval within ±10 %, or until `max_seconds` after the warm-up. Each repetition prints the open rows on stderr.
 
-        `replay`: re-runs each kind once, for so many seconds; 0: no re-runs. `max_seconds=0`: exactly
+        `replay`: re-runs each kernel once, for so many seconds; 0: no re-runs. `max_seconds=0`: exactly
         `num_runs` runs, and re-runs only where `replay` is given.
 
         `executions`: `num_runs` further runs time each execution of each layer (docs/layers.md)."""
@@ -59,7 +59,7 @@ class _Profiler:
         reruns = None
         by_default = max_seconds > 0 and not _has_peers()
         if _has_gpu() and (by_default if replay is None else replay > 0):
-            reruns = _reruns.Reruns(self.model, args, kwargs)
+            reruns = _reruns.Reruns()
 
         def run():
             self.model(*args, **kwargs)
@@ -73,6 +73,7 @@ class _Profiler:
     def profile_generation(self, inputs, max_new_tokens=100, num_runs=3, warmup=1, executions=False, **options):
         """Text generation: first one token each (prefill), then all (prefill and decode). The
         difference is the energy of decoding. Returns the figures of both and joules per token.
+        On a GPU kernels are re-run after the runs, as by profile(), for up to 20 s.
 
         `executions`: as for profile(); `step` 0 is prefill, each later one decodes one token."""
         _check(num_runs)
@@ -83,9 +84,13 @@ class _Profiler:
         def generate(tokens):
             return lambda: _inputs.generate(self.model, inputs, tokens, options)
 
+        def reruns():
+            return _reruns.Reruns() if _has_gpu() and not _has_peers() else None
+
         self._macs = {}
-        first, prefill = self._measure(generate(1), num_runs, warmup)
-        self.results, self._stats = self._measure(generate(max_new_tokens), num_runs, warmup)
+        # Of prefill alone, only its rows need re-runs, and only executions need its rows.
+        first, prefill = self._measure(generate(1), num_runs, warmup, reruns=reruns() if executions else None)
+        self.results, self._stats = self._measure(generate(max_new_tokens), num_runs, warmup, reruns=reruns())
         generation = _tables.generation(prefill, self._stats, max_new_tokens)
         self._stats["generation"] = generation
         if executions:
@@ -168,13 +173,12 @@ class _Profiler:
             with torch.no_grad():
                 for _ in range(warmup):
                     run()
-                if reruns is not None and not reruns.find():
-                    reruns = None
                 wait()
                 side.forget()  # the calls of the warm-up
                 end = time.perf_counter() + max_seconds - _ENDING_SECONDS
                 self._say(f"Running {num_runs} profiling run(s)")
                 what = "kernels,layers" if _has_gpu() else "layers"
+                what += "" if reruns is None else ",replay"
                 with _tracing.traced(what, self._tool, file, _IDLE_SECONDS,
                                      self._memory) as trace:
                     began = time.time()
@@ -182,9 +186,11 @@ class _Profiler:
                     runs, seconds = repeat(run, wait, num_runs, least)
                     if reruns is not None:
                         trace.flush()
+                        if end == math.inf:
+                            end = time.perf_counter() + _GENERATION_SECONDS
                         rounds = [(replay, math.inf)] if replay else _reruns.rounds(
                             lambda: self._chosen(trace.report(self._by)), end)
-                        reruns.run(side, rounds)
+                        reruns.run(_tracing.load_library(), rounds)
             report = _tracing.Report(file, self._by)
         devices = self._chosen(report)
         if not devices:
@@ -194,7 +200,7 @@ class _Profiler:
         if _has_peers() and max_seconds > 0:
             self.warnings.append("no repetition and no default re-runs: the other processes of the "
                                  "torch.distributed group would wait for them")
-        if reruns is not None:
+        if reruns is not None and any(device["domain"] == "gpu" for device in devices):
             names = _reruns.open_rows(devices)
             if names or replay:
                 self.warnings += reruns.warnings()
@@ -284,11 +290,11 @@ class KernelProfiler(_Profiler):
             raise InvalidArgument("executions are those of layers: use LayerProfiler. Single launches of kernels: "
                                   "jouleprof run --kernels --trace, then jouleprof export --format chrome")
 
-    def _measure(self, *given):
+    def _measure(self, *given, **named):
         if not _has_gpu():
             raise Unavailable("kernels run on a GPU, and this PyTorch has none; LayerProfiler "
                               "works on CPUs too")
-        return super()._measure(*given)
+        return super()._measure(*given, **named)
 
 
 def repeat(run, wait, least_runs, least_seconds, clock=time.perf_counter):

@@ -1,73 +1,46 @@
-"""Isolated re-runs of a model's modules and kernels, in rounds, until the energies are resolved."""
+"""Isolated re-runs of a model's kernels, in rounds, until the energies are resolved."""
 
 import sys
 import time
 
-from .._errors import Error
-from . import _names, _tracing
+from .._errors import Error, Unavailable
+from .._live import replay
+from . import _names
 
 SHARE = 0.05        # of the energy: from there on a row has to be resolved
 HALF_WIDTH = 0.10   # of a row's energy: a 95 % interval within ± that is resolved
-_FIRST_SECONDS = 0.3   # for each kind, in the first round
+_FIRST_SECONDS = 0.3   # for each kernel, in the first round
 _LEAST_SECONDS = 0.15  # a shorter round adds little
-_PAUSE_SECONDS = 0.3   # about what a kind takes in addition: pauses, timing
+_PAUSE_SECONDS = 0.3   # about what a kernel takes in addition: pauses, timing
 _ANALYSIS_SECONDS = 2  # about what a look at the recording takes
+_MOST_SECONDS = 3600   # of a round
 _MOST_NAMES = 4        # in one line
 _NAME_WIDTH = 40
 
 
 class Reruns:
-    """Isolated re-runs of each kind of module, and of kernel, that `model(*args, **kwargs)` runs."""
+    """Isolated re-runs of the kernels that this process has launched since its trace began."""
 
-    def __init__(self, model, args, kwargs):
-        import torch
+    def __init__(self):
+        self._refused = None
+        self._said = None  # of the first round; later ones repeat it
 
-        self._hook = _tracing.load_hook("jouleprof_replay")
-        self._call = self._hook.Call(torch, model, args, kwargs)
-        self._modules = self._hook.Kinds(torch)
-        self._kernels = None
-        self._failed = []  # in the first round; later ones repeat it
-
-    def find(self):
-        """Calls the model once. False where it runs on no GPU."""
-        self._modules.find(self._call.module, self._call)
-        return bool(self._call.devices())
-
-    def run(self, side, rounds):
-        """`side`: of the hook jouleprof_layers. `rounds`: pairs of seconds for each kind and the
-        end (perf_counter) after which no kind is begun."""
-        side.replay_begin()
-        try:
-            time.sleep(self._hook.SETTLE_SECONDS)
-            with self._hook.unchanged(self._call.torch, [self._call.module]):
-                for seconds, end in rounds:
-                    side.replayed(-1.0, 0)  # the analysis between two rounds is no work either
-                    self._round(side, seconds, end)
-        finally:
-            side.replay_end()
-
-    def _round(self, side, seconds, end):
-        """Kernels first: modules are mixtures of them."""
-        if self._kernels is not None:
-            self._kernels.again(side, seconds, end)
-            self._modules.replay(side, seconds, end)
-            return
-        self._kernels = _tracing.load_hook("jouleprof_kernels").Kinds(
-            self._call.torch, _tracing.load_library(),
-            _tracing.load_hook("jouleprof_cuda_graph").Driver(), keep=True)
-        self._kernels.replay(self._call, side, seconds, end)
-        if self._kernels.stuck:
-            raise Error(f"the GPU does not go on, so this program cannot either: {self._kernels.failed[-1]}; end "
-                        "it, and profile with `jouleprof run --layers`, which re-runs no kernels")
-        self._modules.replay(side, seconds, end)
-        self._failed = self._kernels.failed + sorted(self._modules.failed)
+    def run(self, library, rounds):
+        """`library`: traces this process. `rounds`: pairs of seconds for each kernel and the end (perf_counter)."""
+        for seconds, end in rounds:
+            try:
+                said = replay.rerun(library, seconds, min(end - time.perf_counter(), _MOST_SECONDS))
+            except Unavailable as error:
+                self._refused = str(error)
+                return
+            self._said = self._said or said
 
     def warnings(self):
-        return [f"not re-run in isolation: {', '.join(self._failed)}"] if self._failed else []
+        return [text for text in (self._said, self._refused) if text]
 
 
 def rounds(report, end, clock=time.perf_counter, log=None):
-    """Pairs of seconds for each kind and `end` (of `clock`), until the rows are resolved or `end` is
+    """Pairs of seconds for each kernel and `end` (of `clock`), until the rows are resolved or `end` is
     near. `report()` returns the devices of the recording so far. Prints a line before each later
     round."""
     seconds = _FIRST_SECONDS

@@ -50,6 +50,7 @@ def load_library():
         # These wait for a thread, so they release Python's lock.
         free = ctypes.CDLL(path)
         library.flush, library.end = free.jouleprof_trace_flush, free.jouleprof_trace_end
+        library.jouleprof_replay_now = free.jouleprof_replay_now
         _library = library
     return _library
 

@@ -46,9 +46,6 @@ JOULEPROF_EXPORT int jouleprof_trace_begin(const char* folder, const char* what)
 // Returns when all that ended before the call is in the spool.
 JOULEPROF_EXPORT void jouleprof_trace_flush(void) { inject::flush(); }
 
-// Whether all launches of CUDA graphs are to be recorded node by node, from some launch soon on.
-JOULEPROF_EXPORT void jouleprof_trace_every_node(int wanted) { inject::every_node(wanted != 0); }
-
 // A problem to be shown with the trace of this process, once.
 JOULEPROF_EXPORT void jouleprof_trace_problem(const char* text) {
   try {
@@ -65,13 +62,12 @@ JOULEPROF_EXPORT int jouleprof_replay_begin(double each, double all) {
 JOULEPROF_EXPORT int jouleprof_replay_wait(double seconds) {
   return inject::replay::wait(seconds) ? 1 : 0;
 }
-// Of a process that goes on (see replay::now()). 0: some kernel was re-run. `said` holds `size`
-// bytes.
+// Of a process that goes on: see replay::now(). `said` holds `size` bytes.
 JOULEPROF_EXPORT int jouleprof_replay_now(double each, double all, char* said, size_t size) {
   std::string text;
-  const bool any = inject::replay::now({each, all, true}, text);
+  const int answer = inject::replay::now({each, all, true}, text);
   if (said != nullptr && size > 0) std::snprintf(said, size, "%s", text.c_str());
-  return any ? 0 : -1;
+  return answer;
 }
 JOULEPROF_EXPORT void jouleprof_replay_stop(void) { inject::replay::stop(); }
 // To be called when they have ended, with the status that the process will have.

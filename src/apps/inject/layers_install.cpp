@@ -124,24 +124,6 @@ Object* forget(Object*, Object* const*, Size) {
   return api.none_reference();
 }
 
-// replay_begin(), replayed(layer or -1, calls), replay_end(): see spans/layers/layers.h
-Object* replay_begin(Object*, Object* const*, Size) {
-  layers::begin_replay();
-  return api.none_reference();
-}
-Object* replayed(Object*, Object* const* arguments, Size count) {
-  if (count != 2) return wrong("replayed takes two arguments");
-  const double layer = api.as_double(arguments[0]);
-  const auto calls = api.as_unsigned(arguments[1]);
-  if (api.error_occurred() != nullptr) return nullptr;
-  layers::replayed(layer < 0 ? model::kNone : static_cast<std::uint32_t>(layer), calls);
-  return api.none_reference();
-}
-Object* replay_end(Object*, Object* const*, Size) {
-  layers::end_replay();
-  return api.none_reference();
-}
-
 // problem(text): to be shown with the trace
 Object* problem(Object*, Object* const* arguments, Size count) {
   if (count == 1) layers::add_problem(text_of(arguments[0]));
@@ -166,9 +148,6 @@ MethodDef functions[] = {
     {"backward_begin", &backward_begin, abi::python::kMethFastcall, nullptr},
     {"backward_end", &backward_end, abi::python::kMethFastcall, nullptr},
     {"forget", &forget, abi::python::kMethFastcall, nullptr},
-    {"replay_begin", &replay_begin, abi::python::kMethFastcall, nullptr},
-    {"replayed", &replayed, abi::python::kMethFastcall, nullptr},
-    {"replay_end", &replay_end, abi::python::kMethFastcall, nullptr},
     {"problem", &problem, abi::python::kMethFastcall, nullptr},
     {"where", &where, abi::python::kMethFastcall, nullptr},
 };

@@ -104,12 +104,13 @@ struct State {
   bool begun = false;  // in the end, or on request
   bool running = false;
   std::string said;            // of the last re-runs
-  bool any = false;            // kernel was re-run
+  int answer = -1;             // as now() returns it
   int pauses = -1;             // looks since a request, -1: there is none
   std::uint64_t launches = 0;  // at the last look
   std::atomic<bool> stop{false};
   std::atomic<bool> stuck{false};
   std::atomic<bool> tallies{false};
+  std::atomic<bool> asked{false};  // by the trace
   std::atomic<int> status{0};
 };
 
@@ -159,7 +160,7 @@ void announce(const reruns::Plan& plan, double most) {
 }
 
 reruns::RerunMarks marks(State& s) {
-  reruns::RerunMarks out{[] { layers::replayed(model::kNone, 0); },
+  reruns::RerunMarks out{[] { layers::replay_prepared(); },
                          [](double clock, double launches) {
                            layers::replayed_kernel({static_cast<std::uint64_t>(launches), clock});
                          },
@@ -183,7 +184,7 @@ struct Time {
   Time(const Time&) = delete;
   Time& operator=(const Time&) = delete;
   ~Time() {
-    layers::replayed(model::kNone, 0);
+    layers::replay_prepared();
     every_node(false);
     if (!ends) return;
     s.tallies.store(true);
@@ -208,7 +209,7 @@ std::string rerun(State& s, const Limits& limits) {
   reruns::Plan plan;
   {
     const std::scoped_lock lock(s.mutex);
-    plan = reruns::plan(kernels, s.in_place);
+    plan = reruns::plan(kernels, s.in_place, limits.goes_on);
   }
   if (plan.kernels.empty()) {
     return fmt::format("no kernel was re-run: {}", reruns::described(plan.left_out));
@@ -236,7 +237,7 @@ std::string rerun(State& s, const Limits& limits) {
   }
   {
     const std::scoped_lock lock(s.mutex);
-    s.any = outcome.kernels > 0;
+    s.answer = outcome.kernels > 0 ? 0 : -1;
     s.said = fmt::format("{} kernels were re-run, {:.1f} % of the kernels' time", outcome.kernels,
                          100 * outcome.share);
   }
@@ -249,7 +250,11 @@ std::string rerun(State& s, const Limits& limits) {
         fmt::format("replay: {} launches were not kept, for lack of room", s.recorder->dropped()));
   }
   if (limits.goes_on && !outcome.broken.empty()) {
-    layers::add_problem("replay: the program cannot go on as it was: " + outcome.broken);
+    const std::string why = "the program cannot go on as it was: " + outcome.broken;
+    layers::add_problem("replay: " + why);
+    const std::scoped_lock lock(s.mutex);
+    s.answer = -2;
+    s.said = why;
   }
   if (!changes.empty()) {
     layers::add_problem(fmt::format("replay: re-runs changed memory of the program: {}", changes));
@@ -284,18 +289,32 @@ bool is_python() { return dlsym(RTLD_DEFAULT, "Py_IsInitialized") != nullptr; }
 
 bool wanted() noexcept {
   try {
-    return asked_seconds() > 0;
+    return state().asked.load() || asked_seconds() > 0;
   } catch (...) {
     return false;
   }
 }
 
+void begin_trace(bool asked) {
+  State& s = state();
+  s.asked.store(asked);
+  const std::scoped_lock lock(s.mutex);
+  if (s.recorder != nullptr) s.recorder->clear();
+  s.signatures.clear();
+  s.in_place.clear();
+  s.clocks.clear();
+  s.clock_sum = s.clock_weight = 0;
+}
+
 void start() noexcept {
   try {
     State& s = state();
-    if (!wanted() || s.recorder != nullptr || !reruns::load_driver(s.driver)) return;
-    s.recorder = std::make_unique<reruns::LaunchRecorder>(s.driver);
-    s.process = getpid();
+    if (!wanted()) return cupti::Collector::listen(nullptr);
+    if (s.recorder == nullptr) {
+      if (!reruns::load_driver(s.driver)) return;
+      s.recorder = std::make_unique<reruns::LaunchRecorder>(s.driver);
+      s.process = getpid();
+    }
     s.tallies.store(true);
     cupti::Collector::listen(&kListener);
   } catch (...) {  // no memory: no re-runs
@@ -357,7 +376,7 @@ bool begin(const Limits& asked) noexcept {
       const std::scoped_lock lock(s.mutex);
       if (s.running || (s.begun && !limits.goes_on)) return false;
       s.begun = s.running = true;
-      s.any = false;
+      s.answer = -1;
       s.said.clear();
     }
     auto thread = start_thread(
@@ -392,7 +411,7 @@ bool wait(double seconds) noexcept {
                                   [&] { return !s.running; });
 }
 
-bool now(const Limits& limits, std::string& said) noexcept {
+int now(const Limits& limits, std::string& said) noexcept {
   State& s = state();
   try {
     Limits on_request = limits;
@@ -401,15 +420,15 @@ bool now(const Limits& limits, std::string& said) noexcept {
       said = s.recorder == nullptr ? "no launches were recorded; run the program under `jouleprof "
                                      "run --kernels --replay`"
                                    : "re-runs are under way already";
-      return false;
+      return -1;
     }
     while (!wait(1)) {
     }
     const std::scoped_lock lock(s.mutex);
     said = s.said;
-    return s.any;
+    return s.answer;
   } catch (...) {  // no memory
-    return false;
+    return -1;
   }
 }
 

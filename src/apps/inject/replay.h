@@ -11,8 +11,11 @@ namespace jouleprof::inject::replay {
 
 // Thread safety: all functions from any thread. None throws or fails the program.
 
-// Whether JOULEPROF_REPLAY asks for re-runs when the process ends.
+// Whether the trace asks for re-runs, or JOULEPROF_REPLAY does for when the process ends.
 bool wanted() noexcept;
+
+// A trace begins, which may ask for re-runs: drops what an earlier one left. Before start().
+void begin_trace(bool asked);
 
 // Records launches from now on, where they are wanted. The driver is loaded, and CUPTI has not
 // started.
@@ -40,8 +43,9 @@ struct Limits {
 // under way, or the program has asked for them before it ended.
 bool begin(const Limits& limits) noexcept;
 // Re-runs kernels of a program that goes on, and returns when they have ended. `said`: what was
-// re-run, or why nothing was. No work of the calling thread may be under way on the GPU.
-bool now(const Limits& limits, std::string& said) noexcept;
+// re-run, or why nothing was. No work of the calling thread may be under way on the GPU. 0: some
+// kernel was re-run; -1: none was; -2: the program cannot go on, because one failed or did not end.
+int now(const Limits& limits, std::string& said) noexcept;
 // Called about once a second: re-runs kernels where `jouleprof replay --pid` has asked for it in
 // this folder, once the program pauses.
 void look_for_request(const std::string& folder) noexcept;

@@ -143,6 +143,7 @@ bool make_tracer(const char* folder, const char* what) {
   } else {
     s.tracer->add_source(&layers::send_replays);
   }
+  replay::begin_trace(wants(wanted, "replay"));
   if (replay::wanted()) {
     requests_in() = folder;
     s.tracer->add_source([](model::ActivitySink&) { replay::look_for_request(requests_in()); });

@@ -17,7 +17,8 @@ namespace jouleprof::inject {
 // Thread safety: all functions from any thread. None throws or fails the program. A forked child
 // has no trace until it begins its own.
 
-// Begins to write a spool into `folder`; `what` is a comma list of kernels, layers and events.
+// Begins to write a spool into `folder`; `what` is a comma list of kernels, layers, events and
+// replay (re-runs on request).
 // False when the folder cannot be written. Does nothing while there is a trace already. Kernels are
 // traced from now on where CUDA runs already, else from start_kernels() on.
 bool begin(const char* folder, const char* what) noexcept;

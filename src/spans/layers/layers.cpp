@@ -12,10 +12,7 @@ namespace jouleprof::layers {
 namespace {
 
 struct Replay {
-  std::uint32_t layer = model::kNone;
-  std::uint64_t calls = 0;
-  bool any = false;  // false: preparation
-  std::optional<model::KernelRerun> kernel;
+  std::optional<model::KernelRerun> kernel;  // none: preparation
   HostTime begin{};
   HostTime end{};
 };
@@ -42,20 +39,17 @@ void begin_replay() {
 
 namespace {
 
-void add(std::uint32_t layer, std::uint64_t calls, bool any,
-         std::optional<model::KernelRerun> kernel = std::nullopt) {
+void add(const std::optional<model::KernelRerun>& kernel) {
   const HostTime now = HostClock::now();
   const std::scoped_lock lock(all().mutex);
-  all().not_reported.push_back({layer, calls, any, kernel, std::exchange(all().last, now), now});
+  all().not_reported.push_back({kernel, std::exchange(all().last, now), now});
 }
 
 }  // namespace
 
-void replayed(std::uint32_t layer, std::uint64_t calls) {
-  add(layer, calls, layer != model::kNone);
-}
+void replay_prepared() { add(std::nullopt); }
 
-void replayed_kernel(const model::KernelRerun& loop) { add(model::kNone, 0, true, loop); }
+void replayed_kernel(const model::KernelRerun& loop) { add(loop); }
 
 void end_replay() { set_active(true); }
 
@@ -69,13 +63,7 @@ void send_replays(model::ActivitySink& sink) {
   scopes::send(sink);
   for (const Replay& replay : replays) {
     model::ActivityEncoder encoder;
-    if (replay.kernel) {
-      encoder.add(replay.kernel->entry());
-    } else if (replay.any) {
-      encoder.add(model::LayerEntry{replay.layer, model::Phase::kForward, replay.calls,
-                                    static_cast<std::uint64_t>((replay.end - replay.begin).count()),
-                                    0});
-    }
+    if (replay.kernel) encoder.add(replay.kernel->entry());
     model::ActivityChunk chunk;
     chunk.kind = model::ChunkKind::kReplay;
     chunk.begin = replay.begin;

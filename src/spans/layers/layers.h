@@ -11,7 +11,7 @@
 namespace jouleprof::layers {
 
 // Sends the calls and times since the last call of this as one chunk of kLayers, after the
-// definitions of the layers (scopes::send), and the replayed layers (replays.h). Without calls
+// definitions of the layers (scopes::send), and the re-runs (send_replays). Without calls
 // there is no chunk. Threads that call layers do not wait for it. From one thread at a time.
 void send(model::ActivitySink& sink, HostTime now);
 
@@ -30,24 +30,23 @@ void take_cpu_time(bool take) noexcept;
 std::string problem();
 void add_problem(const std::string& text);
 
-// Layers that are run in isolation, to identify their kernels: which one, and when.
+// Kernels that are re-run in isolation: when, and for how many launches of the program.
 
 // Thread safety: all from any thread; the first three by one thread at a time.
 
 // The process's work from now on is not the program's: calls of layers are not traced (set_active).
 void begin_replay();
 
-// The work since begin_replay(), or since the last call of this, was `calls` of `layer`; with 0
-// calls, launches of one of its kernels; with model::kNone, their preparation.
-void replayed(std::uint32_t layer, std::uint64_t calls);
+// The work since begin_replay(), or since the last call of this or the next one, prepared a loop.
+void replay_prepared();
 // It was launches of one kernel, whichever layers launch it in the program.
 void replayed_kernel(const model::KernelRerun& loop);
 
 // The work of the program continues.
 void end_replay();
 
-// Sends a kReplay chunk for each call of replayed() since this was called last, after the layers'
-// definitions.
+// Sends a kReplay chunk for each call of the two above since this was called last, after the
+// layers' definitions.
 void send_replays(model::ActivitySink& sink);
 
 }  // namespace jouleprof::layers

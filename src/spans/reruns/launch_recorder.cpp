@@ -564,6 +564,20 @@ bool LaunchRecorder::is_there(const Launch& launch) const {
   return there;
 }
 
+void LaunchRecorder::clear() {
+  const std::scoped_lock lock(mutex_);
+  nodes_.clear();
+  unloading_.clear();
+  kernels_.clear();
+  gone_.clear();
+  recent_.clear();
+  allocated_.clear();
+  numbers_.clear();
+  freed_.clear();
+  bytes_ = code_bytes_ = 0;
+  dropped_.store(0);
+}
+
 std::vector<RecordedKernel> LaunchRecorder::kernels() const {
   const std::scoped_lock lock(mutex_);
   std::vector<RecordedKernel> all;

@@ -102,6 +102,9 @@ class LaunchRecorder {
   void end_reruns() noexcept;
   std::uint64_t launches_of_others() const { return others_.load(std::memory_order_relaxed); }
 
+  // Drops what was recorded: of a time after which frees of memory were not seen.
+  void clear();
+
   // What was recorded, without launches whose memory was freed since.
   std::vector<RecordedKernel> kernels() const;
   std::uint64_t launches() const { return launches_.load(std::memory_order_relaxed); }

@@ -51,6 +51,15 @@ TEST_F(Recorded, ALaunchIsKeptWithItsParameters) {
   EXPECT_EQ(variant.kept[0].parameters[8], 7);
 }
 
+TEST_F(Recorded, NothingOfAnEarlierTraceIsLeft) {
+  const auto gemm = driver.function("gemm");
+  calls.launch(gemm, kA, 7);
+  recorder.clear();
+  EXPECT_THAT(recorder.kernels(), IsEmpty());
+  calls.launch(gemm, kB, 7);
+  EXPECT_EQ(address_of(only().variants.begin()->second.kept.at(0)), kB);
+}
+
 TEST_F(Recorded, LaunchesThatDifferInAddressesAreOneVariantAndInNumbersAreTwo) {
   const auto gemm = driver.function("gemm");
   for (int i = 0; i < 5; ++i) {

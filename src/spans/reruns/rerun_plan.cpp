@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <cmath>
+#include <string_view>
+#include <tuple>
 
 #include "base/text.h"
 
@@ -19,9 +23,19 @@ constexpr double kLoopCosts = 0.12;     // seconds that each takes in addition
 constexpr std::size_t kMostNamed = 6;
 constexpr std::size_t kNameWidth = 60;
 
+// By name. Matrix products and convolutions compute theirs ("implicit_gemm_indexed").
+bool reads_indices(std::string name) {
+  constexpr std::array<std::string_view, 6> kWords{"index",     "gather",   "scatter",
+                                                   "embedding", "nll_loss", "multinomial"};
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const auto has = [&](std::string_view word) { return name.find(word) != std::string::npos; };
+  return !has("gemm") && std::any_of(kWords.begin(), kWords.end(), has);
+}
+
 }  // namespace
 
-Plan plan(std::span<const RecordedKernel> recorded, const std::map<Signature, InPlace>& in_place) {
+Plan plan(std::span<const RecordedKernel> recorded, const std::map<Signature, InPlace>& in_place,
+          bool goes_on) {
   std::map<Signature, std::vector<const RecordedKernel*>> by_signature;
   for (const RecordedKernel& kernel : recorded) {
     by_signature[{kernel.name, kernel.shape.grid, kernel.shape.block}].push_back(&kernel);
@@ -36,7 +50,9 @@ Plan plan(std::span<const RecordedKernel> recorded, const std::map<Signature, In
       why = found->second.front()->why_not;
       for (const RecordedKernel* kernel : found->second) {
         if (!kernel->why_not.empty()) continue;
-        if (kernel->code != nullptr && did.busy < kLeastUnloaded * out.busy) {
+        if (goes_on && reads_indices(signature.name)) {
+          why = "it reads indices that may have changed";
+        } else if (kernel->code != nullptr && did.busy < kLeastUnloaded * out.busy) {
           why = "its code was unloaded, and it ran too shortly";
         } else {
           planned.kernels.push_back(kernel);
@@ -49,8 +65,10 @@ Plan plan(std::span<const RecordedKernel> recorded, const std::map<Signature, In
       out.kernels.push_back(std::move(planned));
     }
   }
-  std::sort(out.kernels.begin(), out.kernels.end(),
-            [](const Planned& a, const Planned& b) { return a.in_place.busy > b.in_place.busy; });
+  std::sort(out.kernels.begin(), out.kernels.end(), [](const Planned& a, const Planned& b) {
+    return std::tuple(reads_indices(a.name), -a.in_place.busy) <
+           std::tuple(reads_indices(b.name), -b.in_place.busy);
+  });
   return out;
 }
 

@@ -35,8 +35,9 @@ struct Planned {
 };
 
 struct Plan {
-  std::vector<Planned> kernels;  // the longest in the program first
-  double busy = 0;               // seconds, of all of the program's
+  // The longest in the program first, then those that read indices.
+  std::vector<Planned> kernels;
+  double busy = 0;  // seconds, of all of the program's
   // What is left out: its share of that time, and why.
   struct LeftOut {
     std::string name;
@@ -47,7 +48,10 @@ struct Plan {
 };
 
 // `recorded` outlives it. Kernels of less than 0.1 % of the time are left out without a word.
-Plan plan(std::span<const RecordedKernel> recorded, const std::map<Signature, InPlace>& in_place);
+// `goes_on`: kernels that read indices are left out, because frameworks use the memory of the
+// indices for other data meanwhile, and a wrong index ends the program. Else they come last.
+Plan plan(std::span<const RecordedKernel> recorded, const std::map<Signature, InPlace>& in_place,
+          bool goes_on = false);
 
 // How long each kernel runs in a loop, `most` at most, within `left` seconds. `busy`: what each
 // takes in the program, the longest first. The error of an energy falls with the square root of the

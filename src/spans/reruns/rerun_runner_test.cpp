@@ -75,6 +75,20 @@ TEST_F(Reruns, APlanHasTheLongestFirstAndReasonsForTheRest) {
             "other ranks)");
 }
 
+TEST_F(Reruns, KernelsThatReadIndicesComeLastAndNotInAProgramThatGoesOn) {
+  launched("indexSelectSmallIndex", 0.6);
+  launched("sm80_xmma_fprop_implicit_gemm_indexed", 0.3);
+  launched("add", 0.1);
+  Plan all = planned();
+  ASSERT_THAT(all.kernels, SizeIs(3));
+  EXPECT_EQ(all.kernels[2].name, "indexSelectSmallIndex");
+  all = plan(recorded, in_place, true);
+  ASSERT_THAT(all.kernels, SizeIs(2));
+  EXPECT_EQ(described(all.left_out),
+            "indexSelectSmallIndex (60.0 % of the kernels' time: it reads indices that may have "
+            "changed)");
+}
+
 TEST_F(Reruns, TimeGoesToWhereItNarrowsTheErrorsMost) {
   const double busy[] = {8, 1, 0.001};
   EXPECT_THAT(loop_seconds(busy, 0.4, 30), ElementsAre(0.4, 0.4, 0.4));
