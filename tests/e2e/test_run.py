@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import re
 import signal
 import sqlite3
@@ -11,7 +12,7 @@ import sys
 import time
 
 import pytest
-from conftest import HOPPER_250W, domain
+from conftest import HOPPER_250W, TOOL, domain
 
 
 def test_constant_power_is_power_times_time(gpu):
@@ -382,3 +383,13 @@ def test_units_are_counted_in_the_output(gpu):
     process = gpu("run", "--no-record", "--per-regex", "saw ([0-9]+) images", "--", "true")
     assert "the energy of one unit is unknown" in process.err
     assert "one group" in gpu("run", "--per-regex", "images", "--", "true", status=125).err
+
+
+def test_on_a_terminal_costs_and_units_are_within_15_lines(gpu):
+    gpu("run", "-q", "--idle", "0s", "-o", "x.jprof", "--", "sleep", "1")
+    leader, follower = pty.openpty()
+    subprocess.run([TOOL, "report", "x.jprof", "--price", "0.30 EUR/kWh", "--carbon", "363", "--per", "40:image"],
+                   cwd=gpu.folder, env=gpu.environment, stdout=follower, check=True)
+    os.close(follower)
+    text = os.read(leader, 1 << 16).decode()
+    assert text.count("\n") <= 15 and "per image" in text and "CO2e per million" in text and "carbon" in text, text

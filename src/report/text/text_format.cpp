@@ -260,7 +260,7 @@ Lines brief_foot(const TextContext& c, std::size_t most_warnings) {
     if (count == 0) return;
     rest += fmt::format("{}{} {}{}", rest.empty() ? "" : ", ", count, what, count > 1 ? "s" : "");
   };
-  add(warnings.size() - shown, "more warning");
+  add(warnings.size() - shown, shown > 0 ? "more warning" : "warning");
   add(c.profile.findings.empty() ? 0 : c.profile.findings.size() - 1, "more finding");
   const bool names_next = !c.options.next_command.empty() || !c.options.recording_path.empty();
   if (!rest.empty() || !names_next) {
@@ -283,6 +283,7 @@ std::string brief_text(const TextContext& c) {
       brief_foot(c, c.options.height ? 1 : kMostWarnings)};
   std::size_t used = 0;
   for (const Lines& block : blocks) used += block.size();
+  if (used > height) blocks[4] = brief_foot(c, 0);
   const std::size_t room = height > used + 2 ? height - used - 2 : 0;
   if (has_windows) {
     blocks[3] = window_block(c, std::clamp(room, kFewestBriefWindows, kMostWindows));
