@@ -214,7 +214,7 @@ TEST(Collectives, FindingsHaveTheSameFigures) {
   });
   ASSERT_NE(waiting, findings.end());
   EXPECT_EQ(waiting->device, "gpu0");
-  EXPECT_EQ(waiting->energy, run.collectives()->ranks[0].waiting_energy->energy);
+  EXPECT_EQ(waiting->energy.energy, run.collectives()->ranks[0].waiting_energy->energy);
   EXPECT_THAT(waiting->text, HasSubstr("longest for rank 1"));
 }
 

@@ -91,9 +91,9 @@ TEST(Findings, ABoardThatIsHeldAndWaitsComesFirst) {
   const auto found = job.find();
   ASSERT_THAT(codes(found), ElementsAre("waiting"));
   // Of the balance's held energy, and not of what the board draws at rest.
-  EXPECT_EQ(found[0].energy, Energy::joules(0.95 * 5'000));
-  EXPECT_EQ(found[0].error, Energy::joules(0.95 * 5));
-  EXPECT_LT(found[0].energy, job.profile.domains[0].levels.held->energy);
+  EXPECT_EQ(found[0].energy.energy, Energy::joules(0.95 * 5'000));
+  EXPECT_EQ(found[0].energy.error, Energy::joules(0.95 * 5));
+  EXPECT_LT(found[0].energy.energy, job.profile.domains[0].levels.held->energy);
   EXPECT_THAT(found[0].text, HasSubstr("95.0 s while nothing ran, 95 %"));
   EXPECT_FALSE(found[0].estimated);
   EXPECT_THAT(found[0].next_step, HasSubstr("data-loading workers"));
@@ -102,10 +102,23 @@ TEST(Findings, ABoardThatIsHeldAndWaitsComesFirst) {
 TEST(Findings, TheIntervalHasTheCalibrationError) {
   Analysed job;
   job.trace(5, 1e-3);
-  job.profile.domains[0].energy->error = Energy::joules(1'150);  // 5 %
+  job.profile.domains[0].levels.held->error = Energy::joules(250);  // 5 %
   const auto found = job.find();
   ASSERT_THAT(codes(found), ElementsAre("waiting"));
-  EXPECT_NEAR(found[0].error.joules(), 0.05 * 50 * 95, 6);
+  EXPECT_NEAR(found[0].energy.error.joules(), 0.05 * 50 * 95, 6);
+}
+
+TEST(Findings, OfAllHeldEnergyTheIntervalIsTheBalances) {
+  Analysed job;
+  job.trace(0, 1e-3);
+  auto& held = *job.profile.domains[0].levels.held;
+  held.error = Energy::joules(400);
+  held.shift = 0.03;
+  const auto found = job.find();
+  ASSERT_THAT(codes(found), ElementsAre("waiting"));
+  EXPECT_EQ(found[0].energy.energy, held.energy);
+  EXPECT_EQ(found[0].energy.low(), held.low());
+  EXPECT_EQ(found[0].energy.high(), held.high());
 }
 
 TEST(Findings, ShortLaunchesAreNamedAsTheCause) {
@@ -122,7 +135,7 @@ TEST(Findings, AContextThatIsKeptIsItsOwnFinding) {
   job.trace(60, 1e-3, 60);
   const auto found = job.find();
   ASSERT_THAT(codes(found), ElementsAre("context_kept"));
-  EXPECT_EQ(found[0].energy, Energy::joules(50 * 40));
+  EXPECT_EQ(found[0].energy.energy, Energy::joules(50 * 40));
 }
 
 TEST(Findings, WithoutATraceWaitingIsEstimatedFromUtilisation) {
@@ -130,9 +143,9 @@ TEST(Findings, WithoutATraceWaitingIsEstimatedFromUtilisation) {
   job.gauge(kUtilisation, 0, 0.9, 60);
   const auto found = job.find();
   ASSERT_THAT(codes(found), ElementsAre("waiting"));
-  EXPECT_NEAR(found[0].energy.joules(), 50 * 60, 1);
+  EXPECT_NEAR(found[0].energy.energy.joules(), 50 * 60, 1);
   EXPECT_TRUE(found[0].estimated);
-  EXPECT_GT(found[0].error, Energy::joules(50 * 5));
+  EXPECT_GT(found[0].energy.error, Energy::joules(50 * 5));
 }
 
 TEST(Findings, ABusyBoardHasNone) {
@@ -148,7 +161,7 @@ TEST(Findings, NothingWithinItsOwnErrorIsReported) {
   job.trace(50, 1e-3);
   job.kernel("memcpy", model::ActivityKind::kMemcpy, 2'000, 2'100);
   ASSERT_THAT(codes(job.find()), ElementsAre("waiting"));
-  job.profile.domains[0].levels.held->repeatability = Energy::joules(6'000);
+  job.profile.domains[0].levels.held->error = Energy::joules(6'000);
   EXPECT_THAT(job.find(), IsEmpty());
 }
 
@@ -160,8 +173,8 @@ TEST(Findings, CopiesAndCollectivesHaveTheirEnergy) {
   job.kernel("gemm", model::ActivityKind::kKernel, 6'000, 80);
   const auto found = job.find();
   ASSERT_THAT(codes(found), ElementsAre("collectives", "copies"));
-  EXPECT_EQ(found[0].energy, Energy::joules(2'500));
-  EXPECT_EQ(found[1].error, Energy::joules(50));
+  EXPECT_EQ(found[0].energy.energy, Energy::joules(2'500));
+  EXPECT_EQ(found[1].energy.error, Energy::joules(50));
 }
 
 TEST(Findings, LimitsAreTheirShareOfTheActiveEnergy) {
@@ -170,7 +183,7 @@ TEST(Findings, LimitsAreTheirShareOfTheActiveEnergy) {
   job.gauge(kReasons, 4, 0, 40);
   const auto found = job.find();
   ASSERT_THAT(codes(found), ElementsAre("power_limit"));
-  EXPECT_NEAR(found[0].energy.joules(), 4'000, 1);
+  EXPECT_NEAR(found[0].energy.energy.joules(), 4'000, 1);
   EXPECT_TRUE(found[0].estimated);
 }
 

@@ -20,17 +20,6 @@
 
 namespace jouleprof::model {
 
-struct Finding {
-  std::string code;        // stable, for machines: "waiting", "power_limit", ...
-  std::string device;      // "gpu0"; empty: of the whole machine
-  std::string text;        // a sentence without the energy
-  std::string next_step;   // a sentence
-  Energy energy;           // of the device, in the time or by the launches that the text names
-  Energy error;            // half of its 95 % interval
-  double share = 0;        // of the device's energy, or of the machine's
-  bool estimated = false;  // the energy is an estimate, whatever the sensor
-};
-
 // Quartiles of a list of values.
 
 // A quarter of the values is at most `lower`, half of them at most `median`, three quarters at most
@@ -115,6 +104,16 @@ inline double shift_of_sum(const Measurement& a, const Measurement& b) {
   if (sum <= 0) return 0;
   return (a.shift * a.energy.joules() + b.shift * b.energy.joules()) / sum;
 }
+
+struct Finding {
+  std::string code;        // stable, for machines: "waiting", "power_limit", ...
+  std::string device;      // "gpu0"; empty: of the whole machine
+  std::string text;        // a sentence without the energy
+  std::string next_step;   // a sentence
+  Measurement energy;      // of the device, in the time or by the launches that the text names
+  double share = 0;        // of the device's energy, or of the machine's
+  bool estimated = false;  // the energy is an estimate, whatever the sensor
+};
 
 // An energy by level of power. All three sum exactly to the whole; each is absent where unknown.
 struct EnergyLevels {

@@ -18,6 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 using model::DomainProfile;
 using model::Finding;
+using model::Measurement;
 
 constexpr std::size_t kMost = 5;
 constexpr int kFewestReadings = 10;
@@ -66,12 +67,12 @@ class BoardFindings {
     return all >= kFewestReadings ? std::optional(Share::of(hits, all)) : std::nullopt;
   }
 
-  void add_finding(const char* code, std::string text, std::string next_step, Energy energy,
-                   Energy error, bool estimated) {
-    const double share = energy.joules() / domain_.energy->energy.joules();
-    if (share < kLeastFindingShare || energy <= error) return;
-    out_.push_back({code, domain_.domain.device, std::move(text), std::move(next_step), energy,
-                    error, share, estimated});
+  void add_finding(const char* code, std::string text, std::string next_step, Measurement energy,
+                   bool estimated) {
+    const double share = energy.energy.joules() / domain_.energy->energy.joules();
+    if (share < kLeastFindingShare || energy.low() <= Energy{}) return;
+    out_.push_back({code, domain_.domain.device, std::move(text), std::move(next_step),
+                    std::move(energy), share, estimated});
   }
 
   // The end of the last launch; absent without a trace.
@@ -80,11 +81,14 @@ class BoardFindings {
     return activity_->end;
   }
 
-  // With the calibration error, which `error` lacks.
-  Energy with_gain(Energy energy, double error) const {
-    const auto& whole = *domain_.energy;
-    const double gain = gain_joules(whole) / whole.energy.joules();
-    return Energy::joules(std::hypot(error, gain * energy.joules()));
+  // A part of a level's energy, whose own 95 % interval is `joules` wide to each side.
+  static Measurement part_of(Measurement level, double part, double joules) {
+    const auto scaled = [part](Energy energy) { return Energy::joules(part * energy.joules()); };
+    level.energy = scaled(level.energy);
+    level.offset = scaled(level.offset);
+    level.repeatability = Energy::joules(std::hypot(scaled(level.repeatability).joules(), joules));
+    level.error = Energy::joules(std::hypot(scaled(level.error).joules(), joules));
+    return level;
   }
 
   // Joules are those of the balance: a part of the held energy, by time.
@@ -94,7 +98,6 @@ class BoardFindings {
     if (!levels.held) return;
     const double held = seconds(*levels.held_time);
     const double watts = std::max(levels.held->energy.joules(), 0.0) / held;
-    const double level_error = levels.held->repeatability.joules() / held;
     const bool assumed = !domain_.held_power->observed;
     if (activity_ == nullptr) {
       const auto idle =
@@ -108,10 +111,7 @@ class BoardFindings {
                               "its time, by readings of utilisation{}",
                               waiting, 100 * waiting / held, kAboveRest),
                   "Record with `jouleprof run --kernels` to learn what it waits for.",
-                  Energy::joules(watts * waiting),
-                  with_gain(Energy::joules(watts * waiting),
-                            std::hypot(watts * idle->error * length, level_error * waiting)),
-                  true);
+                  part_of(*levels.held, waiting / held, watts * idle->error * length), true);
       return;
     }
     double busy = 0;
@@ -132,15 +132,13 @@ class BoardFindings {
         is_short
             ? "The host cannot launch faster: use larger batches, CUDA graphs or torch.compile."
             : "Use more data-loading workers or larger batches, or release the GPU.",
-        Energy::joules(watts * waiting),
-        with_gain(Energy::joules(watts * waiting), level_error * waiting), assumed);
+        part_of(*levels.held, waiting / held, 0), assumed);
     if (kept > 0) {
       add_finding("context_kept",
                   fmt::format("a context held the GPU for {:.1f} s after the last launch{}", kept,
                               kAboveRest),
                   "End the process, or move what follows into another one.",
-                  Energy::joules(watts * kept),
-                  with_gain(Energy::joules(watts * kept), level_error * kept), assumed);
+                  part_of(*levels.held, kept / held, 0), assumed);
     }
   }
 
@@ -156,9 +154,7 @@ class BoardFindings {
       add_finding(code,
                   fmt::format("{} reduced the clocks in {:.0f} % of the readings", what,
                               100 * share->value),
-                  next, Energy::joules(share->value * active.energy.joules()),
-                  Energy::joules(std::hypot(busy_error, share->value * active.error.joules())),
-                  true);
+                  next, part_of(active, share->value, busy_error), true);
     };
     add("power_limit", "the power limit",
         "Find the limit with the least energy: `jouleprof sweep --knob power -- COMMAND`.",
@@ -176,23 +172,23 @@ class BoardFindings {
 
 // Only where GPUs were measured, too: without them, all energy is the processors'.
 void add_processors(const model::Profile& profile, std::vector<Finding>& out) {
-  Energy cpu;
-  Energy error;
+  Measurement cpu;
   Energy gpu;
   bool estimated = false;
   for (const auto& d : profile.domains) {
     if (!d.energy || !d.domain.visible) continue;
     if (d.domain.kind == model::DomainKind::kGpu) gpu += d.energy->energy;
     if (d.domain.kind != model::DomainKind::kCpu) continue;
-    cpu += d.energy->energy;
-    error += d.energy->error;
+    cpu.shift = shift_of_sum(cpu, *d.energy);
+    cpu.energy += d.energy->energy;
+    cpu.error += d.energy->error;
     estimated = estimated || d.energy->provenance == model::Provenance::kEstimated;
   }
-  const double all = (cpu + gpu).joules();
-  if (gpu <= Energy{} || (cpu - error).joules() < kMuchCpu * all) return;
+  const double all = (cpu.energy + gpu).joules();
+  if (gpu <= Energy{} || cpu.low().joules() < kMuchCpu * all) return;
   out.push_back({"processors", "", "the processors take a large part of the energy",
                  "Look at the process table: fewer busy-waiting threads and workers lower it.", cpu,
-                 error, cpu.joules() / all, estimated});
+                 cpu.energy.joules() / all, estimated});
 }
 
 }  // namespace
@@ -212,8 +208,9 @@ std::vector<Finding> findings_of(const model::Recording& recording, const model:
     if (traced != activity.end()) add_kernel_findings(*traced, collectives, out);
   }
   add_processors(profile, out);
-  std::stable_sort(out.begin(), out.end(),
-                   [](const Finding& a, const Finding& b) { return a.energy > b.energy; });
+  std::stable_sort(out.begin(), out.end(), [](const Finding& a, const Finding& b) {
+    return a.energy.energy > b.energy.energy;
+  });
   if (out.size() > kMost) out.resize(kMost);
   return out;
 }
@@ -229,16 +226,15 @@ using model::ActivityRow;
 constexpr double kManyTimes = 3;  // the median energy per multiply-accumulate
 constexpr std::size_t kFewestLayers = 5;
 
+// Errors of rows are added linearly: they share the regression.
 struct Sum {
-  Energy energy;
-  Energy error;
+  Measurement energy;
   std::uint64_t launches = 0;
 
-  // Errors of rows are added linearly: they share the regression.
-  void add(const ActivityRow& row) {
-    energy += row.energy->energy;
-    error += row.energy->error;
-    launches += row.launches;
+  void add(const Measurement& more) {
+    energy.shift = shift_of_sum(energy, more);
+    energy.energy += more.energy;
+    energy.error += more.error;
   }
 };
 
@@ -246,7 +242,8 @@ template <class Which>
 Sum sum_of(const ActivityProfile& activity, Which which) {
   Sum sum;
   for (const auto& row : activity.by_kernel) {
-    if (row.energy && row.kernel && which(*row.kernel)) sum.add(row);
+    if (row.energy && row.kernel && which(*row.kernel))
+      sum.add(*row.energy), sum.launches += row.launches;
   }
   return sum;
 }
@@ -258,10 +255,10 @@ double share_of(const ActivityProfile& activity, Energy energy) {
 
 void add(const ActivityProfile& activity, const char* code, const Sum& sum, std::string text,
          const char* next_step, std::vector<model::Finding>& out) {
-  const double share = share_of(activity, sum.energy);
-  if (share < kLeastFindingShare || sum.energy <= sum.error) return;
-  out.push_back({code, activity.domain.device, std::move(text), next_step, sum.energy, sum.error,
-                 share, false});
+  const double share = share_of(activity, sum.energy.energy);
+  if (share < kLeastFindingShare || sum.energy.low() <= Energy{}) return;
+  out.push_back(
+      {code, activity.domain.device, std::move(text), next_step, sum.energy, share, false});
 }
 
 // Energy per multiply-accumulate of leaf layers that were resolved.
@@ -286,7 +283,7 @@ void add_layer(const ActivityProfile& activity, std::vector<model::Finding>& out
     const double times = cost.joules / median;
     const double least = times * m.low().joules() / std::max(m.energy.joules(), 1e-12);
     if (median <= 0 || least < kManyTimes) continue;
-    add(activity, "layer", {m.energy, m.error, cost.row->launches},
+    add(activity, "layer", {m, cost.row->launches},
         fmt::format("layer {} takes {:.1f} times the energy per multiply-accumulate of the median "
                     "layer",
                     cost.row->name, times),
@@ -305,13 +302,11 @@ void add_waiting_ranks(const ActivityProfile& activity, const model::CollectiveP
   for (const auto& rank : collectives.ranks) {
     if (rank.domain != activity.domain.id || !rank.waiting_energy) continue;
     waiting.launches += rank.matched;
-    waiting.energy += rank.waiting_energy->energy;
-    waiting.error += rank.waiting_energy->error;
+    waiting.add(*rank.waiting_energy);
     waited += rank.waiting;
     rest.launches += rank.calls;
     for (const auto* part : {&*rank.transfer_energy, &*rank.unsplit_energy}) {
-      rest.energy += part->energy;
-      rest.error += part->error;
+      rest.add(*part);
     }
   }
   const auto* straggler = collectives.straggler();

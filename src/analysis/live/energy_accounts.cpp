@@ -90,6 +90,7 @@ void EnergyAccounts::begin_tick(HostTime now, std::vector<Worker> workers) {
       if (is_new || is_other) {
         entity.energies.assign(domains_.size(), std::nullopt);
         entity.holds_gpu = false;
+        entity.folded = {};
       }
       entity.holds_gpu |= worker.holds_gpu;
       // A process may become another program, and may be moved into its job.
@@ -138,7 +139,8 @@ void EnergyAccounts::bound(FamilyAccount& account) const {
     const auto& entity = at->second;
     const bool is_present = entity.present == now_;
     if (is_present && entity.holds_gpu) continue;
-    Candidate found{entity.holds_gpu ? kEndedHolder : is_present ? kPresent : kEnded, {}, at};
+    const int order = entity.holds_gpu ? kEndedHolder : is_present ? kPresent : kEnded;
+    Candidate found{order, entity.folded, at};
     bool has_series = false;
     bool was_shown = false;
     for (const auto& series : entity.energies) {
@@ -157,6 +159,8 @@ void EnergyAccounts::bound(FamilyAccount& account) const {
   for (const auto& [order, energy, at] : candidates) {
     if (account.series <= options_.most_series) return;
     if (order == kPresent) {
+      for (const auto& series : at->second.energies)
+        at->second.folded += series ? series->energy : Energy{};
       fold(account, at->second, account.other);
       at->second.energies.assign(domains_.size(), std::nullopt);
     } else {

@@ -93,6 +93,7 @@ struct Entity {
   Worker worker;  // the one that was charged first; of a container, its owner and name
   std::vector<std::optional<SeriesEnergy>> energies;
   HostTime present{};      // last
+  Energy folded;           // into FamilyAccount::other, when it made room
   bool holds_gpu = false;  // one of its workers does, or did
 };
 

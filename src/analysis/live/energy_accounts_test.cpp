@@ -182,6 +182,22 @@ TEST(EnergyAccounts, SeriesOfLikeSizeDoNotTakeEachOthersPlace) {
   EXPECT_EQ(accounts.family(Family::kProcess)->other[0], joules(1));
 }
 
+TEST(EnergyAccounts, TheSmallestMakesRoomByAllThatItUsed) {
+  EnergyAccounts accounts(1, {.most_series = 1});
+  const auto tick = [&](int s, double first, double second) {
+    const double weights[] = {first, second};
+    accounts.begin_tick(at(s), {process(1), process(2)});
+    accounts.charge({0, joules(first + second), seconds{5}, {}, weights, 0});
+    accounts.end_tick();
+  };
+  tick(1, 10, 1);
+  // Each tick it uses less than the first one did in all, and soon more than that in all.
+  for (int s = 2; s <= 8; ++s) tick(s, 0.1, 8);
+  EXPECT_FALSE(of(accounts, Family::kProcess, "101"));
+  EXPECT_GT(of(accounts, Family::kProcess, "102"), joules(8));
+  EXPECT_EQ(sum_of(accounts, Family::kProcess, 0), joules(11 + 7 * 8.1));
+}
+
 TEST(EnergyAccounts, EnergyOfAnUnknownTimeIsUnattributed) {
   EnergyAccounts accounts(1, {});
   tick_of(accounts, 1, {process(1)});

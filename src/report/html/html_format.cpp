@@ -229,8 +229,8 @@ std::string findings(const Profile& profile) {
     html += fmt::format(
         "<li><p><strong>{}{}</strong> <span class=\"soft\">{}{}, {}</span></p>"
         "<p>{}</p><p class=\"step\">{}</p></li>\n",
-        f.device.empty() ? "" : markup_text(f.device) + ": ", energy_text(f.energy),
-        error_text(f.error, f.energy), f.estimated ? ", ESTIMATED" : "", percent_text(f.share),
+        f.device.empty() ? "" : markup_text(f.device) + ": ", energy_text(f.energy.energy),
+        error_text(f.energy), f.estimated ? ", ESTIMATED" : "", percent_text(f.share),
         sentence_html(f.text), sentence_html(f.next_step));
   }
   return html + "</ol></section>\n";

@@ -488,8 +488,9 @@ void columns(const model::Finding& f, Columns& column) {
   column("device", f.device, "the device", "it is about the whole machine");
   column("text", f.text, "what was found");
   column("next_step", f.next_step, "what to do about it");
-  column("energy_joules", f.energy, "energy of the device in that time, or of those launches");
-  column("interval_joules", Bounds{std::max(f.energy - f.error, Energy{}), f.energy + f.error},
+  column("energy_joules", f.energy.energy,
+         "energy of the device in that time, or of those launches");
+  column("interval_joules", Bounds{f.energy.low(), f.energy.high()},
          "[lower, upper bound] of it, 95 %");
   column("share_ratio", f.share, "its share of the device's energy, or of the machine's");
   column("estimated", f.estimated, "true: the energy is an estimate");

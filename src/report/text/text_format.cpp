@@ -159,7 +159,7 @@ std::string result_text(const TextContext& c) {
 
 std::string finding_text(const TextContext& c, const model::Finding& f) {
   return fmt::format("{}{} {} ({}{}): {}. {}", f.device.empty() ? "" : c.safe(f.device) + ": ",
-                     energy_text(f.energy), c.plus_minus(f.error, f.energy),
+                     energy_text(f.energy.energy), c.plus_minus(f.energy),
                      f.estimated ? "estimated, " : "", percent_text(f.share), c.safe(f.text),
                      c.safe(f.next_step));
 }
