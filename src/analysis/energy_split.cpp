@@ -27,20 +27,17 @@ void add_undecided(TracedSplit& split, Energy energy) {
   if (split.command_bounds) split.command_bounds->high += energy;
 }
 
-// The lowest power that lasted in the recording: no less than what the device draws at rest. Where
-// rest is known, only while the board was held: no less than what it draws then.
-Power lowest_power(const model::DomainProfile& domain, EnergyTimeline& timeline,
-                   const BoardLevels& levels, Duration length) {
-  Power lowest = domain.energy->energy / length;
-  const auto extent = timeline.extent();
-  if (!extent) return lowest;
-  for (const auto& step : timeline.curve(extent->begin, extent->end, kSustained)) {
-    const bool is_whole = 10 * (step.end - step.begin) >= 9 * kSustained;
-    const auto held = levels.held_time(step.begin, step.end);
-    const bool counts = !levels.rest || (held && *held == step.end - step.begin);
-    if (is_whole && counts) lowest = std::min(lowest, step.power);
+// Of energy that was divided by use, so much may be at rest, or held by others.
+void lower_bounds(TracedSplit& split, Energy most, Energy divided) {
+  const double kept =
+      divided > Energy{} ? std::clamp(1 - most.joules() / divided.joules(), 0.0, 1.0) : 0.0;
+  const auto lower = [kept](std::optional<model::DivisionBounds>& bounds) {
+    if (bounds) bounds->low = Energy::joules(kept * bounds->low.joules());
+  };
+  lower(split.command_bounds);
+  for (auto& share : split.shares) {
+    if (share) lower(share->bounds);
   }
-  return lowest;
 }
 
 }  // namespace
@@ -53,20 +50,26 @@ std::optional<TracedSplit> DomainSplitter::split(model::DomainProfile& domain,
   const auto at_rest = parts.rest ? std::optional(parts.rest->energy) : parts.idle;
   if (!at_rest) {
     if (input_.recording.process_readings.empty()) return std::nullopt;
-    if (levels.shared) return split_above_lowest(domain, timeline, levels, domain.energy->energy);
     domain.shares_include_rest = true;
-    return split_whole(domain, timeline);
+    auto split = split_whole(domain, timeline);
+    if (levels.shared)
+      lower_bounds(split, unknown_level(domain, timeline, levels), domain.energy->energy);
+    return split;
   }
   domain.idle_part = at_rest;
   const Energy left = domain.energy->energy - *at_rest;
   const auto held = parts.rest && parts.held ? std::optional(parts.held->energy) : std::nullopt;
   const auto* traced = activity_of(domain.domain);
-  if (levels.shared && !held && !traced && parts.rest)
-    return split_above_lowest(domain, timeline, levels, left);
   auto split = traced ? split_traced(input_.recording, *traced, left - held.value_or(Energy{}))
                       : split_by_use(domain, timeline, levels, left - held.value_or(Energy{}));
   if (traced && input_.slicer) input_.slicer->add_traced(*traced, split);
   if (held) add_held(split, domain.domain, levels, *held);
+  if (levels.shared && !held && parts.rest) {
+    const auto by_holder =
+        processes_.split_held(domain.domain, unknown_level(domain, timeline, levels),
+                              [](HostTime a, HostTime b) { return b - a; });
+    lower_bounds(split, by_holder.others + by_holder.unowned, left);
+  }
   if (levels.shared && !parts.rest) {
     // Of rest and held together, what the command held is its own.
     const auto by_holder = processes_.split_held(domain.domain, *at_rest,
@@ -78,46 +81,21 @@ std::optional<TracedSplit> DomainSplitter::split(model::DomainProfile& domain,
   return split;
 }
 
-TracedSplit DomainSplitter::split_above_lowest(const model::DomainProfile& domain,
-                                               EnergyTimeline& timeline, const BoardLevels& levels,
-                                               Energy above) const {
+Energy DomainSplitter::unknown_level(const model::DomainProfile& domain, EnergyTimeline& timeline,
+                                     const BoardLevels& levels) const {
+  const Duration length = input_.end - input_.begin;
   const Power rest = levels.rest ? levels.rest->power : Power{};
-  const Power lowest = lowest_power(domain, timeline, levels, input_.end - input_.begin);
-  const Power unknown = std::max(lowest - rest, Power{});
-  const auto time = [&](HostTime a, HostTime b) {
-    return levels.rest ? levels.held_time(a, b).value_or(b - a) : b - a;
-  };
-  const Energy most = std::min(unknown * time(input_.begin, input_.end), above);
-  TracedSplit split =
-      shares_of(domain.domain, {domain.domain, above - most, [&](HostTime a, HostTime b) {
-                                  const auto part = timeline.energy(a, b);
-                                  if (!part) return Energy{};
-                                  return part->energy - rest * (b - a) - unknown * time(a, b);
-                                }});
-  // At rest a board that others used is of nobody.
-  if (!levels.rest) {
-    add_undecided(split, most);
-    return split;
-  }
-  const auto by_holder = processes_.split_held(domain.domain, most, time);
-  for (std::size_t i = 0; i < by_holder.shares.size(); ++i) {
-    const Energy part = by_holder.shares[i];
-    if (part == Energy{}) continue;
-    auto& share = split.shares[i];
-    if (!share) share = model::ProcessShare{domain.domain.id, {}, {}, {}, {}};
-    share->energy += part;
-    if (share->bounds) {
-      share->bounds->low += part;
-      share->bounds->high += most;
+  Power lowest = domain.energy->energy / length;
+  if (const auto extent = timeline.extent()) {
+    for (const auto& step : timeline.curve(extent->begin, extent->end, kSustained)) {
+      const bool is_whole = 10 * (step.end - step.begin) >= 9 * kSustained;
+      // A board that is not held draws less than one that is.
+      const auto held = levels.held_time(step.begin, step.end);
+      const bool counts = !levels.rest || (held && *held == step.end - step.begin);
+      if (is_whole && counts) lowest = std::min(lowest, step.power);
     }
   }
-  const Energy own = sum_of(by_holder.shares);
-  if (split.command_bounds) {
-    split.command_bounds->low += own;
-    split.command_bounds->high += own;
-  }
-  add_undecided(split, most - own);
-  return split;
+  return std::max(lowest - rest, Power{}) * length;
 }
 
 const model::ActivityProfile* DomainSplitter::activity_of(const model::Domain& domain) const {

@@ -29,11 +29,10 @@ class DomainSplitter {
   TracedSplit split_whole(const model::DomainProfile& domain, EnergyTimeline& timeline) const;
   TracedSplit split_by_use(const model::DomainProfile& domain, EnergyTimeline& timeline,
                            const BoardLevels& levels, Energy active) const;
-  // Where a level is unknown and others held the board, too: `above` rest, or all, of which the
-  // unknown level has at most the lowest power that lasted. By who held the board that is divided;
-  // what others held of it may be work of the command.
-  TracedSplit split_above_lowest(const model::DomainProfile& domain, EnergyTimeline& timeline,
-                                 const BoardLevels& levels, Energy above) const;
+  // What a level that is unknown has at most, where others held the board, too: rest, or held above
+  // rest. By the lowest power that lasted in the recording.
+  Energy unknown_level(const model::DomainProfile& domain, EnergyTimeline& timeline,
+                       const BoardLevels& levels) const;
   TracedSplit shares_of(const model::Domain& domain, const DomainEnergy& energy) const;
   void add_held(TracedSplit& split, const model::Domain& domain, const BoardLevels& levels,
                 Energy held) const;

@@ -164,7 +164,7 @@ inline model::Profile gpu_profile() {
   profile.findings = {{"waiting", "gpu0",
                        "a context held the GPU for 24.1 s while nothing ran, 29 % of its time",
                        "Use more data-loading workers or larger batches, or release the GPU.",
-                       Energy::joules(2'843.8), Energy::joules(9.6), 0.114, false}};
+                       measured(2'843.8, 9.6, 9.6, "", ""), 0.114, false}};
   profile.overhead = model::Overhead{duration_of(0.0612), duration_of(86.5), 14'890'000};
   return profile;
 }

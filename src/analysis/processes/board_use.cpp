@@ -351,7 +351,7 @@ class Claims {
         unknown.push_back(stay->process);
       }
     }
-    // One without CPU time beside others that worked only held its context.
+    // One without CPU time, where others worked, only held its context.
     const bool others_worked = std::any_of(some.begin(), some.end(), [this](const Claim& claim) {
       return shows_work(claim.candidates.front());
     });

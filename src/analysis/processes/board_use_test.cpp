@@ -107,7 +107,7 @@ TEST(BoardUse, ANewContextWithoutCpuTimeHasNothingOfWhatOthersAreKnownToHaveUsed
   EXPECT_EQ(board.slice(11.5).doubt->candidates, Candidates{1});
 }
 
-TEST(BoardUse, AUtilisationOfZeroBesideCpuTimeLeavesTheOwnerOpen) {
+TEST(BoardUse, AUtilisationOfZeroWithCpuTimeLeavesTheOwnerOpen) {
   Board board(2);
   for (int t = 1; t < 14; ++t) {
     std::vector<BoardLook::Use> uses{{0, 0.0}};
