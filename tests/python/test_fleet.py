@@ -30,7 +30,7 @@ def place(base, traced, folder, number):
     shutil.copy(traced if number % EVERY == 0 else base, path)
     with sqlite3.connect(path) as db:
         if number % EVERY:
-            db.execute("UPDATE account SET user = ?", (USERS[number % 3],))
+            db.execute("UPDATE identity SET user = ?", (USERS[number % 3],))
         db.execute("UPDATE run SET host = ?", (HOSTS[number % 4],))
         db.execute("UPDATE identity SET job = ?", (str(number // 10),))
         db.execute("UPDATE clock_point SET real_nanoseconds = real_nanoseconds + ?", (number % 120 * DAY,))

@@ -240,7 +240,8 @@ TEST(ImportedWindows, AreTheOtherToolsAndNeverAMeasurement) {
   const auto profile = profile_of(recording);
   ASSERT_TRUE(profile) << profile.error().message;
   EXPECT_FALSE(profile->has_span());
-  EXPECT_EQ(profile->domains[0].reason, "a table");
+  EXPECT_EQ(profile->domains[0].reason,
+            "a table; its windows are samples of a sweep's settings, which have no sum");
   ASSERT_EQ(profile->windows.size(), 3u);
   const auto& first = profile->windows[0];
   EXPECT_TRUE(first.imported);
