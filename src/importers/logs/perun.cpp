@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "importers/row_log.h"
 #include "importers/source_text.h"
