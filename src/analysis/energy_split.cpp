@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "analysis/levels/rest_level.h"
 #include "analysis/timeline/sensors/error_model.h"
 #include "model/window_sum.h"
 
@@ -16,6 +17,7 @@ namespace jouleprof::analysis {
 namespace {
 
 constexpr Duration kSustained = std::chrono::milliseconds{500};
+constexpr auto kAllTime = [](HostTime begin, HostTime end) { return end - begin; };
 
 Energy sum_of(const std::vector<Energy>& energies) {
   return std::accumulate(energies.begin(), energies.end(), Energy{});
@@ -66,14 +68,12 @@ std::optional<TracedSplit> DomainSplitter::split(model::DomainProfile& domain,
   if (held) add_held(split, domain.domain, levels, *held);
   if (levels.shared && !held && parts.rest) {
     const auto by_holder =
-        processes_.split_held(domain.domain, unknown_level(domain, timeline, levels),
-                              [](HostTime a, HostTime b) { return b - a; });
+        processes_.split_held(domain.domain, unknown_level(domain, timeline, levels), kAllTime);
     lower_bounds(split, by_holder.others + by_holder.unowned, left);
   }
   if (levels.shared && !parts.rest) {
     // Of rest and held together, what the command held is its own.
-    const auto by_holder = processes_.split_held(domain.domain, *at_rest,
-                                                 [](HostTime a, HostTime b) { return b - a; });
+    const auto by_holder = processes_.split_held(domain.domain, *at_rest, kAllTime);
     const Energy own = sum_of(by_holder.shares);
     *domain.idle_part -= own;
     add_undecided(split, own);
@@ -85,17 +85,12 @@ Energy DomainSplitter::unknown_level(const model::DomainProfile& domain, EnergyT
                                      const BoardLevels& levels) const {
   const Duration length = input_.end - input_.begin;
   const Power rest = levels.rest ? levels.rest->power : Power{};
-  Power lowest = domain.energy->energy / length;
-  if (const auto extent = timeline.extent()) {
-    for (const auto& step : timeline.curve(extent->begin, extent->end, kSustained)) {
-      const bool is_whole = 10 * (step.end - step.begin) >= 9 * kSustained;
-      // A board that is not held draws less than one that is.
-      const auto held = levels.held_time(step.begin, step.end);
-      const bool counts = !levels.rest || (held && *held == step.end - step.begin);
-      if (is_whole && counts) lowest = std::min(lowest, step.power);
-    }
-  }
-  return std::max(lowest - rest, Power{}) * length;
+  // Held, where rest is known: a board that is not held draws less than one that is.
+  const auto lowest = lowest_sustained(timeline, kSustained, [&](const model::PowerStep& step) {
+    return !levels.rest || levels.held_time(step.begin, step.end) == step.end - step.begin;
+  });
+  const Power mean = domain.energy->energy / length;
+  return std::max(std::min(lowest.value_or(mean), mean) - rest, Power{}) * length;
 }
 
 const model::ActivityProfile* DomainSplitter::activity_of(const model::Domain& domain) const {

@@ -115,6 +115,17 @@ struct Finding {
   bool estimated = false;  // the energy is an estimate, whatever the sensor
 };
 
+// Adds to a sum whose errors add up linearly, as if all sensors erred to the same side. Its sensor
+// and method stay.
+inline void add(Measurement& sum, const Measurement& more) {
+  sum.shift = shift_of_sum(sum, more);
+  sum.energy += more.energy;
+  sum.error += more.error;
+  sum.offset += more.offset;
+  sum.repeatability += more.repeatability;
+  sum.provenance = combine(sum.provenance, more.provenance);
+}
+
 // An energy by level of power. All three sum exactly to the whole; each is absent where unknown.
 struct EnergyLevels {
   std::optional<Measurement> rest;    // what the board would have drawn at rest
@@ -149,12 +160,7 @@ inline void add(std::optional<CommandEnergy>& sum, const CommandEnergy& more) {
     sum = more;
     return;
   }
-  sum->energy.shift = shift_of_sum(sum->energy, more.energy);
-  sum->energy.energy += more.energy.energy;
-  sum->energy.error += more.energy.error;
-  sum->energy.offset += more.energy.offset;
-  sum->energy.repeatability += more.energy.repeatability;
-  sum->energy.provenance = combine(sum->energy.provenance, more.energy.provenance);
+  add(sum->energy, more.energy);
   sum->processes += more.processes;
   if (more.rest) sum->rest = sum->rest.value_or(Energy{}) + *more.rest;
   sum->undivided += more.undivided;

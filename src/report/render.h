@@ -29,6 +29,8 @@ struct TextOptions {
 
 // At most one screen. Names are made harmless for a terminal.
 std::string to_text(const model::Profile& profile, const TextOptions& options = {});
+// The same with `below`, the lines of units and costs, under it.
+std::string to_text(const model::Profile& profile, TextOptions options, const std::string& below);
 
 struct Costs;
 struct WallComparison;

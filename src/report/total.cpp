@@ -126,14 +126,7 @@ Total total_of(const Profile& profile) {
   model::Measurement whole;
   whole.provenance = model::Provenance::kUnavailable;
   whole.method = "sum";
-  for (const DomainProfile* d : total.counted) {
-    whole.shift = shift_of_sum(whole, *d->energy);
-    whole.energy += d->energy->energy;
-    whole.offset += d->energy->offset;
-    whole.error += d->energy->error;
-    whole.repeatability += d->energy->repeatability;
-    whole.provenance = combine(whole.provenance, d->energy->provenance);
-  }
+  for (const DomainProfile* d : total.counted) add(whole, *d->energy);
   total.energy = whole;
   const auto has_command = [](const DomainProfile* d) { return d->command.has_value(); };
   if (std::all_of(total.counted.begin(), total.counted.end(), has_command)) {

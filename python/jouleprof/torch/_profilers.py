@@ -46,7 +46,8 @@ class _Profiler:
         Runs are repeated until they take 1.5 s. On a GPU each kernel is then re-run in isolation, with
         the arguments of its last launches: the re-runs determine the power of kernels, the runs of the
         model their times. Re-runs repeat, longer each time, until every row of 5 % of the energy or
-        more has a 95 % interval within ±10 %, or until `max_seconds` after the warm-up. Each repetition prints the open rows on stderr.
+        more has a 95 % interval within ±10 %, or until `max_seconds` after the warm-up. Each repetition
+        prints the open rows on stderr.
 
         `replay`: re-runs each kernel once, for so many seconds; 0: no re-runs. `max_seconds=0`: exactly
         `num_runs` runs, and re-runs only where `replay` is given.

@@ -179,9 +179,7 @@ void add_processors(const model::Profile& profile, std::vector<Finding>& out) {
     if (!d.energy || !d.domain.visible) continue;
     if (d.domain.kind == model::DomainKind::kGpu) gpu += d.energy->energy;
     if (d.domain.kind != model::DomainKind::kCpu) continue;
-    cpu.shift = shift_of_sum(cpu, *d.energy);
-    cpu.energy += d.energy->energy;
-    cpu.error += d.energy->error;
+    add(cpu, *d.energy);
     estimated = estimated || d.energy->provenance == model::Provenance::kEstimated;
   }
   const double all = (cpu.energy + gpu).joules();
@@ -230,20 +228,15 @@ constexpr std::size_t kFewestLayers = 5;
 struct Sum {
   Measurement energy;
   std::uint64_t launches = 0;
-
-  void add(const Measurement& more) {
-    energy.shift = shift_of_sum(energy, more);
-    energy.energy += more.energy;
-    energy.error += more.error;
-  }
 };
 
 template <class Which>
 Sum sum_of(const ActivityProfile& activity, Which which) {
   Sum sum;
   for (const auto& row : activity.by_kernel) {
-    if (row.energy && row.kernel && which(*row.kernel))
-      sum.add(*row.energy), sum.launches += row.launches;
+    if (!row.energy || !row.kernel || !which(*row.kernel)) continue;
+    add(sum.energy, *row.energy);
+    sum.launches += row.launches;
   }
   return sum;
 }
@@ -302,11 +295,11 @@ void add_waiting_ranks(const ActivityProfile& activity, const model::CollectiveP
   for (const auto& rank : collectives.ranks) {
     if (rank.domain != activity.domain.id || !rank.waiting_energy) continue;
     waiting.launches += rank.matched;
-    waiting.add(*rank.waiting_energy);
+    add(waiting.energy, *rank.waiting_energy);
     waited += rank.waiting;
     rest.launches += rank.calls;
     for (const auto* part : {&*rank.transfer_energy, &*rank.unsplit_energy}) {
-      rest.add(*part);
+      add(rest.energy, *part);
     }
   }
   const auto* straggler = collectives.straggler();

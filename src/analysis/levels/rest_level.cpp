@@ -18,8 +18,7 @@ constexpr double kBusyGpu = 0.05;
 constexpr Duration kEdge = 100ms;      // at both ends: sensors lag
 constexpr Duration kShortest = 500ms;  // of an interval
 constexpr Duration kStep = 100ms;      // of the curve whose slope is found
-constexpr double kSustainedSeconds = 1;
-constexpr std::size_t kMostSteps = 20'000;
+constexpr Duration kSustained = 1s;
 
 enum class Why { kUnknown, kHeld, kListed, kFalling, kAboveLowest };
 
@@ -58,8 +57,9 @@ class RestSearch {
     std::vector<ObservedLevel> levels;
     for (const auto& f : found_) levels.push_back(f.level);
     auto joined = join(levels);
-    if (joined && joined->power.watts() >
-                      lowest_sustained() * (1 + kErrors.above_ratio) + kErrors.above_watts) {
+    const auto lowest = lowest_sustained(timeline_, kSustained);
+    if (joined && lowest &&
+        joined->power.watts() > lowest->watts() * (1 + kErrors.above_ratio) + kErrors.above_watts) {
       joined.reset();
       why_ = Why::kAboveLowest;
     }
@@ -195,20 +195,6 @@ class RestSearch {
     return Slope{tp / tt, std::sqrt(squares / (n - 2) / tt)};
   }
 
-  double lowest_sustained() const {
-    double lowest = 1e300;
-    const auto extent = timeline_.extent();
-    if (!extent) return lowest;
-    const double step =
-        std::max(kSustainedSeconds, seconds(extent->end - extent->begin) / kMostSteps);
-    for (const auto& s : timeline_.curve(extent->begin, extent->end, duration_of(step))) {
-      if (seconds(s.end - s.begin) > 0.9 * kSustainedSeconds) {
-        lowest = std::min(lowest, s.power.watts());
-      }
-    }
-    return lowest;
-  }
-
   std::optional<double> celsius() const {
     double sum = 0;
     int count = 0;
@@ -233,6 +219,20 @@ class RestSearch {
 };
 
 }  // namespace
+
+std::optional<Power> lowest_sustained(EnergyTimeline& timeline, Duration least,
+                                      const std::function<bool(const model::PowerStep&)>& counts) {
+  constexpr std::int64_t kMostSteps = 20'000;
+  std::optional<Power> lowest;
+  const auto extent = timeline.extent();
+  if (!extent) return lowest;
+  const Duration step = std::max(least, (extent->end - extent->begin) / kMostSteps);
+  for (const auto& s : timeline.curve(extent->begin, extent->end, step)) {
+    if (10 * (s.end - s.begin) <= 9 * least || (counts && !counts(s))) continue;
+    if (!lowest || s.power < *lowest) lowest = s.power;
+  }
+  return lowest;
+}
 
 LevelResult rest_level(EnergyTimeline& timeline, const model::Domain& domain,
                        const model::Recording& recording, const BoardState& state) {

@@ -1,6 +1,7 @@
 // A level of power with its reasons, and how observations of one level are joined.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,12 @@ struct ObservedLevel {
 // Inverse-variance weighted mean; its error covers all observations that disagree with it. Absent
 // without any.
 std::optional<ObservedLevel> join(const std::vector<ObservedLevel>& observed);
+
+// The lowest mean power of the timeline's steps of at least `least`, of those that count where
+// `counts` is given. Absent where none lasted so long.
+std::optional<Power> lowest_sustained(
+    EnergyTimeline& timeline, Duration least,
+    const std::function<bool(const model::PowerStep&)>& counts = nullptr);
 
 // The power of a GPU at rest: no process holds a context, clocks are down.
 

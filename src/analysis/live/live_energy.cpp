@@ -103,11 +103,7 @@ Result<LiveEnergy::SoFar> LiveEnergy::energy_since(HostTime since, std::size_t d
   if (until <= out.end) return out;
   const auto more = ledger->timeline().energy(out.end, until);
   if (!more) return out;
-  out.energy.shift = shift_of_sum(out.energy, *more);
-  out.energy.energy += more->energy;
-  out.energy.offset += more->offset;
-  out.energy.repeatability += more->repeatability;
-  out.energy.error += more->error;
+  model::add(out.energy, *more);
   out.end = until;
   return out;
 }

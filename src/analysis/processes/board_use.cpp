@@ -296,16 +296,16 @@ class Claims {
         part.candidates = brief_.empty() ? std::vector{kUnidentified} : brief_;
       } else if (!brief_.empty()) {
         is_guess = true;
-        doubt = claim_of(brief_, 1.0);
+        doubt = narrowed({brief_, 1.0});
       }
       is_known &= part.activity.has_value();
       has_sizes &= part.size > 0;
       active.push_back(std::move(part));
     }
-    if (active.empty()) return {claim_of(brief_, 1.0)};
+    if (active.empty()) return {narrowed({brief_, 1.0})};
     if (active.size() == 1) {
       const bool at_rest = active[0].activity && *active[0].activity <= kNoUse;
-      return {at_rest_if(at_rest, claim_of(active[0].candidates, 1.0))};
+      return {narrowed({active[0].candidates, 1.0, at_rest})};
     }
     const bool any_worked = std::any_of(active.begin(), active.end(), [](const auto& part) {
       return part.activity.value_or(0) > kNoUse;
@@ -315,15 +315,14 @@ class Claims {
     if (!has_sizes && active.size() > 1) {
       std::set<std::size_t> all;
       for (const auto& part : active) all.insert(part.candidates.begin(), part.candidates.end());
-      return {claim_of({all.begin(), all.end()}, 1.0)};
+      return {narrowed({{all.begin(), all.end()}, 1.0})};
     }
     is_guess |= !is_known;
     std::vector<Claim> out;
     for (const auto& part : active) {
       const double worked = is_known && any_worked ? *part.activity : 1.0;
-      out.push_back(
-          at_rest_if(is_known && !any_worked,
-                     claim_of(part.candidates, worked * (has_sizes ? part.size / whole : 1.0))));
+      out.push_back(narrowed({part.candidates, worked * (has_sizes ? part.size / whole : 1.0),
+                              is_known && !any_worked}));
     }
     return out;
   }
@@ -365,7 +364,7 @@ class Claims {
     if (unknown.empty() && some.empty()) return of_holders(none);
     const auto board = board_utilisation();
     if (!some.empty() && !none.empty() && board && *board - sum >= kErrors.utilisation)
-      doubt = claim_of(none, *board - sum);
+      doubt = narrowed({none, *board - sum});
     if (unknown.empty()) return some;
     // Utilisations are rounded: where the board hardly worked, one that reads 0 may have.
     const bool hardly = board && *board < kErrors.utilisation && !none.empty();
@@ -373,37 +372,26 @@ class Claims {
       // None of them shows work, and one whose utilisation reads 0 does.
       const bool are_idle =
           std::all_of(unknown.begin(), unknown.end(), [this](std::size_t p) { return is_idle(p); });
-      const auto busy = std::stable_partition(none.begin(), none.end(), [this](std::size_t p) {
-        return cpu_share(p).value_or(0) <= kBusyCpu;
-      });
-      if (are_idle && busy != none.end()) {
-        unknown.insert(unknown.end(), busy, none.end());
+      std::erase_if(none, [this](std::size_t p) { return cpu_share(p).value_or(0) <= kBusyCpu; });
+      if (are_idle && !none.empty()) {
+        unknown.insert(unknown.end(), none.begin(), none.end());
         std::sort(unknown.begin(), unknown.end());
         return {{unknown, 1.0}};
       }
-      return {doubted_if(hardly, claim_of(unknown, 1.0))};
+      return {narrowed({unknown, 1.0, false, hardly})};
     }
     if (board && !refused) {
       const double left = *board - sum;
-      if (left >= kErrors.utilisation) some.push_back(doubted_if(true, claim_of(unknown, left)));
+      if (left >= kErrors.utilisation) some.push_back(narrowed({unknown, left, false, true}));
       return some;
     }
     for (const auto& claim : some) unknown.push_back(claim.candidates.front());
-    return {claim_of(unknown, 1.0)};
+    return {narrowed({unknown, 1.0})};
   }
 
  private:
-  static Claim at_rest_if(bool at_rest, Claim claim) {
-    claim.at_rest = at_rest;
-    return claim;
-  }
-  static Claim doubted_if(bool in_doubt, Claim claim) {
-    claim.in_doubt |= in_doubt;
-    return claim;
-  }
-
   std::vector<Claim> of_holders(const std::vector<std::size_t>& processes) const {
-    if (board_utilisation().value_or(0) >= kErrors.utilisation) return {claim_of(processes, 1.0)};
+    if (board_utilisation().value_or(0) >= kErrors.utilisation) return {narrowed({processes, 1.0})};
     std::vector<Claim> out;
     for (const std::size_t p : processes) out.push_back({{p}, 1.0, true});
     return out;
@@ -426,9 +414,8 @@ class Claims {
   // Without those that only held a context while others show that they worked. One that could not
   // be identified had ended at once: where others worked, or had children that were never listed,
   // it is taken for one of theirs.
-  Claim claim_of(std::vector<std::size_t> processes, double weight) const {
-    std::sort(processes.begin(), processes.end());
-    Claim claim{std::move(processes), weight};
+  Claim narrowed(Claim claim) const {
+    std::sort(claim.candidates.begin(), claim.candidates.end());
     if (claim.candidates.size() < 2) return claim;
     std::vector<std::size_t> left;
     bool any = false;
@@ -451,7 +438,7 @@ class Claims {
     }
     if (is_unknown && (left.empty() || !had_ended_)) left.push_back(kUnidentified);
     if (!any) return claim;
-    claim.in_doubt = is_unknown && had_ended_ && left.back() != kUnidentified;
+    claim.in_doubt |= is_unknown && had_ended_ && left.back() != kUnidentified;
     claim.candidates = std::move(left);
     return claim;
   }

@@ -23,6 +23,14 @@ struct Board {
   void look(double t, std::vector<BoardLook::Use> uses) {
     evidence.looks.push_back({at(t), std::move(uses), false});
   }
+  // Looks up to `last`: at process 0 with its utilisation, from 10 on at 1 as well, without one.
+  void second_begins(int last, const std::function<std::optional<double>(int)>& utilisation) {
+    for (int t = 1; t <= last; ++t) {
+      std::vector<BoardLook::Use> uses{{0, utilisation(t)}};
+      if (t >= 10) uses.push_back({1, {}});
+      look(t, std::move(uses));
+    }
+  }
   void board_use_is(double utilisation) {
     for (int t = 0; t <= 20; ++t) evidence.utilisation.push_back({{}, at(t), utilisation});
   }
@@ -80,11 +88,7 @@ TEST(BoardUse, WhereOneOfTwoMustHaveWorkedBothAreCandidates) {
 
 TEST(BoardUse, OneThatBeganOrEndedWorkedWhereTheOtherUsedNoCpuTime) {
   Board board(2);
-  for (int t = 1; t <= 12; ++t) {
-    std::vector<BoardLook::Use> uses{{0, t == 9 ? std::optional(0.0) : std::nullopt}};
-    if (t >= 10) uses.push_back({1, {}});
-    board.look(t, uses);
-  }
+  board.second_begins(12, [](int t) { return t == 9 ? std::optional(0.0) : std::nullopt; });
   EXPECT_THAT(board.candidates(11.5), ElementsAre(Candidates{0, 1}));
   board.cpu_is({0.0, {}});
   EXPECT_THAT(board.candidates(11.5), ElementsAre(Candidates{1}));
@@ -94,11 +98,7 @@ TEST(BoardUse, OneThatBeganOrEndedWorkedWhereTheOtherUsedNoCpuTime) {
 
 TEST(BoardUse, ANewContextWithoutCpuTimeHasNothingOfWhatOthersAreKnownToHaveUsed) {
   Board board(2);
-  for (int t = 1; t < 14; ++t) {
-    std::vector<BoardLook::Use> uses{{0, 0.5}};
-    if (t >= 10) uses.push_back({1, {}});
-    board.look(t, uses);
-  }
+  board.second_begins(13, [](int) { return 0.5; });
   board.board_use_is(0.9);
   board.cpu_is({0.5, 0.3});
   EXPECT_THAT(board.candidates(11.5), ElementsAre(Candidates{0}, Candidates{1}));
@@ -109,11 +109,7 @@ TEST(BoardUse, ANewContextWithoutCpuTimeHasNothingOfWhatOthersAreKnownToHaveUsed
 
 TEST(BoardUse, AUtilisationOfZeroWithCpuTimeLeavesTheOwnerOpen) {
   Board board(2);
-  for (int t = 1; t < 14; ++t) {
-    std::vector<BoardLook::Use> uses{{0, 0.0}};
-    if (t >= 10) uses.push_back({1, {}});
-    board.look(t, uses);
-  }
+  board.second_begins(13, [](int) { return 0.0; });
   board.cpu_is({0.5, 0.0});
   EXPECT_THAT(board.candidates(11.5), ElementsAre(Candidates{0, 1}));
 }

@@ -403,6 +403,7 @@ TEST(Owners, TickByTickToo) {
     fmt::print("every {} s: mean error {:.2f} %, mean width {:.1f} %, unattributed {:.1f} %\n",
                tick, 100 * sums.error / sums.truth, 100 * sums.width / sums.truth,
                100 * sums.unattributed / sums.truth);
+    EXPECT_LT(sums.unattributed, 0.15 * sums.truth);
   }
 }
 

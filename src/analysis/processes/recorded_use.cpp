@@ -4,6 +4,7 @@
 #include <map>
 
 #include "analysis/levels/domains.h"
+#include "analysis/processes/growing.h"
 #include "analysis/processes/traced_split.h"
 #include "model/device/gauge_names.h"
 #include "model/recording.h"

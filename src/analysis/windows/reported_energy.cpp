@@ -1,9 +1,9 @@
-#include "analysis/windows/reported_energy.h"
-
 #include <algorithm>
 #include <chrono>
 #include <optional>
 #include <vector>
+
+#include "analysis/windows/windows.h"
 
 namespace jouleprof::analysis {
 namespace {

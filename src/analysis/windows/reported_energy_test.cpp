@@ -1,9 +1,9 @@
-#include "analysis/windows/reported_energy.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
+
+#include "analysis/windows/windows.h"
 
 namespace jouleprof::analysis {
 namespace {

@@ -25,11 +25,7 @@ std::optional<Measurement> total_of_group(const model::Profile& profile,
     if (place >= group.energies.size()) return std::nullopt;
     const auto& energy = group.energies[place];
     if (!energy.energy || energy.count < group.count) return std::nullopt;
-    sum.shift = shift_of_sum(sum, *energy.energy);
-    sum.energy += energy.energy->energy;
-    sum.error += energy.energy->error;
-    sum.repeatability += energy.energy->repeatability;
-    sum.provenance = combine(sum.provenance, energy.energy->provenance);
+    add(sum, *energy.energy);
   }
   return sum;
 }

@@ -27,10 +27,6 @@ std::string line_to_text(const std::string& label, const std::string& words, Sty
   return all;
 }
 
-std::size_t lines_of(const std::string& text) {
-  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
-}
-
 Result<void> write(const analysis::Run& run, const analysis::Part& part,
                    const FormatOptions& options, std::ostream& out) {
   if (options.serving) {
@@ -85,9 +81,7 @@ Result<void> write(const analysis::Run& run, const analysis::Part& part,
           if (of_all) add_costs(per, *of_all);
           units = per_unit_to_text(per, options.text);
         }
-        TextOptions shown = options.text;
-        shown.lines_below = lines_of(units) + lines_of(costs);
-        return to_text(profile, shown) + units + costs;
+        return to_text(profile, options.text, units + costs);
       });
 }
 
@@ -299,6 +293,11 @@ std::string brief_text(const TextContext& c) {
 }
 
 }  // namespace
+
+std::string to_text(const model::Profile& profile, TextOptions options, const std::string& below) {
+  options.lines_below = static_cast<std::size_t>(std::count(below.begin(), below.end(), '\n'));
+  return to_text(profile, options) + below;
+}
 
 std::string to_text(const model::Profile& profile, const TextOptions& options) {
   const TextContext c(profile, options);

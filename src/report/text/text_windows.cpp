@@ -76,12 +76,7 @@ std::optional<Measurement> mean_in(const WindowGroup& group, const Column& colum
     any = true;
     if (e.reported) sum.energy += model::mean_of(*e.reported, windows);
     if (!e.energy) continue;
-    const Measurement mean = mean_of(singles_of(e), windows);
-    sum.shift = shift_of_sum(sum, mean);
-    sum.energy += mean.energy;
-    sum.error += mean.error;
-    sum.repeatability += mean.repeatability;
-    sum.provenance = combine(sum.provenance, mean.provenance);
+    add(sum, mean_of(singles_of(e), windows));
   }
   if (!any) return std::nullopt;
   return sum;

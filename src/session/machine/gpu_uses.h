@@ -12,7 +12,7 @@
 #include "analysis/live/energy_accounts.h"
 #include "analysis/live/machine_state.h"
 #include "analysis/processes/board_use.h"
-#include "analysis/processes/recorded_use.h"
+#include "analysis/processes/growing.h"
 #include "model/device/sensor.h"
 #include "model/domain.h"
 #include "session/sampling/sampler.h"
@@ -38,7 +38,7 @@ class GpuUses {
   // live.
   void append(const Sampled& sampled);
 
-  // Whether all boards that are looked at were, since `t`.
+  // Whether all boards that have lists have one since `t`.
   bool has_looked(HostTime t) const;
 
   // The processes that the latest look lists, if it is later than `since`, each with the mean of

@@ -288,9 +288,8 @@ void MachineService::wait_for_sensors(HostTime t, const std::stop_token& stop) {
 
 void MachineService::wait_for_lists(HostTime t, const std::stop_token& stop) {
   const HostTime deadline = t + kListPatience;
-  for (HostTime now{}; !uses_.has_looked(t) && !stop.stop_requested() && now < deadline;) {
-    now = HostClock::now();
-    wait_until(now + kPoll, stop);
+  while (!uses_.has_looked(t) && !stop.stop_requested() && HostClock::now() < deadline) {
+    wait_until(HostClock::now() + kPoll, stop);
     sampling_.collect();
   }
 }

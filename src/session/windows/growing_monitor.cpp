@@ -35,14 +35,11 @@ Result<model::Measurement> sum_of(const std::vector<model::Domain>& domains,
   for (std::size_t i = 0; i < domains.size() && i < energies.size(); ++i) {
     if (!is_board(domains[i])) continue;
     if (!energies[i]) return energies[i];
-    if (!sum) {
+    if (sum) {
+      add(*sum, *energies[i]);
+    } else {
       sum = *energies[i];
-      continue;
     }
-    sum->energy += energies[i]->energy;
-    sum->error += energies[i]->error;
-    sum->repeatability += energies[i]->repeatability;
-    sum->provenance = combine(sum->provenance, energies[i]->provenance);
   }
   if (sum) return *sum;
   return fail(Errc::kUnavailable, "no board that appeared is visible to this program");

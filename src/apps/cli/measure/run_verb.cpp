@@ -502,9 +502,7 @@ class RunVerb : public Verb {
     text.details = details_;
     const std::string below = (per ? report::per_unit_to_text(*per, text) : "") +
                               (costs ? report::costs_to_text(*costs, text) : "");
-    text.lines_below = static_cast<std::size_t>(std::count(below.begin(), below.end(), '\n'));
-    say(report::to_text(*profile, text));
-    say(below);
+    say(report::to_text(*profile, text, below));
     if (is_traced()) show_kernels(run, kept);
     if (serving_) show_requests(run, kept);
   }
