@@ -172,8 +172,14 @@ std::string command_parts_text(const Profile& profile, const Total& total) {
   }
   constexpr double kNoted = 0.001;
   if (command.undivided.joules() > kNoted * command.energy.energy.joules()) {
-    text += fmt::format("; {} more may be its own: of no known process",
-                        energy_text(command.undivided));
+    const bool is_of_level =
+        std::any_of(total.counted.begin(), total.counted.end(), [](const DomainProfile* d) {
+          return is_gpu(d->domain.kind) && d->command && d->command->undivided > Energy{} &&
+                 !(d->levels.rest && d->levels.held);
+        });
+    text += fmt::format("; {} more may be its own: of no known process{}",
+                        energy_text(command.undivided),
+                        is_of_level ? ", or of a level that is not known" : "");
   }
   return text;
 }

@@ -100,14 +100,15 @@ def main():
         r = measured(tool, out, f"back_to_back_{life}", ["sh", "-c", LOOP, "loop", str(rounds), str(duty), str(life), "100"])
         after = service.end()
         total = service.used(after, "jouleprof_energy_joules_total")
-        rest = service.used(after, "jouleprof_rest_energy_joules_total")
+        rest = service.used(after, "jouleprof_energy_joules_total", level="rest") or None  # not known yet
         user = service.used(after, "jouleprof_user_energy_joules_total", uid=str(os.getuid()))
         none = service.used(after, "jouleprof_unattributed_energy_joules_total")
         r["serve"] = {"energy": total, "rest": rest, "user": user, "unattributed": none}
         results[f"life {life}"] = r
         show(f"run, {rounds} x {life} s", r)
-        print(f"{'serve':28} energy {total:8.1f} J, rest {rest:8.1f}; user {user:8.1f} = "
-              f"{100 * user / max(total - rest, 1e-9):5.1f} % of the energy above rest, unattributed {none:.1f}", flush=True)
+        share = "rest is not known" if rest is None else (
+            f"rest {rest:.1f}, of the energy above it {100 * user / max(total - rest, 1e-9):.1f} %")
+        print(f"{'serve':28} energy {total:8.1f} J, user {user:8.1f}, unattributed {none:.1f}; {share}", flush=True)
 
     print("2. the same work on three boards")
     for state in ("cold", "warm", "held"):

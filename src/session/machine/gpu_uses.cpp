@@ -12,6 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kOneLook = 50ms;  // readings of one list
+constexpr Duration kLost = 1min;     // a board without a list for so long has none
 
 }  // namespace
 
@@ -125,7 +126,7 @@ void GpuUses::append(const Sampled& sampled) {
 bool GpuUses::has_looked(HostTime t) const {
   return std::all_of(boards_.begin(), boards_.end(), [t](const auto& entry) {
     const auto& looks = entry.second.looks;
-    return looks.empty() || looks.back().at >= t;
+    return looks.empty() || looks.back().at >= t || t - looks.back().at > kLost;
   });
 }
 
