@@ -71,6 +71,7 @@ struct SweepRun {
   std::optional<double> memory_utilisation;
   std::optional<double> limited_by_power;
   std::optional<double> limited_by_heat;
+  std::optional<double> loss;  // the last training loss that the work printed
 
   bool simulated = false;  // a sensor belonged to a simulated device: nothing was measured
   std::string unranked;    // why it is not ranked; empty: it is

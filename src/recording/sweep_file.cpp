@@ -220,6 +220,7 @@ void visit_run(Run& run, const Field& field) {
   field("memory_utilisation_ratio", run.memory_utilisation, false);
   field("limited_by_power_ratio", run.limited_by_power, false);
   field("limited_by_heat_ratio", run.limited_by_heat, false);
+  field("loss", run.loss, false);
   field("simulated", run.simulated, false);
   field("unranked", run.unranked, false);
   field("remark", run.remark, false);

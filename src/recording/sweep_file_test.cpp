@@ -41,6 +41,7 @@ model::SweepRun run(unsigned number) {
   run.exit_status = 0;
   run.limited_by_heat = 0;
   run.memory_megahertz = 2619;
+  run.loss = 0.25;
   run.simulated = true;
   run.unranked = "reverted";
   run.remark = "not steady";

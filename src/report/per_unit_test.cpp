@@ -44,6 +44,8 @@ TEST(PerUnit, OfAWholeMachineIsTheTotalOverTheCount) {
                    (total.energy->energy - *total.rest).joules());
   EXPECT_DOUBLE_EQ(per.seconds * 1000, seconds(profile.duration()));
   EXPECT_THAT(per_unit_to_text(per, {}), HasSubstr("per token"));
+  EXPECT_THAT(per_unit_to_text(per_unit(profile, {1e5, "token"}), {}),
+              HasSubstr("for one, 100,000 of them"));
 
   PerUnit tiny = per;
   tiny.shown_money = 7.6e-8;

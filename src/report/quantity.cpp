@@ -8,6 +8,8 @@
 #include <cmath>
 #include <ctime>
 
+#include "base/text.h"
+
 namespace jouleprof::report {
 namespace {
 
@@ -87,6 +89,14 @@ std::string number_text(double value) {
   if (!std::isfinite(value)) return "-";
   if (std::abs(value) < 0.0005) return "0";
   return fmt::format("{:.{}f}", value, std::clamp(3 - exponent_of(value), 0, 3));
+}
+
+std::string units_text(double count) {
+  constexpr double kAllDigits = 1e15;
+  if (count >= kAllDigits || count != std::round(count)) return shortest(count);
+  std::string digits = fmt::format("{:.0f}", count);
+  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, 1, ',');
+  return digits;
 }
 
 std::string percent_text(double ratio) {

@@ -87,10 +87,15 @@ Total total_of(const Profile& profile) {
     }
   }
   if (total.counted.empty()) {
+    std::vector<const DomainProfile*> containers;
     for (const DomainProfile& d : profile.domains) {
-      if (!d.reported || is_part(profile, d) || contains_others(d.domain.kind)) continue;
-      total.reported = total.reported.value_or(Energy{}) + *d.reported;
-      total.reporting.push_back(&d);
+      if (!d.reported || is_part(profile, d)) continue;
+      (contains_others(d.domain.kind) ? containers : total.reporting).push_back(&d);
+    }
+    // One that contains others stands for them where they have nothing; of two, each may have both.
+    if (total.reporting.empty() && containers.size() == 1) total.reporting = containers;
+    for (const DomainProfile* d : total.reporting) {
+      total.reported = total.reported.value_or(Energy{}) + *d->reported;
     }
     return total;
   }

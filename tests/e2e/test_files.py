@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pathlib
+import pty
 import sqlite3
 import statistics
 import subprocess
@@ -452,6 +453,32 @@ def test_energies_of_windows_are_a_total_where_nothing_else_is_known(tool):
     assert "<strong>116.1 J</strong>" in page and "<strong>no energy</strong>" not in page
     tool("report", "old.jprof", "--svg", "old.svg")
     assert "116.1 J" in (tool.folder / "old.svg").read_text()
+
+
+def test_on_a_terminal_an_imported_file_with_costs_and_units_is_within_15_lines(tool):
+    (tool.folder / "emissions.csv").write_text(EMISSIONS)
+    tool("import", "emissions.csv", "-o", "old.jprof")
+    leader, follower = pty.openpty()
+    subprocess.run([TOOL, "report", "old.jprof", "--price", "0.30 EUR/kWh", "--carbon", "56", "--per", "2:run"],
+                   cwd=tool.folder, env=tool.environment, stdout=follower, check=True)
+    os.close(follower)
+    text = os.read(leader, 1 << 16).decode()
+    assert text.count("\n") <= 15 and "per run" in text and "cost  " in text and "0.001806 g CO2e: " in text, text
+    assert "country" not in text and "country iso code" in tool("report", "old.jprof").out
+
+
+def test_an_emissions_file_of_all_devices_together_has_a_total(tool):
+    """As the first versions of CodeCarbon wrote it."""
+    (tool.folder / "emissions.csv").write_text(
+        "timestamp,experiment_id,project_name,duration,emissions,energy_consumed,country_name,country_iso_code,region,"
+        "on_cloud,cloud_provider,cloud_region\n"
+        "2021-03-01T08:00:10,a,mnist,10.0,2.5e-06,1.075e-05,France,FRA,,N,,\n"
+        "2021-03-01T08:01:00,b,mnist,20.0,2.5e-06,2.15e-05,France,FRA,,N,,\n")
+    tool("import", "emissions.csv", "-o", "old.jprof")
+    assert tool("report", "old.jprof").out.startswith("32.25 mWh (116.1 J; no interval")
+    report = tool.report("old.jprof", "--carbon", "56")
+    assert report["total"]["reported_joules"] == pytest.approx(JOULES, abs=1e-5)
+    assert report["costs"]["energy_joules"] == pytest.approx(JOULES, abs=1e-5)
 
 
 def test_windows_within_others_are_counted_once_and_overlapping_ones_not_added(tool):

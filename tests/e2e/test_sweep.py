@@ -250,6 +250,35 @@ def test_work_that_heat_slows_is_not_ranked(tmp_path):
     assert "slowed by heat in 100 % of the readings" in process.err
 
 
+def test_runs_that_are_left_out_or_far_from_the_others_are_named(machine):
+    machine.sweep("--limits", "700,200", "--repeats", "4", "--min-repeats", "4", *PER_UNIT,
+                  work=("0.4",))
+    database = sqlite3.connect(machine.folder / "sweep.jprof")
+    runs = [json.loads(summary) for summary, in database.execute("SELECT summary FROM run ORDER BY number")]
+    hot, slow = [run for run in runs if run["block"] > 0 and run["setting"] == 700][:2]
+    hot["unranked"] = "slowed by heat in 5 % of the readings"
+    slow["seconds"] *= 3
+    for run in (hot, slow):
+        database.execute("UPDATE run SET summary = ? WHERE number = ?", (json.dumps(run), run["number"]))
+    database.commit()
+    text = " ".join(machine("recommend", "sweep.jprof").out.split())
+    assert (f"left out run {hot['number']}, block {hot['block']} at 700 W: slowed by heat in 5 % of the readings"
+            in text), text
+    assert f"outlier run {slow['number']}, block {slow['block']} at 700 W: about " in text, text
+    assert "times the time of its setting's other runs; it counts" in text, text
+    sweep = machine.recommendation()
+    assert sweep["left_out"] == 1 and [run["setting"] for run in sweep["left_out_runs"]] == [700]
+    assert [run["name"] for run in sweep["outliers"]] == [f"run {slow['number']}, block {slow['block']}"]
+
+
+def test_the_loss_that_the_work_prints_is_kept(machine):
+    process = machine("sweep", "--limits", "700,300", "--repeats", "2", "--", "sh", "-c",
+                      "echo epoch 1 loss: 2.5; echo epoch 2 loss: 0.75; echo val loss: 0.9; sleep 0.3")
+    assert "epoch 2 loss: 0.75" in process.out
+    runs = sqlite3.connect(machine.folder / "sweep.jprof").execute("SELECT summary FROM run")
+    assert {json.loads(summary)["loss"] for summary, in runs} == {0.75}
+
+
 def test_without_permission_nothing_is_changed(tmp_path):
     machine = Machine(tmp_path, board(power_limit={"settable": False}))
     process = machine.sweep("--limits", "700,300", status=10)

@@ -131,7 +131,7 @@ def test_one_sweep_of_training_and_inference_gives_two_tables(tool, tmp_path):
     (tmp_path / "work.py").write_text(WORK.replace("for _ in range(4):", """import jouleprof
 monitor = jouleprof.Monitor()
 for name in ("training", "training", "inference"):""").replace(
-        "    time.sleep(0.1 / speed)", "    with monitor.window(name):\n        time.sleep(0.2 / speed)"))
+        "    time.sleep(0.1 / speed)", "    with monitor.window(name):\n        time.sleep(0.2 / speed)\n    print('loss:', 0.25)"))
     tool("sweep", "--limits", "700,200", "--repeats", "2", "--min-repeats", "2", "--", sys.executable, "work.py")
     for window, per in (("training", 100), ("inference", 50)):
         rows = plot.save_table(tmp_path / "sweep.jprof", tmp_path / f"{window}_stats.csv", window=window, per=per)
@@ -142,7 +142,7 @@ for name in ("training", "training", "inference"):""").replace(
             assert float(row["total_power_draw"]) == pytest.approx(watts, rel=0.05)
             assert float(row["energy_per_token"]) == pytest.approx(
                 float(row["total_power_draw"]) / float(row["tokens_per_sec"]))
-            assert row["loss"] == "" and row["temperature"] == "" and row["provenance"] == "simulated"
+            assert row["loss"] == "0.25" and row["temperature"] == "" and row["provenance"] == "simulated"
     with pytest.raises(jouleprof.Unavailable, match="no ranked run with a window 'rest'"):
         plot.save_table(tmp_path / "sweep.jprof", tmp_path / "none.csv", window="rest")
     assert plot.save_table(tmp_path / "sweep.jprof", tmp_path / "all.csv") == 4

@@ -28,7 +28,7 @@ class SweepData:
     reference: Optional[float]
     unranked: Dict[float, str]
     advice: dict  # as `jouleprof recommend --json` has it
-    left_out: List[str]  # rows of a table that are far from the others
+    left_out: List[str]  # runs and rows that are left out, or far from the others
 
     def panel(self, start):
         return next((p for p in self.panels if p.title.startswith(start)), None)
@@ -86,6 +86,8 @@ def read_sweep(path, unit=None, per=1.0, objective=None, max_slowdown=None):
     if table:  # its import keeps the mean of each setting
         samples = [(x, 1 / float(row["tokens_per_sec"]), float(row["total_power_draw"]) / float(row["tokens_per_sec"]))
                    for x, row in rows]
+    named = [*found["left_out_runs"], *({**run, "reason": run["reason"] + "; it counts"} for run in found["outliers"])]
+    left_out += [f"{run['name']} at {run['setting']:g} {knob_unit}: {run['reason']}" for run in named]
     panels = panels_of_work(found, samples, unit or _unit_of(own, table), per)
     panels += panels_of_state(rows, TABLE if table else RUN)
     return SweepData(os.path.basename(path), knob, knob_unit, unit or _unit_of(own, table),

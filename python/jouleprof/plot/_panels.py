@@ -9,7 +9,7 @@ TABLE = {"temperature": ("temperature (\N{DEGREE SIGN}C)", 1), "gpu_utilization"
 # Members of a run, as panels.
 RUN = {"sm_megahertz": ("SM clock (MHz)", 1), "end_celsius": ("temperature at the end (\N{DEGREE SIGN}C)", 1),
         "sm_utilisation_ratio": ("utilisation of compute (%)", 100),
-        "memory_utilisation_ratio": ("utilisation of memory (%)", 100)}
+        "memory_utilisation_ratio": ("utilisation of memory (%)", 100), "loss": ("loss", 1)}
 
 Points = List[Tuple[float, float]]  # setting, value
 

@@ -17,7 +17,7 @@ def save_table(path: Path, output: Path, *, window: Optional[str] = None, per: f
     """Writes gpu-tune's columns of a file of `jouleprof sweep` to `output`, as training_stats.csv and
     inference_stats.csv have them; returns the number of rows. `window`: of each run its windows of this name, so that
     one sweep of a command that trains and infers gives both tables. `per`: tokens of a run, or of one window.
-    What was not recorded, such as the loss, is an empty cell. jouleprof.plot and `jouleprof import` read the table, but
+    `loss` is the last training loss that the run printed. What was not recorded is an empty cell. jouleprof.plot and `jouleprof import` read the table, but
     not that of a simulated GPU, which has a column more that says so."""
     rows = list(_rows(path, window, per))
     if not rows:
@@ -53,6 +53,8 @@ def _rows(path: Path, window: Optional[str], per: float) -> Iterator[Dict[str, A
                                    ("memory_utilization", "memory_utilisation_ratio", 100)):
             if run.get(key) is not None and not window:  # those of a run are not a window's
                 row[column] = scale * run[key]
+        if run.get("loss") is not None:
+            row["loss"] = run["loss"]
         if run.get("simulated"):
             row["provenance"] = "simulated"
         yield row

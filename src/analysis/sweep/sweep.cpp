@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "base/text.h"
 #include "model/sweep.h"
@@ -93,6 +95,69 @@ std::optional<UnrankedSetting> why_unranked(const model::SweepPlan& plan,
                          fmt::format("never reached: the work draws at most {:.0f} W", peak), true};
 }
 
+std::string name_of(const model::SweepPlan& plan, const model::SweepRun& run) {
+  return plan.observe ? fmt::format("run {}", run.number)
+                      : fmt::format("run {}, block {}", run.number, run.block);
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+// Subtracts from each value the median of its group's, where a group has at least three.
+template <typename Key>
+void subtract_medians(const std::vector<const model::SweepRun*>& runs, Key model::SweepRun::*key,
+                      std::vector<double>& values) {
+  std::map<Key, std::vector<double>> groups;
+  for (std::size_t i = 0; i < runs.size(); ++i) groups[runs[i]->*key].push_back(values[i]);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const auto& group = groups[runs[i]->*key];
+    if (group.size() >= 3) values[i] -= median(group);
+  }
+}
+
+// Runs of a setting that was measured at least three times, whose time or energy is far from that
+// of its others, drift from block to block left aside: by the modified z-score (Iglewicz and
+// Hoaglin 1993), with the limit that the tables of gpu-tune have. Two runs do not say which of them
+// is far.
+std::vector<NamedRun> outliers_of(const model::SweepPlan& plan,
+                                  const std::vector<model::SweepRun>& runs, const Sweep& sweep) {
+  constexpr double kFarScore = 7;
+  constexpr double kLeastSpread = 0.02;  // of a logarithm: less is not far, whatever the others are
+  std::vector<const model::SweepRun*> compared;
+  for (const auto& point : sweep.points) {
+    if (point.samples.size() < 3) continue;
+    for (const auto& run : runs) {
+      if (run.is_ranked() && run.setting == point.setting) compared.push_back(&run);
+    }
+  }
+  if (compared.empty()) return {};
+  std::map<unsigned, NamedRun> found;  // by number of run
+  for (const auto& [word, of] : {std::pair{"time", &model::SweepRun::seconds},
+                                 std::pair{"energy", &model::SweepRun::joules}}) {
+    std::vector<double> logs, distances;
+    for (const auto* run : compared) logs.push_back(std::log(*(run->*of)));
+    subtract_medians(compared, &model::SweepRun::setting, logs);
+    if (!plan.observe) subtract_medians(compared, &model::SweepRun::block, logs);
+    for (const double log : logs) distances.push_back(std::abs(log));
+    const double far = kFarScore * std::max(1.4826 * median(distances), kLeastSpread);
+    for (std::size_t i = 0; i < compared.size(); ++i) {
+      if (distances[i] <= far) continue;
+      const auto& run = *compared[i];
+      auto& named = found[run.number];
+      named.setting = run.setting;
+      named.name = name_of(plan, run);
+      named.reason += fmt::format("{}about {:.2g} times the {} of its setting's other runs",
+                                  named.reason.empty() ? "" : ", ", std::exp(logs[i]), word);
+    }
+  }
+  std::vector<NamedRun> outliers;
+  for (auto& [number, named] : found) outliers.push_back(std::move(named));
+  return outliers;
+}
+
 void sort(Sweep& sweep) {
   std::sort(sweep.points.begin(), sweep.points.end(),
             [](const SweepPoint& a, const SweepPoint& b) { return a.setting > b.setting; });
@@ -109,7 +174,8 @@ double SweepPoint::mean_joules() const {
 }
 
 Sweep sweep_of(const model::SweepPlan& plan, const std::vector<model::SweepRun>& runs) {
-  Sweep sweep{plan.knob, {}, {}, 0};
+  Sweep sweep;
+  sweep.knob = plan.knob;
   sweep.found = plan.found;
   const auto settings = settings_of(plan, runs);
   const double reference = plan.observe && !settings.empty() ? settings.front() : plan.reference;
@@ -127,10 +193,11 @@ Sweep sweep_of(const model::SweepPlan& plan, const std::vector<model::SweepRun>&
       const auto block = plan.observe ? std::nullopt : std::optional(run.block);
       add(sweep, run.setting, {*run.seconds, *run.joules, block});
     } else if (!run.is_warm_up()) {
-      ++sweep.left_out;
+      sweep.left_out.push_back({run.setting, name_of(plan, run), run.unranked});
     }
   }
   sort(sweep);
+  sweep.outliers = outliers_of(plan, runs, sweep);
   return sweep;
 }
 
@@ -153,11 +220,13 @@ std::vector<Sweep> sweeps_of(const model::Recording& recording) {
       others.push_back(label);
     }
     const auto [at, is_new] = by_labels.try_emplace(key, sweeps.size());
-    if (is_new) sweeps.push_back({knob->name, std::move(others), {}, 0});
+    if (is_new) sweeps.push_back({knob->name, std::move(others), {}});
     Sweep& sweep = sweeps[at->second];
     const auto joules = gpu_joules(window, gpus);
     if (!joules || window.duration <= Duration{}) {
-      ++sweep.left_out;
+      const auto number = &window - recording.imported_windows.data() + 1;
+      sweep.left_out.push_back({*setting, fmt::format("{}, window {}", window.name, number),
+                                joules ? "it has no duration" : "it has no energy of a GPU"});
       continue;
     }
     add(sweep, *setting, {seconds(window.duration), *joules, {}});

@@ -27,6 +27,13 @@ struct SweepPoint {
   double mean_watts() const { return mean_joules() / mean_seconds(); }
 };
 
+// A run that is named: a window of another tool's sweep has no number, but its name.
+struct NamedRun {
+  double setting = 0;
+  std::string name;    // "run 7, block 2"
+  std::string reason;  // why it is left out, or how far it is from the others
+};
+
 // A setting that is named and not ranked.
 struct UnrankedSetting {
   double setting = 0;
@@ -39,10 +46,11 @@ struct Sweep {
   std::string knob;  // "power_limit_watts", "sm_clock_megahertz", ...
   std::vector<model::ImportedWindow::Label> labels;  // of this work, besides the setting
   std::vector<SweepPoint> points;                    // highest setting first; one each
-  std::size_t left_out = 0;                          // windows without a time or an energy
-  std::vector<UnrankedSetting> unranked = {};        // of our own sweep, highest first
-  std::optional<double> found = {};                  // the setting before our own sweep
-  bool simulated = false;                            // by simulated devices, in part at least
+  std::vector<NamedRun> left_out = {};               // of settings that are ranked
+  std::vector<NamedRun> outliers = {};  // of our own sweep: they count, but are far from the others
+  std::vector<UnrankedSetting> unranked = {};  // of our own sweep, highest first
+  std::optional<double> found = {};            // the setting before our own sweep
+  bool simulated = false;                      // by simulated devices, in part at least
 };
 
 // The ranked runs of our own sweep, without limits that the work never reached: the reference

@@ -64,8 +64,66 @@ TEST(Sweep, WindowsWithoutAKnobAndWithoutFiguresAreLeftOut) {
   const auto sweeps = sweeps_of(recording({window(nullptr, 12, {100}), window("200", 0, {100}),
                                            window("200", 12, {}), window("x", 1, {1})}));
   ASSERT_EQ(sweeps.size(), 1U);
-  EXPECT_EQ(sweeps[0].left_out, 2U);
+  ASSERT_EQ(sweeps[0].left_out.size(), 2U);
+  EXPECT_EQ(sweeps[0].left_out[0].name, "epoch, window 2");
+  EXPECT_EQ(sweeps[0].left_out[0].reason, "it has no duration");
+  EXPECT_EQ(sweeps[0].left_out[1].reason, "it has no energy of a GPU");
   EXPECT_TRUE(sweeps[0].points.empty());
+}
+
+// Three limits in four blocks, which drift by 10 % each.
+std::vector<model::SweepRun> runs_in_blocks() {
+  std::vector<model::SweepRun> runs;
+  for (unsigned block = 1; block <= 4; ++block) {
+    for (const double limit : {700, 500, 300}) {
+      model::SweepRun run;
+      run.number = static_cast<unsigned>(runs.size()) + 2;
+      run.block = block;
+      run.setting = limit;
+      run.seconds = 700 / limit * (1 + 0.1 * block);
+      run.joules = limit * *run.seconds;
+      runs.push_back(run);
+    }
+  }
+  return runs;
+}
+
+model::SweepPlan plan_of_blocks() {
+  model::SweepPlan plan;
+  plan.knob = "power_limit_watts";
+  plan.settings = {700, 500, 300};
+  plan.reference = 700;
+  return plan;
+}
+
+TEST(Sweep, RunsThatAreLeftOutAreNamed) {
+  auto runs = runs_in_blocks();
+  runs[4].unranked = "slowed by heat in 5 % of the readings";
+  const auto sweep = sweep_of(plan_of_blocks(), runs);
+  ASSERT_EQ(sweep.left_out.size(), 1U);
+  EXPECT_EQ(sweep.left_out[0].setting, 500);
+  EXPECT_EQ(sweep.left_out[0].name, "run 6, block 2");
+  EXPECT_EQ(sweep.left_out[0].reason, "slowed by heat in 5 % of the readings");
+  EXPECT_TRUE(sweep.outliers.empty());  // drift makes none
+}
+
+TEST(Sweep, ARunFarFromItsSettingsOthersIsNamedAndCounts) {
+  auto runs = runs_in_blocks();
+  *runs[8].seconds *= 2;
+  *runs[8].joules *= 1.5;
+  const auto sweep = sweep_of(plan_of_blocks(), runs);
+  ASSERT_EQ(sweep.outliers.size(), 1U);
+  EXPECT_EQ(sweep.outliers[0].setting, 300);
+  EXPECT_EQ(sweep.outliers[0].name, "run 10, block 3");
+  EXPECT_EQ(
+      sweep.outliers[0].reason,
+      "about 1.9 times the time of its setting's other runs, about 1.4 times the energy of its "
+      "setting's other runs");
+  EXPECT_EQ(sweep.points[2].samples.size(), 4U);
+  // Of two runs none is the outlier.
+  runs.resize(6);
+  *runs[5].seconds *= 3;
+  EXPECT_TRUE(sweep_of(plan_of_blocks(), runs).outliers.empty());
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 // CodeCarbon's emissions.csv: one row a run of an EmissionsTracker, or one a task (with task_name).
 // Energies are kWh since the run began, so the last row of a run_id has the run's whole energy;
 // duration is in seconds; timestamp is the local time of the row. CodeCarbon multiplies each energy
-// by its PUE before it writes it: that is undone.
+// by its PUE before it writes it: that is undone. Its first versions wrote energy_consumed alone,
+// of all devices together.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <map>
@@ -19,7 +21,7 @@ using Role = TableField::Role;
 
 constexpr double kWattHours = 3.6e6;
 
-constexpr std::array<TableField, 14> kFields{
+constexpr std::array<TableField, 15> kFields{
     {{.name = "timestamp", .role = Role::kEnd, .is_needed = true},
      {.name = "duration", .role = Role::kDuration, .is_needed = true},
      {.name = "run_id", .role = Role::kText},
@@ -40,6 +42,7 @@ constexpr std::array<TableField, 14> kFields{
       .scale = kWattHours,
       .device = "ram",
       .product = "RAM by CodeCarbon"},
+     {.name = "energy_consumed", .role = Role::kNumber},
      {.name = "pue", .role = Role::kNumber},
      {.name = "emissions", .role = Role::kLabel, .label = "emissions_kg"},
      {.name = "country_iso_code", .role = Role::kLabel},
@@ -62,6 +65,9 @@ std::optional<std::string> divide_by_pue(TableWindow& row) {
   for (auto& energy : row.window.energies) {
     energy.energy = Energy::joules(energy.energy.joules() / pue->second);
   }
+  if (const auto whole = row.numbers.find("energy_consumed"); whole != row.numbers.end()) {
+    whole->second /= pue->second;
+  }
   row.window.labels.push_back({"pue", fmt::format("{:g}", pue->second)});
   return std::nullopt;
 }
@@ -75,6 +81,31 @@ const TableTool kTool{.format = "codecarbon",
 bool recognises_codecarbon(std::string_view text) {
   const auto header = csv_header(text);
   return find_column(header, "emissions") && find_column(header, "energy_consumed");
+}
+
+// Where a run has no energy by device, all have that of all devices together: one file, one
+// meaning.
+void use_whole_energies(WindowTable& table) {
+  const auto whole_of = [](const TableWindow& row) {
+    const auto found = row.numbers.find("energy_consumed");
+    return found != row.numbers.end() && found->second > 0 ? found->second : 0;
+  };
+  auto& rows = table.windows();
+  const auto undivided = std::count_if(rows.begin(), rows.end(), [&](const TableWindow& row) {
+    return row.window.energies.empty() && whole_of(row) > 0;
+  });
+  if (undivided == 0) return;
+  const auto machine = table.domain("platform", "All devices by CodeCarbon");
+  for (TableWindow& row : rows) {
+    row.window.energies.clear();
+    if (const double whole = whole_of(row); whole > 0) {
+      row.window.energies.push_back({machine, Energy::joules(whole * kWattHours)});
+    }
+  }
+  table.builder().warn(
+      fmt::format("{} of {} rows have no energy by device, so that the energy_consumed of all "
+                  "devices together is taken",
+                  undivided, rows.size()));
 }
 
 // Time stamps are cut to whole seconds. Rows are written when they end, so one that seems to begin
@@ -94,6 +125,7 @@ Result<model::Recording> read_codecarbon(std::span<const SourceText> sources,
                                          const ImportOptions&) {
   WindowTable table(kTool);
   if (auto read = table.read(sources.front()); !read) return forward_error(read);
+  use_whole_energies(table);
   const bool has_tasks = table.has_column("task_name");
   std::map<std::string, std::size_t> by_run;
   std::vector<TableWindow> runs;

@@ -59,6 +59,35 @@ TEST(CodeCarbon, TasksAreWindows) {
   EXPECT_EQ(recording->imported_windows[1].name, "fit");
 }
 
+// As version 1 wrote it.
+TEST(CodeCarbon, EnergyOfAllDevicesAlone) {
+  const auto recording = import_text(
+      "timestamp,experiment_id,project_name,duration,emissions,energy_consumed,country_name\n"
+      "2021-04-11T08:00:10,A,train,10.0,0.1,0.001,France\n"
+      "2021-04-11T08:01:10,B,eval,10.0,0.1,0.003,France\n");
+  ASSERT_TRUE(recording) << recording.error().message;
+  ASSERT_EQ(recording->domains.size(), 1u);
+  EXPECT_EQ(recording->domains[0].kind, model::DomainKind::kPlatform);
+  ASSERT_EQ(recording->imported_windows.size(), 2u);
+  EXPECT_EQ(recording->imported_windows[1].energies.at(0).energy, Energy::joules(0.003 * 3.6e6));
+  EXPECT_TRUE(has_warning(*recording, "2 of 2 rows have no energy by device"));
+}
+
+// Devices of one row and the whole of another do not add up.
+TEST(CodeCarbon, ARowWithoutDevicesMakesAllWhole) {
+  const auto recording =
+      import_text(kHeader +
+                  "2026-04-11T08:00:10,train,A,10.0,0.1,7.5,0.001,0.002,0.0005,0.0035,France\n"
+                  "2026-04-11T08:01:00,eval,B,5.0,0.1,,,,,0.002,France\n");
+  ASSERT_TRUE(recording) << recording.error().message;
+  for (const auto& window : recording->imported_windows) {
+    ASSERT_EQ(window.energies.size(), 1u);
+    EXPECT_EQ(recording->domains[static_cast<std::size_t>(window.energies[0].domain)].kind,
+              model::DomainKind::kPlatform);
+  }
+  EXPECT_EQ(recording->imported_windows[0].energies[0].energy, Energy::joules(0.0035 * 3.6e6));
+}
+
 TEST(CodeCarbon, BadFiles) {
   EXPECT_THAT(import_error(kHeader), HasSubstr("no run"));
   EXPECT_THAT(import_error(kHeader + "now,train,A,1,0,0,0,0,0,0,F\n"),

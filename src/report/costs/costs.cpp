@@ -322,20 +322,21 @@ std::string amounts_text(std::optional<double> money, const std::string& currenc
   return text;
 }
 
-std::vector<CostLine> cost_lines(const Costs& costs, bool ascii) {
+std::vector<CostLine> cost_lines(const Costs& costs, bool ascii, bool brief) {
   std::vector<CostLine> lines;
   const auto& factors = costs.factors;
   const bool is_bound = costs.is_bound();
   const char* const most = is_bound ? "at most " : "";
   const std::string interval =
-      is_bound ? ""
+      is_bound || (brief && !costs.has_interval) ? ""
       : !costs.has_interval
           ? fmt::format(" ({})", kNoInterval)
           : ' ' + interval_text(costs.energy, costs.error, costs.upper_error, ascii);
-  const std::string energy = most + energy_text(costs.shown()) +
-                             (!costs.has_interval ? " reported by another tool"
-                              : costs.is_command  ? " of the command"
-                                                  : " of all devices");
+  const std::string energy =
+      most + energy_text(costs.shown()) +
+      (!costs.has_interval ? (brief ? " reported" : " reported by another tool")
+       : costs.is_command  ? " of the command"
+                           : " of all devices");
   const std::string pue =
       factors.pue ? fmt::format(" x PUE {:g} (--pue)", *factors.pue) : std::string();
   if (costs.money) {
@@ -350,6 +351,7 @@ std::vector<CostLine> cost_lines(const Costs& costs, bool ascii) {
                                            amount(*costs.shown_grams()), interval, energy, pue,
                                            costs.mean_grams.value_or(0), carbon_source(costs))});
   }
+  if (brief) return lines;
   lines.push_back(
       {"scope", fmt::format("{}: {}", fmt::join(costs.domains, " + "), scope_of_costs())});
   return lines;

@@ -97,6 +97,8 @@ struct CostLine {
   std::string words;  // with the factors and their sources; not escaped
 };
 
-std::vector<CostLine> cost_lines(const Costs& costs, bool ascii);
+// `brief`: below a headline that says whose energy it is and that it has no interval; without the
+// scope.
+std::vector<CostLine> cost_lines(const Costs& costs, bool ascii, bool brief = false);
 
 }  // namespace jouleprof::report

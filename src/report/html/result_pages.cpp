@@ -401,8 +401,8 @@ Result<std::string> recommendation_to_html(const std::vector<AdvisedSweep>& swee
   for (Json& sweep : parts.data["recommendation"]["sweeps"]) {
     if (!options.redact) break;
     if (sweep["reason"].is_string()) sweep["reason"] = without_paths(sweep["reason"]);
-    for (Json& unranked : sweep["unranked"]) {
-      unranked["reason"] = without_paths(unranked["reason"]);
+    for (const char* key : {"unranked", "left_out_runs"}) {
+      for (Json& named : sweep[key]) named["reason"] = without_paths(named["reason"]);
     }
   }
   parts.data["sweep_runs"] = runs_json(runs);

@@ -243,7 +243,15 @@ Json sweep_json(const AdvisedSweep& advised, const RecommendationOptions& option
     j["labels"].push_back({{"name", label.name}, {"value", label.value}});
   }
   j["simulated"] = advised.sweep.simulated;
-  j["left_out"] = advised.sweep.left_out;
+  j["left_out"] = advised.sweep.left_out.size();
+  for (const auto& [key, named] : {std::pair{"left_out_runs", &advised.sweep.left_out},
+                                   std::pair{"outliers", &advised.sweep.outliers}}) {
+    j[key] = Json::array();
+    for (const auto& run : *named) {
+      j[key].push_back(
+          {{"setting", number_json(run.setting)}, {"name", run.name}, {"reason", run.reason}});
+    }
+  }
   const auto& advice = advised.advice;
   j["reason"] = advice ? Json(nullptr) : Json(advice.error().message);
   j["recommended"] = advice ? number_json(advice->points[advice->best].point->setting) : nullptr;

@@ -477,7 +477,7 @@ std::string per_unit_to_text(const PerUnit& per, const TextOptions& text) {
   const std::string costs = costs_of_some_text(per);
   if (!costs.empty()) words += (is_bound ? "; costs at most " : "; costs ") + costs;
   words += fmt::format("; {} for one, {} of them", duration_text(duration_of(per.seconds)),
-                       shortest(per.unit.count));
+                       units_text(per.unit.count));
   Table table({""});
   table.add_text({printable("per " + per.unit.name, text.ascii), Style::kBold},
                  {printable(words, text.ascii)}, text.is_brief() ? 2 : 3);

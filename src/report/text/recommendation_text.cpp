@@ -114,6 +114,20 @@ void add_faster(Lines& lines, const analysis::Sweep& sweep, const Recommendation
            text);
 }
 
+void add_named(Lines& lines, const char* label, const analysis::Sweep& sweep,
+               const std::vector<analysis::NamedRun>& runs, std::string_view end,
+               const TextOptions& text) {
+  constexpr std::size_t kMost = 5;
+  for (std::size_t i = 0; i < std::min(runs.size(), kMost); ++i) {
+    add_note(lines, label,
+             fmt::format("{} at {}: {}{}", runs[i].name, setting_text(sweep, runs[i].setting),
+                         runs[i].reason, end),
+             text);
+  }
+  if (runs.size() <= kMost) return;
+  add_note(lines, label, fmt::format("and {} more; --json has each", runs.size() - kMost), text);
+}
+
 void add_simulated(Lines& lines, const analysis::Sweep& sweep, const TextOptions& text) {
   if (sweep.simulated)
     lines.push_back(paint(std::string(kSimulatedText), Style::kAlarm, text.colour));
@@ -227,6 +241,8 @@ Lines one(const AdvisedSweep& advised, const RecommendationOptions& options,
     add_note(lines, "not ranked",
              fmt::format("{}: {}", setting_text(sweep, unranked.setting), unranked.reason), text);
   }
+  add_named(lines, "left out", sweep, sweep.left_out, "", text);
+  add_named(lines, "outlier", sweep, sweep.outliers, "; it counts", text);
   if (options.daily) add_daily(lines, *advice, *options.daily, text);
   if (const auto* words = model::knob_words(sweep.knob); words != nullptr) {
     add_note(lines, "apply",

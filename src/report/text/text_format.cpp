@@ -281,6 +281,7 @@ std::string brief_text(const TextContext& c) {
   const std::size_t room = height > used + 2 ? height - used - 2 : 0;
   if (has_windows) {
     blocks[3] = window_block(c, std::clamp(room, kFewestBriefWindows, kMostWindows));
+    if (used + blocks[3].size() > height) blocks[4] = brief_foot(c, 0);
   } else if (room > 0) {
     blocks[3] = process_block(c, std::min(room, kFewestBriefProcesses));
     if (used + blocks[3].size() > height) blocks[3].clear();
@@ -342,8 +343,7 @@ std::string to_text(const model::Profile& profile, const TextOptions& options) {
 
 std::string costs_to_text(const Costs& costs, const TextOptions& text) {
   std::string all;
-  for (const auto& line : cost_lines(costs, text.ascii)) {
-    if (text.is_brief() && line.label == "scope") continue;
+  for (const auto& line : cost_lines(costs, text.ascii, text.is_brief())) {
     all += line_to_text(line.label, line.words, Style::kDim, text);
   }
   return all;

@@ -215,7 +215,8 @@ class Block {
       for (std::size_t i = 1; i < words; ++i) row.push_back({"-"});
       table.add(with_figures(std::move(row), folded(rest)));
     }
-    if (imported) {
+    const bool is_said = c_.options.is_brief() && c_.total.reported;  // by the headline
+    if (imported && !is_said) {
       table.add_text(
           {"", Style::kAttention},
           {"Measured by another tool; the error of its figures is not known.", Style::kAttention},
@@ -323,12 +324,18 @@ Lines lines_of(const TextContext& c, const Groups& groups, std::size_t most) {
   const Lines lines = block.lines(shown, rest, labels, labels.empty());
   const bool is_said = std::all_of(groups.begin(), groups.end(), says_name);
   if (block.fits() && (labels.empty() || is_said)) return lines;
-  // Then the name, and what it does not say.
+  // Then the name, and what it does not say; in a summary not what is the same in all rows.
   std::erase_if(labels, [&](const std::string& label) {
+    const auto value_in = [&](const WindowGroup* group) -> const std::string& {
+      return std::find_if(group->labels.begin(), group->labels.end(),
+                          [&](const auto& l) { return l.name == label; })
+          ->value;
+    };
+    const std::string& first = value_in(groups.front());
     return std::all_of(groups.begin(), groups.end(), [&](const WindowGroup* group) {
-      const auto it = std::find_if(group->labels.begin(), group->labels.end(),
-                                   [&](const auto& l) { return l.name == label; });
-      return group->name.find(it->value) != std::string::npos;
+      const std::string& value = value_in(group);
+      return (c.options.is_brief() && value == first) ||
+             group->name.find(value) != std::string::npos;
     });
   });
   return block.lines(shown, rest, labels, true);

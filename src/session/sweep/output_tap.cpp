@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <utility>
@@ -32,6 +33,19 @@ void write_all(int fd, std::string_view text) {
 
 }  // namespace
 
+std::optional<double> loss_in(const std::string& line) {
+  static const std::regex kLoss(
+      R"((?:^|[^a-z_])(?:train(?:ing)?[ _-])?loss['"]?(?: is)?\s*[:=]?\s*(?:tensor\()?)"
+      R"(([-+]?(?:[0-9]+\.?[0-9]*(?:e[-+]?[0-9]+)?|nan|inf))(?![a-z0-9%]))",
+      std::regex::icase);
+  // What follows these words is of other data than the training's.
+  static const std::regex kOtherData("(?:^|[^a-z])(?:val|eval|test|dev)", std::regex::icase);
+  std::smatch found;
+  if (!std::regex_search(line, found, kLoss)) return std::nullopt;
+  if (std::regex_search(line.cbegin(), found[1].first, kOtherData)) return std::nullopt;
+  return parse_number(found[1].str()).value_or(std::nan(""));
+}
+
 Result<std::unique_ptr<OutputTap>> OutputTap::open(const std::string& expression) {
   std::array<int, 2> ends{-1, -1};
   std::fflush(stdout);
@@ -50,7 +64,10 @@ Result<std::unique_ptr<OutputTap>> OutputTap::open(const std::string& expression
 }
 
 OutputTap::OutputTap(const std::string& expression, int standard_output, int pipe, int wake)
-    : expression_(expression), standard_output_(standard_output), pipe_(pipe), wake_(wake) {
+    : expression_(expression.empty() ? std::nullopt : std::optional<std::regex>(expression)),
+      standard_output_(standard_output),
+      pipe_(pipe),
+      wake_(wake) {
   auto thread = start_thread([this] { copy(true); },
                              [this](const char* why) {
                                problem_ = why;
@@ -71,7 +88,7 @@ OutputTap::~OutputTap() {
   ::close(wake_);
 }
 
-Result<std::vector<PrintedNumber>> OutputTap::finish() {
+Result<Printed> OutputTap::finish() {
   if (thread_.joinable()) {
     std::fflush(stdout);
     ::dup2(standard_output_, STDOUT_FILENO);
@@ -116,10 +133,12 @@ void OutputTap::take(std::string_view text) {
 }
 
 void OutputTap::match(const std::string& line) {
+  const HostTime now = HostClock::now();
+  if (const auto loss = loss_in(line)) found_.losses.push_back({now, *loss});
   std::smatch found;
-  if (!std::regex_search(line, found, expression_)) return;
+  if (!expression_ || !std::regex_search(line, found, *expression_)) return;
   const std::string digits = found[1];
-  if (const auto value = parse_number(digits)) found_.push_back({HostClock::now(), *value});
+  if (const auto value = parse_number(digits)) found_.numbers.push_back({now, *value});
 }
 
 }  // namespace jouleprof::session

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <regex>
 #include <string>
 #include <thread>
@@ -12,12 +13,22 @@
 
 namespace jouleprof::session {
 
+// The training loss that a line has, such as "epoch 3 loss: 0.41" or "{'train_loss': 0.41}", not
+// one of validation; not a number where it is "nan" or infinite. Absent where the line has none.
+std::optional<double> loss_in(const std::string& line);
+
+// What a command printed.
+struct Printed {
+  std::vector<PrintedNumber> numbers;  // that match the expression
+  std::vector<PrintedNumber> losses;
+};
+
 // While it exists, what this process and its children write to the standard output passes through a
-// pipe to where it went before, and the numbers in it that match an expression are kept. The
-// command does not see a terminal then. One at a time in a process.
+// pipe to where it went before, and the numbers in it that match an expression are kept, and the
+// losses. The command does not see a terminal then. One at a time in a process.
 class OutputTap {
  public:
-  // `expression`: valid, with one group. Errors: no descriptors are left.
+  // `expression`: valid, with one group; empty: no number is kept. Errors: no descriptors are left.
   static Result<std::unique_ptr<OutputTap>> open(const std::string& expression);
   OutputTap(const OutputTap&) = delete;
   OutputTap& operator=(const OutputTap&) = delete;
@@ -25,7 +36,7 @@ class OutputTap {
 
   // Ends the tap. Processes that still write to the pipe are no longer read. Errors: unavailable,
   // where reading along ended before the command did; its output got through nevertheless.
-  Result<std::vector<PrintedNumber>> finish();
+  Result<Printed> finish();
 
  private:
   OutputTap(const std::string& expression, int standard_output, int pipe, int wake);
@@ -33,12 +44,12 @@ class OutputTap {
   void take(std::string_view text);
   void match(const std::string& line);
 
-  const std::regex expression_;
+  const std::optional<std::regex> expression_;
   const int standard_output_;  // where it went before
   const int pipe_;
   const int wake_;
   std::string line_;  // begun
-  std::vector<PrintedNumber> found_;
+  Printed found_;
   std::string problem_;  // why the numbers are not all there
   std::thread thread_;
 };

@@ -155,6 +155,8 @@ void measure_run(const analysis::Run& run, const model::SweepPlan& plan, const W
   const auto asked =
       part ? analysis::Part{part->begin - work->begin, part->end - work->begin} : analysis::Part{};
   fill_state(run, *span, asked, out);
+  const auto losses = printed_within(report.losses, part);
+  if (!losses.empty() && std::isfinite(losses.back().value)) out.loss = losses.back().value;
   out.total_joules = gpu_joules(run, out, span->begin, span->end);
   if (!out.total_joules) return;
   const double length = seconds(span->end - span->begin);

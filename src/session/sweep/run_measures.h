@@ -30,7 +30,8 @@ struct WorkReport {
   // Of a plan with `throughput`. With at least three numbers the first is the end of the warm-up,
   // and time and energy are those from there to the last; else they are those of the whole run.
   std::vector<PrintedNumber> printed;
-  std::optional<BenchWork> bench;  // of a plan with `bench`
+  std::optional<BenchWork> bench;          // of a plan with `bench`
+  std::vector<PrintedNumber> losses = {};  // of its training; not a number where it printed "nan"
 };
 
 // Fills the run's measured members. Where the work cannot be measured (a GPU's energy is absent,

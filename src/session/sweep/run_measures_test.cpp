@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "model/device/gauge_names.h"
 
 namespace jouleprof::session {
@@ -179,6 +181,19 @@ TEST(RunMeasures, SettingsThatDidNotHoldAreNamed) {
   EXPECT_THAT(judged(run).unranked, HasSubstr("changed to 700 during the run"));
   run.requested = 310;
   EXPECT_THAT(judged(run).unranked, HasSubstr("the driver set 310 instead"));
+}
+
+TEST(RunMeasures, TheLossIsTheLastThatWasPrinted) {
+  const auto loss = [](std::vector<PrintedNumber> losses) {
+    model::SweepRun run;
+    WorkReport report;
+    report.losses = std::move(losses);
+    measure_run(analysis::Run(recording()), {}, report, run);
+    return run.loss;
+  };
+  EXPECT_EQ(loss({{at(4), 2.5}, {at(9), 1.5}}), 1.5);
+  EXPECT_FALSE(loss({{at(4), 2.5}, {at(9), std::nan("")}}));
+  EXPECT_FALSE(loss({}));
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ Result<SweepWorkDone> SweepWork::run(const model::SweepPlan& plan) {
   options.idle_before = kSettle;
   options.idle_after = Duration{};
   std::unique_ptr<session::OutputTap> tap;
-  if (!plan.throughput.empty()) {
+  if (!bench) {
     auto opened = session::OutputTap::open(plan.throughput);
     if (!opened) return forward_error(opened);
     tap = std::move(*opened);
@@ -76,7 +76,8 @@ Result<SweepWorkDone> SweepWork::run(const model::SweepPlan& plan) {
   if (tap) {
     auto printed = tap->finish();
     if (!printed) return forward_error(printed);
-    done.report.printed = std::move(*printed);
+    done.report.printed = std::move(printed->numbers);
+    done.report.losses = std::move(printed->losses);
   }
   if (result->start_error) return tl::unexpected(*result->start_error);
   done.exit_status = result->exit_status.value_or(kNotStarted);

@@ -334,7 +334,7 @@ class RunVerb : public Verb {
   void note_units(session::OutputTap& tap) {
     const auto found = tap.finish();
     if (!found) return say("jouleprof: {}\n", found.error().message);
-    const auto& numbers = *found;
+    const auto& numbers = found->numbers;
     if (numbers.empty() || numbers.back().value <= 0) {
       say("jouleprof: no line of the command's output has a number above 0 that --per-regex finds: "
           "the energy of one {} is unknown\n",
