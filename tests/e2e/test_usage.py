@@ -148,6 +148,8 @@ def test_two_commands_are_compared(tool):
 def test_help_of_a_verb_and_the_version(tool):
     assert tool("help", "run").out == tool("run", "--help").out
     assert "jouleprof completion bash|zsh|fish" in tool("help", "completion").out
+    assert tool("completion", "--help").out == tool("help", "completion").out
+    assert tool("man", "--help").out == tool("--help").out
     for words in (["help"], ["help", "help"], ["--help-all"]):
         assert tool(*words).out == tool("--help").out
     assert tool("-V").out == tool("--version").out

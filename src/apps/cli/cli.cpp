@@ -76,11 +76,16 @@ int run_words(std::vector<std::string> arguments) {
     say("{}", help_of_tool());
     return kUsageError;
   }
-  const std::string word = arguments.front();
   constexpr std::string_view kOwn[] = {"help", "version", "completion", "man", "-h", "--help"};
-  const bool names_verb =
-      word == "help" && arguments.size() > 1 &&
-      std::find(std::begin(kOwn), std::end(kOwn), arguments[1]) == std::end(kOwn);
+  const auto is_own = [&](const std::string& text) {
+    return std::find(std::begin(kOwn), std::end(kOwn), text) != std::end(kOwn);
+  };
+  if (arguments.size() > 1 && is_own(arguments[0]) &&
+      (arguments[1] == "-h" || arguments[1] == "--help")) {
+    arguments = {"help", arguments[0]};
+  }
+  const std::string word = arguments.front();
+  const bool names_verb = word == "help" && arguments.size() > 1 && !is_own(arguments[1]);
   if (word == "-h" || word == "--help" || word == "--help-all" || (word == "help" && !names_verb)) {
     if (arguments.size() > 1 && arguments[1] == "completion") return print(help_of_completion());
     return print(help_of_tool());

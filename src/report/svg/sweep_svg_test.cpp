@@ -21,7 +21,7 @@ AdvisedSweep advised() {
   AdvisedSweep sweep{{"power_limit_watts",
                       {},
                       {{300, {{10, 3000, {}}, {10.1, 3010, {}}}}, {200, {{12, 2400, {}}}}},
-                      0},
+                      {}},
                      fail(Errc::kInternal, "")};
   return sweep;
 }

@@ -178,7 +178,9 @@ std::string kinds_text(const TextContext& c) {
       sum += is_reported ? *d->reported : d->energy->energy;
       if (!is_reported) provenance = combine(provenance, d->energy->provenance);
     }
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", everyday_name(kind));
+    text += fmt::format(
+        "{}{}", text.empty() ? "" : ", ",
+        kind == model::DomainKind::kPlatform ? "all devices together" : everyday_name(kind));
     if (kinds.size() > 1 && whole > Energy{} && sum >= Energy{}) {
       text += " " + percent_text(sum.joules() / whole.joules());
     }
