@@ -388,8 +388,10 @@ def test_units_are_counted_in_the_output(gpu):
 def test_on_a_terminal_costs_and_units_are_within_15_lines(gpu):
     gpu("run", "-q", "--idle", "0s", "-o", "x.jprof", "--", "sleep", "1")
     leader, follower = pty.openpty()
-    subprocess.run([TOOL, "report", "x.jprof", "--price", "0.30 EUR/kWh", "--carbon", "363", "--per", "40:image"],
+    subprocess.run([TOOL, "report", "x.jprof", "--price", "0.30 EUR/kWh", "--carbon", "363", "--pue", "1.2", "--per",
+                    "40:image"],
                    cwd=gpu.folder, env=gpu.environment, stdout=follower, check=True)
     os.close(follower)
     text = os.read(leader, 1 << 16).decode()
     assert text.count("\n") <= 15 and "per image" in text and "CO2e per million" in text and "carbon" in text, text
+    assert "40 of them" in text and " x PUE 1.2 x 0.3 EUR/kWh" in " ".join(text.split()), text

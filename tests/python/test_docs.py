@@ -1,5 +1,6 @@
 """Each Python block of docs/ and README.md runs by itself, without a GPU; what it needs more is in its first line."""
 
+import importlib
 import importlib.util
 import os
 import pathlib
@@ -55,6 +56,8 @@ def test_a_block(machine, place, monkeypatch):
     for name in set(re.findall(r"\w+", needs)) & {"torch", "pyspark", "pytest"}:
         if importlib.util.find_spec(name) is None:
             pytest.skip(f"the Python module {name} is missing (pip install {name})")
+    if re.search(r"\btorch\b", needs) and "NVIDIA GPU" in needs and not importlib.import_module("torch").cuda.is_available():
+        pytest.skip("this PyTorch has no GPU")
     try:
         exec(compile(block, place, "exec"), {"__name__": "__main__"})
     finally:

@@ -277,7 +277,6 @@ std::string amount(double value) {
 
 std::string carbon_source(const Costs& costs) {
   const auto& series = costs.factors.series;
-  if (!series) return "--carbon";
   std::string text = series->file;
   if (!series->zone.empty()) text += ", zone " + series->zone;
   if (!series->column.empty()) text += ", " + series->column;
@@ -337,19 +336,25 @@ std::vector<CostLine> cost_lines(const Costs& costs, bool ascii, bool brief) {
       (!costs.has_interval ? (brief ? " reported" : " reported by another tool")
        : costs.is_command  ? " of the command"
                            : " of all devices");
+  const auto from = [&](std::string_view option) {
+    return brief ? std::string() : fmt::format(" ({})", option);
+  };
   const std::string pue =
-      factors.pue ? fmt::format(" x PUE {:g} (--pue)", *factors.pue) : std::string();
+      factors.pue ? fmt::format(" x PUE {:g}{}", *factors.pue, from("--pue")) : std::string();
   if (costs.money) {
     const auto& price = *factors.price;
     const std::string unit = price.currency.empty() ? "" : " " + price.currency;
-    lines.push_back({"cost", fmt::format("{}{}{}{}: {}{} x {:g}{}/kWh (--price)", most,
+    lines.push_back({"cost", fmt::format("{}{}{}{}: {}{} x {:g}{}/kWh{}", most,
                                          amount(*costs.shown_money()), unit, interval, energy, pue,
-                                         price.per_kilowatt_hour, unit)});
+                                         price.per_kilowatt_hour, unit, from("--price"))});
   }
   if (costs.carbon_grams) {
-    lines.push_back({"carbon", fmt::format("{}{} g CO2e{}: {}{} x {:.4g} g/kWh ({})", most,
-                                           amount(*costs.shown_grams()), interval, energy, pue,
-                                           costs.mean_grams.value_or(0), carbon_source(costs))});
+    lines.push_back(
+        {"carbon",
+         fmt::format(
+             "{}{} g CO2e{}: {}{} x {:.4g} g/kWh{}", most, amount(*costs.shown_grams()), interval,
+             energy, pue, costs.mean_grams.value_or(0),
+             factors.series ? fmt::format(" ({})", carbon_source(costs)) : from("--carbon"))});
   }
   if (brief) return lines;
   lines.push_back(

@@ -97,8 +97,7 @@ struct CostLine {
   std::string words;  // with the factors and their sources; not escaped
 };
 
-// `brief`: below a headline that says whose energy it is and that it has no interval; without the
-// scope.
+// `brief`: without the scope, the options that gave the factors, and what the headline above says.
 std::vector<CostLine> cost_lines(const Costs& costs, bool ascii, bool brief = false);
 
 }  // namespace jouleprof::report

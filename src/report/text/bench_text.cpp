@@ -460,11 +460,13 @@ std::string per_unit_to_text(const PerUnit& per, const TextOptions& text) {
           fmt::format("at most {}, {}, of {}", joules_text(*per.joules + per.upper_error_joules),
                       provenance_word(per.provenance), whose);
     } else {
-      words =
-          fmt::format("{} {} (repeatability {}), {}, of {}", joules_text(*per.joules),
-                      interval_text(Energy::joules(*per.joules), Energy::joules(per.error_joules),
-                                    Energy::joules(per.upper_error_joules), text.ascii),
-                      relative(per.repeatability_joules), provenance_word(per.provenance), whose);
+      words = fmt::format(
+          "{} {}{}, {}, of {}", joules_text(*per.joules),
+          interval_text(Energy::joules(*per.joules), Energy::joules(per.error_joules),
+                        Energy::joules(per.upper_error_joules), text.ascii),
+          text.is_brief() ? ""
+                          : fmt::format(" (repeatability {})", relative(per.repeatability_joules)),
+          provenance_word(per.provenance), whose);
     }
     if (per.dynamic_joules) {
       words += fmt::format(", {} of it dynamic", joules_text(*per.dynamic_joules));
