@@ -45,7 +45,46 @@ def test_truth_lies_in_the_interval(tool, capture, is_named):
         gpu = report["domains"][0]
         low, high = gpu["interval_joules"]
         assert low <= joules(rows, begin, stop) <= high
-        assert (high - low) / 2 <= 0.13 * gpu["energy_joules"]
+        # Of the A100 a load of 104 ms, which its samples show one phase after the other.
+        assert (high - low) / 2 <= (0.3 if capture == "a100_square" else 0.13) * gpu["energy_joules"]
+
+
+def cuts(begin, end):
+    """Halves, thirds, quarters and fifths, and windows of 2, 1 and 0.5 s."""
+    length = end - begin
+    for n in (2, 3, 4, 5):
+        for i in range(n):
+            yield begin + length * i / n, begin + length * (i + 1) / n
+    for seconds in (2, 1, 0.5):
+        start = begin + 0.13
+        while start + seconds <= end:
+            yield start, start + seconds
+            start += 0.71 * seconds
+
+
+@pytest.mark.parametrize("is_named", [False, True])
+def test_truth_lies_in_the_interval_of_19_of_20_parts(tool, is_named):
+    inside, outside = {}, []
+    for capture, board in BOARDS.items():
+        log = CAPTURES / f"{capture}_nvidia_smi.csv.gz"
+        if not log.is_file():
+            pytest.skip(f"captures next to a meter are not at {CAPTURES}")
+        (tool.folder / "log.csv").write_bytes(gzip.decompress(log.read_bytes()))
+        tool("import", "log.csv", "-o", "run.jprof", "--force", *(["--device-name", board] if is_named else []))
+        with gzip.open(CAPTURES / f"{capture}_meter.csv.gz", "rt") as file:
+            rows = [(float(t), float(w)) for t, w in list(csv.reader(file))[1:]]
+        inside[capture] = 0
+        for start, stop in cuts(rows[0][0] + 0.5, rows[-1][0] - 0.5):
+            gpu = tool.report("run.jprof", "--from", f"{start:.4f}s", "--to", f"{stop:.4f}s")["domains"][0]
+            low, high = gpu["interval_joules"]
+            if low <= joules(rows, start, stop) <= high:
+                inside[capture] += 1
+            else:
+                outside.append((capture, start, stop, joules(rows, start, stop), low, high))
+    all_inside = sum(inside.values())
+    assert all_inside >= 0.95 * (all_inside + len(outside)), outside
+    # A load of 104 ms, which the sensor's 100 ms show one phase after the other for 3 s.
+    assert inside["a100_square"] >= 0.95 * (inside["a100_square"] + sum(o[0] == "a100_square" for o in outside)), outside
 
 
 def test_a_log_that_names_its_board_has_the_row_of_its_family(tool):

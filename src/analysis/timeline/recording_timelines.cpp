@@ -34,6 +34,9 @@ class Sorted {
       const auto list = powers_.find(sensors.power->id);
       if (list != powers_.end()) *sensors.power = as_observed(*sensors.power, list->second);
     }
+    if (sensors.average && sensors.power && are_the_same(sensors.average->id, sensors.power->id)) {
+      sensors.average.reset();
+    }
     EnergyTimeline out(sensors);
     if (sensors.limit) append(gauges_, *sensors.limit, out);
     if (sensors.utilisation) append(gauges_, *sensors.utilisation, out);
@@ -44,6 +47,25 @@ class Sorted {
   }
 
  private:
+  // A field that is named an average and shows the power's values is none: on an A100 power.draw is
+  // power.draw.instant. An update between the reads of both makes single ones differ.
+  bool are_the_same(model::SensorId average, model::SensorId power) const {
+    constexpr double kEqual = 0.9;  // of the reads
+    constexpr int kChanges = 20;    // of a value; equal ones of a steady load show nothing
+    const auto a = powers_.find(average);
+    const auto b = powers_.find(power);
+    if (a == powers_.end() || b == powers_.end() || a->second.size() != b->second.size()) {
+      return false;
+    }
+    int equal = 0;
+    int changes = 0;
+    for (std::size_t i = 0; i < b->second.size(); ++i) {
+      equal += a->second[i].power == b->second[i].power ? 1 : 0;
+      changes += i > 0 && b->second[i].power != b->second[i - 1].power ? 1 : 0;
+    }
+    return changes >= kChanges && equal >= kEqual * static_cast<double>(b->second.size());
+  }
+
   template <class Readings>
   static void append(const Readings& readings, model::SensorId id, EnergyTimeline& out) {
     const auto list = readings.find(id);

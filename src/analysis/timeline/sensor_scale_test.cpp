@@ -104,9 +104,26 @@ TEST(SensorScale, CorrectsACalibratedBoard) {
 TEST(SensorTable, HasARowOfEachInterfaceAndTheWidestLast) {
   EXPECT_NE(model::row_of("nvmlDeviceGetSamples (module)"), model::row_of("nvmlDeviceGetSamples"));
   EXPECT_EQ(model::row_of("of no interface"), nullptr);
+  for (const char* name :
+       {"gpu_metrics:v1.4/energy_accumulator", "gpu_metrics:v3.0/average_socket_power",
+        "hwmon:amdgpu/power1_average", "hwmon:xe/energy1_input", "hwmon:xe/energy2_input",
+        "hwmon:i915/energy1_input", "hwmon:nouveau/power1_input",
+        "hwmon:power_meter/power1_average", "hwmon:ina3221/in1_input*curr1_input",
+        "hwmon:ina238/power1_input", "hwmon:amd_hsmp_hwmon/power1_input",
+        "hwmon:amd_energy/energy1_input", "powercap:arm-scmi:0/power_uw", "amdsmi_get_energy_count",
+        "zesPowerGetEnergyCounter", "wall:redfish:https://bmc", "guest-file",
+        "tegrastats (INA3221)"}) {
+    const auto* row = model::row_of(name);
+    ASSERT_NE(row, nullptr) << name;
+    EXPECT_NE(row, model::row_of("hwmon:of_no_driver/power1_input")) << name;
+    EXPECT_NE(row, model::row_of("powercap:intel-rapl:0/energy_uj")) << name;
+  }
   EXPECT_TRUE(model::board_scales().back().boards.empty());
   const auto unknown = model::scale_of_gpu("NVIDIA A10");  // no A100
   EXPECT_EQ(unknown, model::scale_of_gpu(""));
+  // Their sensor may be the chip's, and the board draws more.
+  EXPECT_GT(model::scale_of_gpu("AMD GPU at 0000:0c:00.0").gain_high, 0.19);
+  EXPECT_EQ(model::scale_of_gpu("AMD Instinct MI300X").gain_high, unknown.gain_high);
   for (const auto& row : model::board_scales()) EXPECT_FALSE(row.source.empty());
 }
 

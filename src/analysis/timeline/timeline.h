@@ -69,8 +69,8 @@ std::optional<TimelineSensors> choose_sensors(const std::vector<model::Sensor>& 
 // exceeds noise and the usual closure of both is added to `error` alone.
 // Samples that see part of the time can be locked to a load at a fixed rate. What they then miss is
 // added: as the moving average of the board shows it; else, for a pattern of samples that recurs,
-// as much as the steps between the samples allow, in one direction; else, for samples of one value,
-// what the board's utilisation leaves open.
+// as much as the steps between the samples allow, in one direction; else, for samples of one value
+// and for those that drift, what the board's utilisation leaves open.
 // Of few samples, the time outside of their windows adds what the board may have drawn in it: of
 // work, any power up to its limit; else the range of the samples around.
 // One shorter than the sensor's window W adds 0.6 x (W - length) x swing (with a first-order lag
@@ -214,6 +214,7 @@ class EnergyTimeline {
   std::optional<double> off_by_average(double a, double b, double& noise) const;
   std::optional<double> partly_busy(double a, double b) const;
   double hidden_by_utilisation(double a, double b) const;
+  double hidden_by_beat(double a, double b) const;
   double unseen(double a, double b) const;
   bool is_polled() const;
   bool is_model() const;

@@ -173,12 +173,38 @@ double EnergyTimeline::hidden_by_utilisation(double a, double b) const {
   // A polled value can be older than the interval.
   const double margin = 2 * shape_->spacing();
   const auto variation = shape_->variation(a + margin, b - margin);
-  if (variation.step > kErrors.one_value * watts) return 0;
+  if (variation.step > kErrors.one_value * watts || variation.range > kErrors.flat_range * watts) {
+    return hidden_by_beat(a, b);
+  }
   const double least = std::min(shape_->lowest_watts(), watts);
   const double lower = (1 - *busy) * (watts - least);
   const double upper =
       *busy < kErrors.mostly_busy ? *busy * (most_watts() - least) - (watts - least) : 0;
   return std::max(lower, upper) * (b - a);
+}
+
+// Samples that drift through a wide range, while the board is busy for part of the time: a load
+// whose period nearly divides the sensor's shows it one phase after the other. Where power follows
+// the utilisation, both give the same energy; else the interval holds both.
+double EnergyTimeline::hidden_by_beat(double a, double b) const {
+  const double reach = kErrors.samples_around * shape_->spacing();
+  const auto around = shape_->variation(a - reach, b + reach);
+  if (around.change > kErrors.drifting_step * around.range) return 0;
+  const double least = shape_->lowest_watts();
+  const double range = shape_->highest_watts() - least;
+  double apart = 0;
+  double length = 0;
+  auto u = std::partition_point(utilisations_.begin(), utilisations_.end(),
+                                [&](const auto& x) { return x.first <= a; });
+  for (double from = a; u != utilisations_.end() && from < b; ++u) {
+    const double to = std::min(u->first, b);
+    if (u->second > kErrors.idle_below && u->second < kErrors.busy_above) {
+      apart += (least + u->second * range) * (to - from) - shape_->integral(from, to);
+      length += to - from;
+    }
+    from = to;
+  }
+  return std::abs(apart) + kErrors.beat_power * range * length;
 }
 
 // Nothing but these few samples shows the load's shape.

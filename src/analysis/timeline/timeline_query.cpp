@@ -332,6 +332,9 @@ double EnergyTimeline::place_sigma(double t) const {
     tau = (is_edge(t) ? marked : kErrors.placed_by_samples) * shape_->window();
   } else if (has_samples()) {
     tau = kUniform * (shape_->window() + shape_->spacing());
+    // The window of a polled sensor may be as long as its period: an RTX A5000 shows a step 100 ms
+    // after it, at the next value.
+    if (shape_->window() <= 0 && is_polled()) tau = kUniform * 2 * shape_->spacing();
     if (shape_->window() <= 0 && shape_->sensor().kind == model::SensorKind::kPowerAverage) {
       const double window = kErrors.unknown_window;
       return kUniform * window * shape_->variation(t - window, t + window).range;

@@ -16,6 +16,8 @@ namespace jouleprof::meters::hwmon {
 namespace {
 
 constexpr std::int64_t kMaxMicrowatts = 100'000'000'000;
+// Registers with all bits set: the value itself, and amdgpu's field of 16 bits in watts.
+constexpr std::array<std::int64_t, 2> kNoValue{0xFFFFFFFF, 0xFFFF * std::int64_t{1'000'000}};
 
 std::string_view prefix_of(Form form) {
   switch (form) {
@@ -189,6 +191,12 @@ Result<std::int64_t> read_channel(const Channel& channel) {
     return fail(Errc::kCorrupt, fmt::format("{} holds {} {}, which is impossible",
                                             (channel.folder / channel.attribute()).string(), micro,
                                             channel.form == Form::kEnergyInput ? "uJ" : "uW"));
+  }
+  if (channel.form != Form::kEnergyInput &&
+      std::find(kNoValue.begin(), kNoValue.end(), micro) != kNoValue.end()) {
+    return fail(Errc::kCorrupt,
+                fmt::format("{} holds {} uW: all bits are set, which is no value",
+                            (channel.folder / channel.attribute()).string(), micro));
   }
   if (micro == 0 && channel.form != Form::kEnergyInput && is_board_driver(channel.driver)) {
     return fail(Errc::kUnavailable,

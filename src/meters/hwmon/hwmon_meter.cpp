@@ -70,6 +70,10 @@ Duration poll_period(const model::Sensor& sensor, const Demand& demand) {
   return std::max(period, sensor.traits.refresh.value_or(Duration::zero()));
 }
 
+bool is_apu_domain(const model::Domain& domain) {
+  return domain.kind == model::DomainKind::kModule && domain.device.starts_with("amdgpu");
+}
+
 HostTime middle(HostTime before, HostTime after) { return before + (after - before) / 2; }
 
 void read_channel(const Channel& channel, const model::Sensor& sensor, model::Readings& out) {
@@ -268,6 +272,13 @@ void HwmonMeter::add_metrics(const Board& board, model::DomainId domain) {
         name + (metrics->power_is_average ? "average_socket_power" : "curr_socket_power"));
     sensors.push_back(*used.power);
   }
+  // Of Instinct, whose product's name may be unknown: the socket's power is that of the whole
+  // package.
+  if (used.unit == hwmon::CountUnit::kTwoToMinus16) {
+    for (model::Sensor& s : sensors_) {
+      if (s.domain == domain) s.traits.scale = model::scale_of_gpu("Instinct");
+    }
+  }
   if (sensors.empty()) return;
   domains_[static_cast<std::size_t>(domain)].unavailable_reason.clear();
   const model::Sensor slowest = sensors_[static_cast<std::size_t>(sensors.front())];
@@ -352,7 +363,7 @@ model::SensorId HwmonMeter::add_sensor(model::DomainId domain, SensorKind kind, 
   sensor.traits = std::move(traits);
   const auto of = std::find_if(domains_.begin(), domains_.end(),
                                [&](const model::Domain& d) { return d.id == domain; });
-  if (of != domains_.end() && of->kind == model::DomainKind::kGpu) {
+  if (of != domains_.end() && (of->kind == model::DomainKind::kGpu || is_apu_domain(*of))) {
     sensor.traits.scale = model::scale_of_gpu(of->name);
   }
   sensors_.push_back(std::move(sensor));

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "meters/hwmon/hwmon_fixture.h"
+#include "model/device/sensor_table.h"
 
 namespace jouleprof::meters {
 namespace {
@@ -63,6 +64,9 @@ TEST(Hwmon, AmdBoardsInTheOrderOfTheirSlots) {
   EXPECT_EQ(meter->sensors()[2].kind, SensorKind::kPowerInstant);
   EXPECT_EQ(meter->sensors()[2].name, "hwmon:amdgpu/power1_input");
   EXPECT_EQ(meter->sensors()[2].domain, meter->domains()[1].id);
+  // A sensor that may be the chip's alone says less of the board.
+  EXPECT_EQ(meter->sensors()[0].traits.scale, model::scale_of_gpu("AMD Radeon"));
+  EXPECT_EQ(meter->sensors()[2].traits.scale, model::scale_of_gpu("AMD Instinct"));
   EXPECT_DOUBLE_EQ(watts(*meter, 0), 11);
   EXPECT_DOUBLE_EQ(watts(*meter, 2), 250);
 }
@@ -75,6 +79,7 @@ TEST(Hwmon, AnApuIsNotAGpu) {
   const auto meter = open_meter(tree);
   ASSERT_TRUE(meter);
   EXPECT_THAT(describe_domains(*meter), ElementsAre("module amdgpu-0"));
+  EXPECT_FALSE(meter->sensors()[0].traits.scale.source.empty());
 }
 
 TEST(Hwmon, IntelBoardsCountEnergy) {
@@ -316,7 +321,7 @@ TEST(Hwmon, AnUnknownDriverIsMissingNotGuessed) {
 }
 
 TEST(Hwmon, ChannelsThatDoNotAnswerAreMissing) {
-  for (const std::string bad : {"", "N/A", "-1000000", "12.5"}) {
+  for (const std::string bad : {"", "N/A", "-1000000", "12.5", "4294967295", "65535000000"}) {
     TempTree tree;
     Chip(tree, "hwmon0", "amdgpu", "0000:01:00.0").set("power1_average", bad);
     const auto meter = open_meter(tree);

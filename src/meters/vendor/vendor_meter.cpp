@@ -32,6 +32,8 @@ Error lacks(const std::string& library) {
 
 // ---- libamd_smi
 
+constexpr std::string_view kAmdLibrary = "libamd_smi";
+
 namespace smi = abi::amdsmi;
 
 struct AmdSmi {
@@ -223,7 +225,7 @@ Result<std::unique_ptr<VendorMeter>> VendorMeter::open_amd(const VendorOptions& 
   for (std::size_t i = 0; i < sockets.size(); ++i) gpus.push_back(socket_gpu(api, sockets[i], i));
   const bool simulated = from.symbol("jouleprof_simulated_library") != nullptr;
   return std::unique_ptr<VendorMeter>(
-      new VendorMeter("libamd_smi", std::move(gpus), simulated, options.demand));
+      new VendorMeter(std::string(kAmdLibrary), std::move(gpus), simulated, options.demand));
 }
 
 Result<std::unique_ptr<VendorMeter>> VendorMeter::open_intel(const VendorOptions& options) {
@@ -279,7 +281,7 @@ VendorMeter::VendorMeter(std::string name, std::vector<LibraryGpu> gpus, bool si
       sensor.kind = model::SensorKind::kEnergyCounter;
       sensor.name = gpu.sensor;
       if (gpu.kind == model::DomainKind::kGpu) {
-        sensor.traits.scale = model::scale_of_gpu(gpu.name);
+        sensor.traits.scale = model::scale_of_gpu(name_ == kAmdLibrary ? "Instinct" : gpu.name);
       }
       if (simulated) sensor.provenance = model::Provenance::kSimulated;
       probes_.push_back({"energy of " + gpu.device, {}, {sensor.id}});

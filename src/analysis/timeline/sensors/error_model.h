@@ -100,6 +100,11 @@ struct ErrorModel {
   double flat_samples = 0.01;
   // Mean step between samples that are one value, of their mean. Model.
   double one_value = 0.05;
+  // Of the range of samples: their mean change where they drift from phase to phase. A100, a square
+  // wave of 104 ms against a meter. Of the range of power: what a busy share leaves open of it that
+  // is rounded to percents. Chosen.
+  double drifting_step = 0.15;
+  double beat_power = 0.02;
   double flat_range = 0.6;  // of their mean: the range of samples that do not show the pauses
   // Of the steps' bound: a sample's window can hold part of an edge. Model.
   double locked_edges = 1.3;

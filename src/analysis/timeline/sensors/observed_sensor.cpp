@@ -130,9 +130,9 @@ std::optional<double> CounterPeriod::longer_than(double known) const {
 }
 
 model::Sensor as_observed(model::Sensor sensor, std::span<const model::PowerReading> readings) {
-  if (sensor.kind != model::SensorKind::kPowerInstant || !sensor.traits.refresh) return sensor;
+  if (sensor.kind != model::SensorKind::kPowerInstant) return sensor;
   const auto period = period_of(readings);
-  const double known = seconds(*sensor.traits.refresh);
+  const double known = sensor.traits.refresh ? seconds(*sensor.traits.refresh) : 0.0;
   if (period && *period > kLonger * known && *period <= kLongest) {
     sensor.traits.refresh = duration_of(*period);
   }

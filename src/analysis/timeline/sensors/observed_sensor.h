@@ -12,9 +12,10 @@
 namespace jouleprof::analysis {
 
 // The sensor, with a longer refresh period where its readings show that new values come clearly
-// less often than its traits say: by more than half. The traits come from a table of boards, and a
-// driver or firmware may differ. `readings`: of this sensor, in order of time. Only polled sensors
-// change, with at least 20 new values and reads three times as frequent as these.
+// less often than its traits say, by more than half, or where these say nothing. The traits come
+// from a table of boards, and a driver or firmware may differ. `readings`: of this sensor, in order
+// of time. Only polled sensors change, with at least 20 new values and reads three times as
+// frequent as these.
 model::Sensor as_observed(model::Sensor sensor, std::span<const model::PowerReading> readings);
 
 // A driver's buffer takes its samples at a fixed rate, but stamps some of them late: on H100s and

@@ -56,6 +56,15 @@ TEST(ObservedSensor, RepeatedValuesWinOverTheTable) {
   EXPECT_NEAR(refresh_of(seen), 0.1, 0.021);
 }
 
+TEST(ObservedSensor, RepeatedValuesShowAPeriodThatNoTableHas) {
+  Board board;
+  board.sensor.traits.refresh.reset();
+  board.sensor.traits.window.reset();
+  const auto seen = as_observed(board.sensor, board.polls(square(0.7, 20)));
+  ASSERT_TRUE(seen.traits.refresh);
+  EXPECT_NEAR(refresh_of(seen), 0.1, 0.021);
+}
+
 TEST(ObservedSensor, TheTableStaysWhereReadingsAgree) {
   const Board quick(0.02);
   EXPECT_EQ(refresh_of(as_observed(quick.sensor, quick.polls(square(0.7, 20)))), 0.02);
@@ -91,6 +100,29 @@ TEST(ObservedSensor, SquareWavesLieWithinTheInterval) {
     inside += std::abs(error) <= m->repeatability.joules() ? 1 : 0;
   }
   EXPECT_GE(inside, 0.95 * all) << inside << " of " << all;
+}
+
+// A load of 104 ms on a sensor of 100 ms shows one phase after the other; a part of the run holds a
+// few of them. The board's utilisation is the same all the time.
+TEST(ObservedSensor, PartsOfALoadThatDriftsThroughItsPhasesLieWithinTheInterval) {
+  Board board;
+  board.sensor.traits.refresh = duration_of(0.1);
+  board.sensor.traits.window = duration_of(0.025);
+  Truth truth;
+  truth.hold(120, 1);
+  while (truth.end() < 12) truth.hold(500, 0.052), truth.hold(120, 0.052);
+  constexpr model::SensorId kBusy{7};
+  EnergyTimeline timeline({std::nullopt, board.sensor, {}, {}, kBusy});
+  for (double t = 0.2; t < truth.end(); t += 0.02) {
+    timeline.append(model::GaugeReading{kBusy, at(t), t < 1 ? 0 : 0.5});
+  }
+  for (const auto& r : board.polls(truth)) timeline.append(r);
+  for (double begin = 2; begin < 9; begin += 0.3) {
+    const auto m = timeline.energy(at(begin), at(begin + 1.8));
+    ASSERT_TRUE(m);
+    EXPECT_NEAR(m->energy.joules(), truth.joules(begin, begin + 1.8), m->repeatability.joules())
+        << begin;
+  }
 }
 
 }  // namespace

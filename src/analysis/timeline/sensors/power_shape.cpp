@@ -249,7 +249,9 @@ PowerShape::Range PowerShape::around(double from, double to) const {
 
 double PowerShape::swing(double t) const {
   if (samples_.empty()) return 0;
-  const double reach = 0.5 * window() + 0.5 * usual_;
+  // The window of a polled sensor may be as long as its period, where it is not known.
+  const bool is_unknown = window() <= 0 && is_polled(sensor_.kind);
+  const double reach = is_unknown ? usual_ : 0.5 * window() + 0.5 * usual_;
   const Range r = around(t - reach, t + reach);
   double low = samples_[r.first].watts;
   double high = low;
