@@ -363,8 +363,10 @@ model::SensorId HwmonMeter::add_sensor(model::DomainId domain, SensorKind kind, 
   sensor.traits = std::move(traits);
   const auto of = std::find_if(domains_.begin(), domains_.end(),
                                [&](const model::Domain& d) { return d.id == domain; });
-  if (of != domains_.end() && (of->kind == model::DomainKind::kGpu || is_apu_domain(*of))) {
+  if (of != domains_.end() && of->kind == model::DomainKind::kGpu) {
     sensor.traits.scale = model::scale_of_gpu(of->name);
+  } else if (of != domains_.end() && is_apu_domain(*of)) {
+    sensor.traits.scale = model::scale_of_gpu("");  // the chip is all of it
   }
   sensors_.push_back(std::move(sensor));
   return sensors_.back().id;

@@ -79,7 +79,7 @@ TEST(Hwmon, AnApuIsNotAGpu) {
   const auto meter = open_meter(tree);
   ASSERT_TRUE(meter);
   EXPECT_THAT(describe_domains(*meter), ElementsAre("module amdgpu-0"));
-  EXPECT_FALSE(meter->sensors()[0].traits.scale.source.empty());
+  EXPECT_EQ(meter->sensors()[0].traits.scale, model::scale_of_gpu(""));
 }
 
 TEST(Hwmon, IntelBoardsCountEnergy) {
