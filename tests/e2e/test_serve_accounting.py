@@ -164,7 +164,11 @@ def test_the_loss_of_the_only_board_is_the_reason(tool):
         assert "GPU is lost" in ready(service)[1]
         wait_for("the board", lambda: ready(service)[0] == 200)
         before = gpu_total(service.samples())
-        wait_for("its energy", lambda: gpu_total(service.samples()) > before + 500)
+        seen = set()
+        wait_for("its energy", lambda: seen.update(
+            dict(labels)["provenance"] for name, labels in service.samples() if name == "jouleprof_energy_joules_total")
+            or gpu_total(service.samples()) > before + 500)
+        assert seen == {"simulated"}  # no series began when the board came back
     finally:
         service.process.kill()
         service.process.communicate()

@@ -86,6 +86,10 @@ void EnergyAccounts::begin_tick(HostTime now, std::vector<Worker> workers) {
       // The pid of a process that ended was given out again.
       const bool is_other =
           book.family == Family::kProcess && !is_new && entity.worker.process != worker.process;
+      if (is_other && entity.present == now) {  // both lived since the last tick
+        book.of_worker.push_back(&book.gone);
+        continue;
+      }
       if (is_other) fold(book.account, entity, book.account.ended);
       if (is_new || is_other) {
         entity.energies.assign(domains_.size(), std::nullopt);
@@ -247,6 +251,10 @@ void EnergyAccounts::add(Book& book, Entity* entity, std::size_t domain, Energy 
   auto& account = book.account;
   if (entity == nullptr) {
     account.outside[domain] += energy;
+    return;
+  }
+  if (entity == &book.gone) {
+    account.ended[domain] += energy;
     return;
   }
   auto& series = entity->energies[domain];

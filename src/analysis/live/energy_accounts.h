@@ -128,7 +128,7 @@ class EnergyAccounts {
   void restore(const std::vector<std::optional<DomainAccount>>& domains,
                std::map<Family, FamilyAccount> families);
 
-  // Begins a tick: who works now. Removes what ended long ago.
+  // Begins a tick: who works now, then who ended since the last one. Removes what ended long ago.
   void begin_tick(HostTime now, std::vector<Worker> workers);
   void charge(const DomainCharge& charge);
   // After the charges of a tick: keeps the bound of series.
@@ -147,6 +147,7 @@ class EnergyAccounts {
     Family family{};
     FamilyAccount account;
     std::vector<Entity*> of_worker;  // of this tick; nullptr: it belongs to none
+    Entity gone;  // in of_worker: of a process whose pid an earlier one of the list has now
   };
 
   void remove_ended(Book& book);

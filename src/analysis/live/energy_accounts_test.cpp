@@ -220,6 +220,24 @@ TEST(EnergyAccounts, APidThatWasGivenOutAgainIsAnotherProcess) {
   EXPECT_EQ(accounts.family(Family::kProcess)->series, 1u);
 }
 
+TEST(EnergyAccounts, APidThatWasGivenOutAgainWithinATickIsOfTheProcessThatLives) {
+  EnergyAccounts accounts(1, {});
+  const double two[] = {1, 3};
+  const Worker ended = process(1, "", "", 1000);
+  Worker lives = process(2, "", "", 2000);
+  lives.pid = ended.pid;
+  for (int s = 0; s < 2; ++s) {
+    accounts.begin_tick(at(s), {lives, ended});
+    accounts.charge({0, joules(4), seconds{1}, {}, two, 0});
+    accounts.end_tick();
+    const auto& account = *accounts.family(Family::kProcess);
+    EXPECT_EQ(account.entities.at("101").worker.owner.user, 2000u);
+    EXPECT_EQ(of(accounts, Family::kProcess, "101"), joules(s + 1));
+    EXPECT_EQ(account.ended[0], joules(3 * (s + 1)));
+    EXPECT_EQ(of(accounts, Family::kUser, "1000"), joules(3 * (s + 1)));
+  }
+}
+
 TEST(EnergyAccounts, OnlyChosenFamiliesAreAccounted) {
   EnergyAccounts accounts(1, {.families = {Family::kJob}});
   accounts.begin_tick(at(0), {process(1, "a", "7")});

@@ -69,6 +69,11 @@ TEST(ActivityText, WhereLittleIsResolvableSumsComeFirst) {
   profile.replay = profile.measured;
   EXPECT_THAT(text(options, profile),
               HasSubstr("warnings say why re-runs did\n           not resolve the rest\n"));
+  options.by = ActivityBy::kLayer;
+  EXPECT_THAT(text(options, profile), Not(HasSubstr("resolved ")));
+  for (auto& row : profile.by_layer) row.resolvable = false;
+  EXPECT_THAT(text(options, profile),
+              ::testing::StartsWith("resolved   0 % of the kernels' energy by layer; warnings"));
 }
 
 TEST(ActivityText, NothingIsWiderThanTheTerminal) {

@@ -177,7 +177,6 @@ void MachineService::charge(std::size_t domain, HostTime at, const Division& div
   auto& edge = edges_[domain].at;
   auto& state = state_.domains[domain];
   auto& ledger = live_.ledger();
-  state.provenance = ledger.provenance(domain);
   state.reported = ledger.knows(domain, at);
   if (!state.reported) return;
   if (!edge) {

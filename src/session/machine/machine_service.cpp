@@ -142,6 +142,8 @@ MachineService::MachineService(ServiceOptions options, Sampler sampler,
   state_.domains.resize(domains.size());
   for (std::size_t d = 0; d < domains.size(); ++d) {
     state_.domains[d].divided = is_divided(domains[d]);
+    // A label of counters that go on from an earlier service: it is known before the first reading.
+    state_.domains[d].provenance = live_.ledger().provenance(d);
   }
 }
 

@@ -72,7 +72,7 @@ class Section {
               "These figures come from a simulated device. Nothing was measured.", 2,
               Style::kAlarm);
     }
-    if (c_.options.by == ActivityBy::kKernel) resolved();
+    if (c_.profile.domain.kind == model::DomainKind::kGpu) resolved();
     std::string device = c_.safe(c_.profile.domain.device);
     if (!c_.profile.domain.name.empty()) device += ", " + c_.safe(c_.profile.domain.name);
     c_.note(lines_, "device", Style::kDim, device, 1, Style::kBold);
@@ -110,11 +110,10 @@ class Section {
 
   // Where much is not resolvable: how much is, which sums are, and what would resolve the rest.
   void resolved() {
-    const auto& kernels = c_.profile.by_kernel;
     double all = 0;
     double known = 0;
     std::map<std::uint32_t, std::pair<const Measurement*, std::size_t>> groups;
-    for (const auto& row : kernels) {
+    for (const auto& row : rows_of(c_.profile, c_.options.by)) {
       if (!row.energy) continue;
       const double joules = std::max(row.energy->energy.joules(), 0.0);
       all += joules;
@@ -131,8 +130,8 @@ class Section {
       sums += fmt::format("{}{} ({} kernels)", sums.empty() ? "" : ", ",
                           c_.with_error(*group.first), group.second);
     }
-    std::string text =
-        fmt::format("{} of the kernels' energy by kernel", percent_text(known / all));
+    std::string text = fmt::format("{} of the kernels' energy by {}", percent_text(known / all),
+                                   to_string(c_.options.by));
     if (!sums.empty()) text += "; sums of kernels that ran together: " + sums;
     text += c_.profile.replay ? "; warnings say why re-runs did not resolve the rest"
             : c_.options.imported
