@@ -141,12 +141,82 @@ TEST(CommandEnergy, IsNeverAboveTheWhole) {
     model::CommandEnergy own;
     own.processes = Energy::joules(90);
     own.undivided = Energy::joules(undivided);
-    set_interval(own, whole, Energy::joules(10 - undivided), Energy::joules(20));
+    set_interval(own, whole, Energy::joules(10 - undivided), Energy::joules(20),
+                 Energy::joules(20));
     EXPECT_NEAR(own.high().joules(), 105, 1e-3);
     EXPECT_LT(own.low(), Energy::joules(71));
     EXPECT_GT(own.low(), Energy::joules(55));
     EXPECT_EQ(own.energy.energy, Energy::joules(90));
   }
+}
+
+// Whatever the single utilisations say: all on the board was the command's.
+TEST(CommandEnergy, OfAFamilyAloneIsAsCertainAsTheWhole) {
+  Shared run;
+  run.list(ProcessId{7}, 0.5);
+  run.list(ProcessId{8}, 0.0);
+  for (double t = 3.1; t < 14; t += 0.5)
+    run.recording.readings.gauges.push_back({simulated::kUtilisation, at(t), 0.95});
+  const auto profile = run.profile();
+  const auto& gpu = domain(profile, kGpu0);
+  expect_exact(gpu);
+  EXPECT_EQ(gpu.command->energy.energy, gpu.energy->energy);
+  ASSERT_TRUE(gpu.command_bounds);
+  EXPECT_NEAR(gpu.command_bounds->low.joules(), gpu.command->processes.joules(), 1e-3);
+  EXPECT_EQ(gpu.command->energy.error, gpu.energy->error);
+}
+
+// A shell's loop of `sleep`, and a process of somebody else for four seconds.
+TEST(CommandEnergy, HasNothingOfAnothersWorkWhereItsChildrenUsedNoCpuTime) {
+  Shared run;
+  auto& r = run.recording;
+  r.processes = {{ProcessId{7}, 100, {}, 1, "sh", "sh", at(3), at(13), true}};
+  r.process_readings = {};
+  auto& readings = r.process_readings;
+  for (unsigned i = 0; i < 10; ++i) {
+    const ProcessId child{20 + i};
+    r.processes.push_back({child,
+                           200 + static_cast<pid_t>(i),
+                           {},
+                           100,
+                           "sleep",
+                           "sleep 1",
+                           at(3 + i),
+                           at(4 + i),
+                           true});
+    readings.processes.push_back({child, at(3.2 + i), duration_of(0.001), {}, {}, {}, {}});
+    readings.processes.push_back(
+        {ProcessId{7}, at(3.2 + i), duration_of(0.002 * i), duration_of(0.001 * i), {}, {}, {}});
+  }
+  r.processes.push_back({ProcessId{9}, 55, {}, 1, "other", "", at(0), {}, false});
+  constexpr model::SensorId kCount{21};
+  r.sensors.push_back(
+      {kCount, kGpu0, model::SensorKind::kGauge, std::string(model::gauge::kProcessCount), {}, {}});
+  for (double t = 0.5; t < 16; t += 1) {
+    const bool is_listed = t > 5 && t < 10;
+    r.readings.gauges.push_back({kCount, at(t), is_listed ? 1.0 : 0.0});
+    if (!is_listed) continue;
+    readings.gpu_processes.push_back({ProcessId{9}, kGpu0, at(t), std::nullopt, 1 << 20});
+    readings.processes.push_back({ProcessId{9}, at(t), duration_of(t - 5), {}, {}, {}, {}});
+  }
+  const auto profile = run.profile();
+  const auto& gpu = domain(profile, kGpu0);
+  expect_exact(gpu);
+  EXPECT_EQ(gpu.command->processes, Energy{});
+  EXPECT_EQ(gpu.command->low(), gpu.command->rest.value_or(Energy{}));
+  EXPECT_GT(gpu.others->joules(), 1400);
+}
+
+// A bound far below the energy says nothing of what lies above it.
+TEST(CommandEnergy, ReachesAsFarOnEachSideAsItsBounds) {
+  model::Measurement whole;
+  whole.energy = Energy::joules(100);
+  whole.error = whole.repeatability = Energy::joules(2);
+  model::CommandEnergy own;
+  own.processes = Energy::joules(40);
+  set_interval(own, whole, Energy{}, Energy::joules(30), Energy::joules(1));
+  EXPECT_NEAR(own.low().joules(), 40 - 30.8, 1e-3);
+  EXPECT_NEAR(own.high().joules(), 40 + 1.8, 1e-3);
 }
 
 TEST(CommandEnergy, OfARecordingWithoutProcessesIsAll) {

@@ -204,12 +204,9 @@ double division_joules(Energy own, Energy others) {
   return a + b > 0 ? a * b / (a + b + std::min(a, b)) : 0;
 }
 
-// By how much bounds of `own` are wider than that; the upper one holds `undivided`, too.
-double beyond_division(const model::DivisionBounds& bounds, Energy own, Energy others,
-                       Energy undivided) {
-  const Energy lower = own - bounds.low;
-  const Energy upper = bounds.high - own - undivided;
-  return std::max(std::max(lower, upper).joules() - division_joules(own, others), 0.0);
+// By how much a bound that is `apart` from `own` is wider than that.
+Energy beyond_division(Energy apart, Energy own, Energy others) {
+  return Energy::joules(std::max(apart.joules() - division_joules(own, others), 0.0));
 }
 
 // Of the sensor's error, what a part of its energy has.
@@ -251,27 +248,37 @@ std::optional<CommandEnergy> command_energy(const model::Recording& recording,
   out.undivided = std::max(unattributed, Energy{}) + d.held_unowned.value_or(Energy{});
   // Parts may exceed the whole.
   Energy also = std::max(-unattributed, Energy{});
-  if (d.command_bounds) {
-    also += Energy::joules(beyond_division(*d.command_bounds, processes, others, out.undivided));
+  Energy below;
+  Energy above;
+  if (const auto& bounds = d.command_bounds) {
+    below = beyond_division(processes - bounds->low, processes, others);
+    // The upper bound holds what is undivided, too.
+    above = beyond_division(bounds->high - processes - out.undivided, processes, others);
   }
   if (!out.rest && d.levels.rest) {
-    const Energy above = whole.energy - d.levels.rest->energy;
-    const double share = above > Energy{} ? processes.joules() / above.joules() : 0;
+    const Energy dynamic = whole.energy - d.levels.rest->energy;
+    const double share = dynamic > Energy{} ? processes.joules() / dynamic.joules() : 0;
     also += Energy::joules(std::clamp(share, 0.0, 1.0) * d.levels.rest->repeatability.joules());
   }
-  set_interval(out, whole, others, also);
+  set_interval(out, whole, others, also + below, also + above);
   return out;
 }
 
-void set_interval(CommandEnergy& own, const Measurement& whole, Energy others, Energy also) {
+void set_interval(CommandEnergy& own, const Measurement& whole, Energy others, Energy below,
+                  Energy above) {
   own.energy = whole;
   own.energy.energy = own.processes + own.rest.value_or(Energy{});
   const double part = part_of(whole, own.energy.energy);
-  const double repeatability =
-      part * whole.repeatability.joules() + division_joules(own.processes, others) + also.joules();
-  own.energy.repeatability = Energy::joules(repeatability);
+  // An interval around 0 has no shift.
+  if (own.energy.energy <= Energy{}) below = above = std::max(below, above);
+  const double both = part * whole.repeatability.joules() + division_joules(own.processes, others);
+  const double gain = part * model::gain_joules(whole);
+  const double down = std::hypot(both + below.joules(), gain);
+  const double up = std::hypot(both + above.joules(), gain);
+  own.energy.repeatability = Energy::joules(both + (below + above).joules() / 2);
   own.energy.offset = Energy::joules(part * whole.offset.joules());
-  own.energy.error = Energy::joules(std::hypot(repeatability, part * model::gain_joules(whole)));
+  own.energy.error = Energy::joules((down + up) / 2);
+  if (up != down) own.energy.shift += (up - down) / 2 / own.energy.energy.joules();
   // It had no more than the whole, whatever the division leaves open.
   const Energy most = std::max(whole.high() - own.undivided, own.energy.energy);
   if (own.energy.high() > most && own.energy.energy > Energy{}) {

@@ -54,9 +54,9 @@ std::optional<model::CommandEnergy> command_energy(const model::Recording& recor
                                                    Energy processes, const BoardLevels& levels);
 
 // Sets energy, interval and provenance of a part of `whole` by `own.processes` and `own.rest`. The
-// interval has the sensor's error and that of the division from `others`, and `also` of other
-// kinds.
+// interval has the sensor's error and that of the division from `others`, and of other kinds
+// `below` and `above`.
 void set_interval(model::CommandEnergy& own, const model::Measurement& whole, Energy others,
-                  Energy also);
+                  Energy below, Energy above);
 
 }  // namespace jouleprof::analysis

@@ -107,6 +107,17 @@ TEST(Levels, AColdBoardIsSplitIntoRestHeldAndActive) {
   EXPECT_NEAR(share.energy.joules(), kActive + kHeldAlone, 0.03 * kActive);
 }
 
+TEST(Levels, PowerAfterTheContextIsNotHeld) {
+  Board board;
+  board.draw(cold, kRest + 8).gauges(8, 16.3).listed(model::ProcessId{1}, 8.5, 16.9);
+  auto& gauges = board.recording().readings.gauges;
+  gauges.push_back({kSmClock, at(16.86), 1.98e9});  // the last look at the context
+  std::stable_sort(gauges.begin(), gauges.end(),
+                   [](const auto& a, const auto& b) { return a.at < b.at; });
+  const auto gpu = board.profile().domains[0];
+  EXPECT_FALSE(gpu.held_power && gpu.held_power->observed);
+}
+
 TEST(Levels, PowerThatStillFallsIsNotRest) {
   Board board;
   const auto warm = [](double t) { return kRest + 38 * std::exp(-t / 4); };

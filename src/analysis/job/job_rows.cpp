@@ -188,8 +188,8 @@ class HostShares {
       jobs_[one.job].dynamic += dynamic + within;
       own.processes += dynamic + within;
       any = any || one.domain->command;
-      // Of several recordings it is not known whether others are another recording's commands.
-      if (seen.size() == 1) others = one.domain->others.value_or(Energy{});
+      // Of recordings of one time it is not known whether others are another recording's commands.
+      if (!one.overlaps) others += one.domain->others.value_or(Energy{});
     }
     Energy left = domain.energy->energy - own.processes - others;
     const bool is_parallel =
@@ -206,7 +206,8 @@ class HostShares {
     job_.undivided += left;
     if (!any) return;
     own.undivided = std::max(left, Energy{});
-    set_interval(own, *domain.energy, others, std::max(-left, Energy{}));
+    const Energy excess = std::max(-left, Energy{});
+    set_interval(own, *domain.energy, others, excess, excess);
     // What the recordings leave open, such as CPU time below a tick, the job does, too.
     Energy open;
     for (const auto& one : seen) {

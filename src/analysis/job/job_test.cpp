@@ -230,6 +230,7 @@ TEST(JobShares, HaveAProcessOfRecordingsThatFollowOneAnotherInBoth) {
   EXPECT_NEAR(parts.shares[0].dynamic.joules(), whole.shares[0].dynamic.joules(),
               0.02 * whole.shares[0].dynamic.joules());
   EXPECT_EQ(sum_of(parts), parts.total->energy);
+  EXPECT_NEAR(parts.others.joules(), whole.others.joules(), 0.02 * whole.others.joules());
 }
 
 TEST(JobShares, TwoJobsOfOneHostShareItsRestOnce) {

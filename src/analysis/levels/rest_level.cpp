@@ -263,7 +263,9 @@ std::vector<double> quiet_powers(EnergyTimeline& timeline, const model::Domain& 
   for (const auto& r : gauge_of(recording, domain, model::gauge::kGpuUtilisation)) {
     const HostTime begin = r.at - kLook;
     const HostTime end = r.at - kLag;
-    if (r.value > kNoUse || !state.is_between(true, begin) || state.was_traced(begin, end))
+    // The power of a board whose context has just ended is neither held nor rest.
+    if (r.value > kNoUse || !state.is_between(true, begin) || !state.is_between(true, end) ||
+        state.was_traced(begin, end))
       continue;
     if (!is_steady(timeline, begin, end)) continue;
     if (const auto m = timeline.energy(begin, end))

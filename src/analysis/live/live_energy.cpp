@@ -22,7 +22,7 @@ constexpr std::size_t kMostMarkBins = 4096;
 
 LiveEnergy::LiveEnergy(std::vector<model::Domain> domains,
                        const std::vector<model::Sensor>& sensors, Duration history)
-    : domains_(std::move(domains)), totals_(domains_.size()) {
+    : domains_(std::move(domains)), totals_(domains_.size()), awaited_(domains_.size()) {
   const std::vector<bool> all(sensors.size(), true);
   for (const auto& domain : domains_) {
     const auto chosen = choose_sensors(sensors, domain.id, all);
@@ -54,18 +54,25 @@ void LiveEnergy::add(std::uint32_t name, HostTime begin, HostTime end) {
 }
 
 bool LiveEnergy::knows(HostTime t, HostTime now) {
-  if (!first_asked_) first_asked_ = now;
-  const auto is_silent = [&](const EnergyLedger& ledger) {
-    if (ledger.newest() == HostTime{}) return now - *first_asked_ > kSilent;  // never spoke
-    return now - std::max(ledger.newest(), t) > kSilent;
+  // A sensor that was waited for in vain is not waited for again until it speaks.
+  const auto is_silent = [&](std::size_t d) {
+    const HostTime newest = ledgers_[d]->newest();
+    auto& awaited = awaited_[d];
+    if (!awaited || awaited->newest != newest) {
+      awaited = {newest, newest == HostTime{} ? now : std::max(newest, std::min(t, now))};
+    }
+    return now - awaited->since > kSilent;
   };
   // While one device is still awaited, the others' timelines need no solving.
-  const bool may_know = std::all_of(ledgers_.begin(), ledgers_.end(), [&](const auto& ledger) {
-    return !ledger || ledger->may_know(t) || is_silent(*ledger);
-  });
-  return may_know && std::all_of(ledgers_.begin(), ledgers_.end(), [&](auto& ledger) {
-           return !ledger || ledger->knows(t) || is_silent(*ledger);
-         });
+  bool may_know = true;
+  for (std::size_t d = 0; d < ledgers_.size(); ++d) {
+    may_know &= !ledgers_[d] || ledgers_[d]->may_know(t) || is_silent(d);
+  }
+  if (!may_know) return false;
+  for (std::size_t d = 0; d < ledgers_.size(); ++d) {
+    if (ledgers_[d] && !ledgers_[d]->knows(t) && !is_silent(d)) return false;
+  }
+  return true;
 }
 
 Duration LiveEnergy::delay() const {

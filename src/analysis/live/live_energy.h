@@ -82,7 +82,12 @@ class LiveEnergy {
   RepeatedTotals::Ledgers gpus_;  // the GPUs' ledgers, by domain; empty without a GPU
   std::unordered_map<std::int64_t, int> marks_;  // lately, by 4 ms
   HostTime next_tidy_{};
-  std::optional<HostTime> first_asked_;
+  // By domain: the newest reading when it was waited for, and since when it has been in vain.
+  struct Awaited {
+    HostTime newest{};
+    HostTime since{};
+  };
+  std::vector<std::optional<Awaited>> awaited_;
 };
 
 }  // namespace jouleprof::analysis

@@ -116,6 +116,12 @@ TEST(LiveEnergyTest, AFrozenSensorIsNotWaitedFor) {
   for (int i = 40; i < 120; ++i) append(0.1 * i, 300);
   EXPECT_TRUE(energy.knows(at(11.85), at(11.9)));
   EXPECT_FALSE(energy.knows(at(12), at(12)));  // it may wake up
+  // It does not: a service that asks every second waits for it once.
+  EXPECT_FALSE(energy.knows(at(13), at(13.8)));
+  EXPECT_TRUE(energy.knows(at(16), at(16)));
+  EXPECT_TRUE(energy.knows(at(17), at(17)));
+  append(17.1, 300);
+  EXPECT_FALSE(energy.knows(at(18), at(18)));
 }
 
 TEST(WindowTotalsTest, SumsLongWindows) {

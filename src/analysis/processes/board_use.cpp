@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -24,7 +25,9 @@ constexpr double kNoUse = 0.005;       // of a utilisation
 constexpr Duration kGaugeLag = 1200ms;
 constexpr Duration kGaugeLead = 300ms;
 constexpr double kIdleCpu = 0.005;  // of a core
-constexpr double kBusyCpu = 0.05;
+constexpr double kBusyCpu = 0.02;
+// To open a context takes more CPU time. In seconds.
+constexpr double kLeastContext = 0.02;
 
 // An unbroken series of looks that list one process.
 struct Stay {
@@ -83,6 +86,21 @@ class Stays {
   }
 
   const std::vector<Stay>& all() const { return all_; }
+
+  // No list was read for so long before or after the interval that a process of any owner can have
+  // held the board in it.
+  bool is_blind(HostTime begin, HostTime end) const {
+    const auto& looks = evidence_.looks;
+    const auto next = std::lower_bound(looks.begin(), looks.end(), end,
+                                       [](const BoardLook& l, HostTime t) { return l.at < t; });
+    const auto after = std::upper_bound(looks.begin(), looks.end(), begin,
+                                        [](HostTime t, const BoardLook& l) { return t < l.at; });
+    const bool has_before = after != looks.begin();
+    const HostTime from = has_before ? std::prev(after)->at : begin;
+    const HostTime to = next != looks.end() ? next->at : end;
+    if (!has_before && next == looks.end()) return true;
+    return to - from > 2 * reach_;
+  }
 
  private:
   // Beyond this time a look says nothing.
@@ -335,6 +353,7 @@ class Claims {
     }
     std::vector<Claim> some;
     std::vector<std::size_t> none;
+    std::vector<std::size_t> may_have;  // of these; the others used neither the board nor CPU time
     std::vector<std::size_t> unknown;
     double sum = 0;
     bool refused = false;
@@ -346,6 +365,7 @@ class Claims {
         sum += use.utilisation;
       } else if (use.kind == Worked::kNone) {
         none.push_back(stay->process);
+        if (!is_idle(stay->process)) may_have.push_back(stay->process);
       } else {
         unknown.push_back(stay->process);
       }
@@ -358,13 +378,14 @@ class Claims {
       const auto idle = std::stable_partition(unknown.begin(), unknown.end(),
                                               [this](std::size_t p) { return !is_idle(p); });
       none.insert(none.end(), idle, unknown.end());
+      may_have.insert(may_have.end(), idle, unknown.end());
       unknown.erase(idle, unknown.end());
     }
     if (some.empty()) unknown.insert(unknown.end(), brief_.begin(), brief_.end());
     if (unknown.empty() && some.empty()) return of_holders(none);
     const auto board = board_utilisation();
-    if (!some.empty() && !none.empty() && board && *board - sum >= kErrors.utilisation)
-      doubt = narrowed({none, *board - sum});
+    if (!some.empty() && !may_have.empty() && board && *board - sum >= kErrors.utilisation)
+      doubt = narrowed({may_have, *board - sum});
     if (unknown.empty()) return some;
     // Utilisations are rounded: where the board hardly worked, one that reads 0 may have.
     const bool hardly = board && *board < kErrors.utilisation && !none.empty();
@@ -438,7 +459,8 @@ class Claims {
     }
     if (is_unknown && (left.empty() || !had_ended_)) left.push_back(kUnidentified);
     if (!any) return claim;
-    claim.in_doubt |= is_unknown && had_ended_ && left.back() != kUnidentified;
+    claim.of_unidentified |= is_unknown && had_ended_ && left.back() != kUnidentified;
+    claim.in_doubt |= claim.of_unidentified;
     claim.candidates = std::move(left);
     return claim;
   }
@@ -473,6 +495,9 @@ std::vector<KnownContext> unlisted_spans(const BoardEvidence& evidence) {
   for (std::size_t p = 0; p < evidence.lives.size(); ++p) {
     const auto& life = evidence.lives[p];
     if (!life.may_be_unlisted || !life.end || is_listed[p]) continue;
+    const auto cpu =
+        evidence.cpu_share ? evidence.cpu_share(p, life.start, *life.end) : std::nullopt;
+    if (cpu && *cpu * seconds(*life.end - life.start) < kLeastContext) continue;
     const auto next =
         std::lower_bound(evidence.looks.begin(), evidence.looks.end(), *life.end - kNoticed,
                          [](const BoardLook& l, HostTime t) { return l.at < t; });
@@ -542,6 +567,7 @@ std::vector<UseSlice> board_use(const BoardEvidence& evidence, HostTime begin, H
     for (const auto& span : unlisted) {
       if (span.begin <= slice.begin && span.end >= slice.end) brief.push_back(span.process);
     }
+    if (!brief.empty() && stays.is_blind(slice.begin, slice.end)) brief.push_back(kUnidentified);
     const Claims claims(evidence, parts, slice.begin, slice.end, stays_here, brief);
     slice.claims =
         parts.empty() ? claims.of(slice.doubt) : claims.of_parts(slice.is_guess, slice.doubt);

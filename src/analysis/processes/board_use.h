@@ -39,7 +39,7 @@ struct ProcessLife {
   HostTime start{};
   std::optional<HostTime> end;
   // It may have held a context without being listed, between the last look that it outlived and its
-  // end.
+  // end, if it used the CPU time that this takes. Where no list was read, others may have, too.
   bool may_be_unlisted = false;
 };
 
@@ -79,6 +79,8 @@ struct Claim {
   bool at_rest = false;                 // the driver says that none of the candidates worked
   // By exclusion: what others had is known roughly, and the candidates may have had nothing.
   bool in_doubt = false;
+  // It was of a process that could not be identified, taken for one of the candidates' family.
+  bool of_unidentified = false;
 
   bool operator==(const Claim&) const = default;
 };

@@ -216,6 +216,28 @@ TEST(BoardUse, AProcessThatNoLookCouldListIsACandidateWhereTheListedOneRested) {
   EXPECT_THAT(board.candidates(10.4), ElementsAre(Candidates{0}));
 }
 
+TEST(BoardUse, WithoutListsAProcessOfAnyOwnerMayHaveWorked) {
+  Board board(1);
+  board.evidence.lives[0] = {at(3), at(15), true};
+  EXPECT_THAT(board.candidates(8), ElementsAre(Candidates{0, kUnidentified}));
+  board.look(1, {});
+  board.look(2, {});
+  EXPECT_THAT(board.candidates(14.5), ElementsAre(Candidates{0, kUnidentified}));
+  for (int t = 3; t < 20; ++t) board.look(t, {});
+  EXPECT_THAT(board.candidates(8), IsEmpty());  // it would have been listed
+  EXPECT_THAT(board.candidates(14.5), ElementsAre(Candidates{0}));
+}
+
+TEST(BoardUse, WhoWasNotListedAndUsedNoCpuTimeHadNoContext) {
+  Board board(1);
+  board.evidence.lives[0] = {at(10.2), at(10.9), true};
+  for (int t = 1; t < 20; ++t) board.look(t, {});
+  board.cpu_is({0.5});
+  EXPECT_THAT(board.candidates(10.5), ElementsAre(Candidates{0}));
+  board.cpu_is({0.002});
+  EXPECT_THAT(board.candidates(10.5), IsEmpty());
+}
+
 TEST(BoardUse, AnUnidentifiedProcessIsACandidate) {
   Board board(1);
   for (int t = 1; t < 20; ++t) board.evidence.looks.push_back({at(t), {{0, {}}}, t == 10});
@@ -254,6 +276,8 @@ TEST(BoardUse, OneThatReadsZeroMayHaveWorkedWhereTheBoardDidMore) {
   ASSERT_TRUE(board.slice(10.5).doubt);
   EXPECT_EQ(board.slice(10.5).doubt->candidates, Candidates{1});
   EXPECT_NEAR(board.slice(10.5).doubt->weight, 0.4, 1e-9);
+  board.cpu_is({0.5, 0.001});
+  EXPECT_FALSE(board.slice(10.5).doubt);  // it used no CPU time either
 }
 
 TEST(BoardUse, WhatOneHasByExclusionIsInDoubt) {

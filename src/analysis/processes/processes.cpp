@@ -227,23 +227,25 @@ class Part {
     if (at_rest) at_rest_ = true;
   }
   // Of processes that may have worked though their utilisation reads 0.
-  void add_doubt(double weight, bool may_be_own) {
-    (may_be_own ? maybe_ : doubt_of_others_) += weight;
+  void add_doubt(double weight, bool is_own, bool may_be_own) {
+    (is_own ? own_in_doubt_ : may_be_own ? maybe_ : doubt_of_others_) += weight;
   }
   model::DivisionBounds of(Energy energy) const {
-    if (is_guess_ && others_ + maybe_ > 0) return {Energy{}, own_ + maybe_ > 0 ? energy : Energy{}};
+    if (is_guess_ && others_ + maybe_ > 0)
+      return {Energy{}, own_ + own_in_doubt_ + maybe_ > 0 ? energy : Energy{}};
     const double others = others_ + maybe_ + doubt_of_others_;
     const double own = std::max(own_ - kErrors.utilisation, 0.0);
-    const double most = own_ + maybe_ + kErrors.utilisation;
+    const double most = own_ + own_in_doubt_ + maybe_ + kErrors.utilisation;
     const double low = at_rest_ ? 0 : others > 0 ? own / (own + kErrors.watts_ratio * others) : 1;
     const double high =
         others_ > 0 ? kErrors.watts_ratio * most / (kErrors.watts_ratio * most + others_) : 1;
     return {Energy::joules(own_ > 0 ? low * energy.joules() : 0),
-            Energy::joules(own_ + maybe_ > 0 ? high * energy.joules() : 0)};
+            Energy::joules(own_ + own_in_doubt_ + maybe_ > 0 ? high * energy.joules() : 0)};
   }
 
  private:
   double own_ = 0;
+  double own_in_doubt_ = 0;
   double maybe_ = 0;
   double others_ = 0;
   double doubt_of_others_ = 0;
@@ -267,17 +269,17 @@ void add_bounds(const UseSlice& slice, Energy energy, const std::vector<model::P
   }
   for (const auto& claim : claims) {
     const Owner owner = owner_of(claim, processes);
+    const bool is_own = owner == Owner::kProcess || owner == Owner::kCommand;
     if (claim.in_doubt) {
-      command.add_doubt(claim.weight, owner != Owner::kOthers);
+      command.add_doubt(claim.weight, is_own && !claim.of_unidentified, owner != Owner::kOthers);
     } else {
-      command.add(claim.weight, owner == Owner::kProcess || owner == Owner::kCommand,
-                  owner == Owner::kUnknown, claim.at_rest);
+      command.add(claim.weight, is_own, owner == Owner::kUnknown, claim.at_rest);
     }
     for (auto& [p, part] : by_process) {
       const auto& all = claim.candidates;
       const bool may_be = std::find(all.begin(), all.end(), p) != all.end();
       if (claim.in_doubt) {
-        part.add_doubt(claim.weight, may_be);
+        part.add_doubt(claim.weight, may_be && all.size() == 1 && !claim.of_unidentified, may_be);
       } else {
         part.add(claim.weight, may_be && all.size() == 1, may_be, claim.at_rest);
       }

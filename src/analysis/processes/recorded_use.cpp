@@ -14,7 +14,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kOneLook = 50ms;  // readings of one list
+constexpr Duration kOneLook = 50ms;      // readings of one list
+constexpr Duration kWaitedFor = 1200ms;  // after its end, a child's time is in its parent's
 
 // The instances of the board that `domain` is or is part of.
 std::vector<const model::Domain*> parts_of(const model::Recording& recording,
@@ -27,6 +28,18 @@ std::map<model::ProcessId, std::size_t> places_of(const std::vector<model::Proce
   std::map<model::ProcessId, std::size_t> places;
   for (std::size_t i = 0; i < processes.size(); ++i) places[processes[i].id] = i;
   return places;
+}
+
+// The measured process that is the parent of `child` and lives at `t`.
+std::optional<std::size_t> parent_of(const std::vector<model::Process>& processes,
+                                     const model::Process& child, HostTime t) {
+  if (!child.in_tree) return std::nullopt;
+  for (std::size_t p = 0; p < processes.size(); ++p) {
+    const auto& other = processes[p];
+    const bool lived = other.start <= child.start && other.end.value_or(HostTime::max()) >= t;
+    if (other.in_tree && other.pid == child.parent_pid && lived) return p;
+  }
+  return std::nullopt;
 }
 
 std::vector<BoardLook> looks_of(const model::Recording& recording, const model::Domain& domain) {
@@ -117,9 +130,26 @@ std::vector<UseSlice> recorded_use(const model::Recording& recording, const mode
     time.add(r.at, seconds(r.cpu_time));
     children[place->second].add(r.at, seconds(r.unseen_children_cpu_time));
   }
-  // A reading is repeated only when it changed.
+  std::vector<HostTime> listed(cpu.size());
+  for (const auto& look : evidence.looks) {
+    for (const auto& use : look.uses) listed[use.process] = look.at;
+  }
   for (std::size_t p = 0; p < cpu.size(); ++p) {
-    if (!cpu[p].empty() && !recording.processes[p].end) cpu[p].add(end, cpu[p].at(cpu[p].last()));
+    if (cpu[p].empty()) continue;
+    const auto& process = recording.processes[p];
+    const double last = cpu[p].at(cpu[p].last());
+    // A reading is repeated only when it changed. Others' processes are read while they are listed.
+    const bool has_left = !process.in_tree && listed[p] < evidence.looks.back().at;
+    if (!process.end) {
+      cpu[p].add(has_left ? std::max(listed[p], cpu[p].last()) : end, last);
+      continue;
+    }
+    // What a child used after its last reading is its parent's once that has waited for it.
+    const auto parent = parent_of(recording.processes, process, *process.end + kWaitedFor);
+    if (!parent || *process.end <= cpu[p].last()) continue;
+    const auto& waited = children[*parent];
+    cpu[p].add(*process.end,
+               last + waited.at(*process.end + kWaitedFor) - waited.at(cpu[p].last()));
   }
   evidence.cpu_share = [&cpu](std::size_t process, HostTime a, HostTime b) {
     return cpu[process].rate(a, b);

@@ -45,14 +45,27 @@ std::optional<double> gpu_joules(const analysis::Run& run, SweepRun& out,
   return std::nullopt;
 }
 
-// Of the GPUs, what is the command's; absent where the recording is not of a command.
-std::optional<double> command_joules(const analysis::Run& run, const analysis::Part& part) {
+// Of the GPUs, what is the command's; absent where the recording is not of a command. A GPU that
+// others only held, and of which no level was observed, would have all energy of this run and a
+// part of another's: such a run is not ranked.
+std::optional<double> command_joules(const analysis::Run& run, const analysis::Part& part,
+                                     SweepRun& out) {
   const auto& profile = run.profile(part);
   if (!profile) return std::nullopt;
   double sum = 0;
   for (const auto& domain : profile->domains) {
     if (!is_gpu(domain.domain)) continue;
     if (!domain.command) return std::nullopt;
+    const auto& bounds = domain.command_bounds;
+    const bool is_held_by_others = bounds && bounds->low < domain.command->processes &&
+                                   domain.others.value_or(Energy{}) <= Energy{};
+    if (domain.shares_include_rest && is_held_by_others) {
+      leave_unranked(out, fmt::format("{}: others held it and its power at rest was not observed, "
+                                      "so that the command's part is not known; --whole-machine "
+                                      "ranks by all energy",
+                                      domain.domain.device));
+      return std::nullopt;
+    }
     sum += domain.command->energy.energy.joules();
   }
   return sum > 0 ? std::optional(sum) : std::nullopt;
@@ -171,8 +184,8 @@ void measure_run(const analysis::Run& run, const model::SweepPlan& plan, const W
   } else {
     out.units = 1;
     out.seconds = length;
-    const auto own = plan.whole_machine ? std::nullopt : command_joules(run, asked);
-    out.joules = own.value_or(*out.total_joules);
+    const auto own = plan.whole_machine ? std::nullopt : command_joules(run, asked, out);
+    if (out.unranked.empty()) out.joules = own.value_or(*out.total_joules);
   }
 }
 

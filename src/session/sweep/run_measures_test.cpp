@@ -81,6 +81,25 @@ TEST(RunMeasures, EnergyOfOthersOnTheBoardIsNotTheCommands) {
   EXPECT_EQ(all.joules, all.total_joules);
 }
 
+TEST(RunMeasures, ARunOfWhichThePartIsUnknownIsNotRanked) {
+  auto held = recording();
+  held.processes = {{model::ProcessId{1}, 10, {}, 1, "train", "", at(2), {}, true},
+                    {model::ProcessId{2}, 11, {}, 1, "notebook", "", at(0), {}, false}};
+  for (double t = 2.5; t < 18; t += 1) {
+    for (const unsigned id : {1u, 2u}) {
+      held.process_readings.gpu_processes.push_back(
+          {model::ProcessId{id}, held.domains[0].id, at(t), id == 1 ? 0.4 : 0.0, 1 << 20});
+    }
+  }
+  const auto run = measured({}, {}, held);
+  EXPECT_FALSE(run.joules);
+  EXPECT_FALSE(run.is_ranked());
+  EXPECT_THAT(run.unranked, HasSubstr("gpu0: others held it"));
+  model::SweepPlan whole;
+  whole.whole_machine = true;
+  EXPECT_EQ(measured(whole, {}, held).unranked, "");
+}
+
 TEST(RunMeasures, TheCommandIsTheWork) {
   const auto run = measured({});
   EXPECT_EQ(run.unranked, "");

@@ -183,9 +183,19 @@ constexpr std::array kRules{
 
 constexpr std::size_t kLongestName = 128;
 
-// Whose children are jobs, and those of them that are not.
-constexpr std::string_view kSlurmScope = "slurmstepd.scope";
-constexpr std::string_view kSlurmOwn = "system";
+// Groups whose children are jobs, by the end or the begin of their name.
+struct Scheduler {
+  std::string_view parent;  // empty: any
+  std::string_view prefix;
+  std::string_view suffix;
+};
+constexpr std::array kSchedulers{
+    Scheduler{"", "", "slurmstepd.scope"},      Scheduler{"slurm", "uid_", ""},
+    Scheduler{"pbs_jobs.service", "jobid", ""}, Scheduler{"pbs_jobs.service", "jobs", ""},
+    Scheduler{"", "torque", "torque"},          Scheduler{"lsf", "", ""},
+    Scheduler{"", "htcondor", "htcondor"},      Scheduler{"nomad.slice", "", ".slice"},
+};
+constexpr std::string_view kSlurmOwn = "system";  // a child that is no job
 // What a user makes below it is named by that user, and owns nothing.
 constexpr std::string_view kUserDelegate = "user@";
 // But for Flux, whose jobs are units of the systemd of a system's account.
@@ -366,7 +376,12 @@ Named name_of_path(std::string_view path) {
       return (r.parent.empty() || parent == r.parent) && id_in(segment, r) &&
              (r.below.empty() || above.find(r.below) != std::string::npos);
     });
-    if (rule != kRules.end()) assign(*rule, *id_in(segment, *rule), out.owner);
+    // A job can name groups of its own below its group.
+    const bool is_jobs_own =
+        rule != kRules.end() && rule->field == Field::kJob && !out.owner.job.empty();
+    if (rule != kRules.end() && !is_jobs_own) {
+      assign(*rule, *id_in(segment, *rule), out.owner);
+    }
     if (is_unit(segment) && (rule == kRules.end() || segment.starts_with(kUserDelegate))) {
       out.owner.unit = segment;
     }
@@ -375,7 +390,11 @@ Named name_of_path(std::string_view path) {
       is_below_user = true;
     }
     out.has_unknown_job |= is_below_scheduler && out.owner.job.empty() && segment != kSlurmOwn;
-    is_below_scheduler = segment.ends_with(kSlurmScope);
+    is_below_scheduler =
+        std::any_of(kSchedulers.begin(), kSchedulers.end(), [&](const Scheduler& s) {
+          return (s.parent.empty() || parent == s.parent) && segment.starts_with(s.prefix) &&
+                 segment.ends_with(s.suffix);
+        });
     above += segment + "/";
     parent = segment;
   }

@@ -238,6 +238,23 @@ TEST(ProcessGroup, AChildOfASchedulerThatIsNoJobIsNoticed) {
     EXPECT_EQ("0::" + parse_process_group("4:cpuacct:/\n" + slurm + unknown + "\n").unknown_job,
               slurm + unknown);
   }
+  for (const char* known : {"/slurm/uid_1001/job_9/step_0", "/lsf/cluster/job.17.1.1",
+                            "/pbs_jobs.service/jobid/17.host", "/htcondor/condor_var_slot1@host",
+                            "/system.slice/slurmstepd.scope/job_1/user/job_2"}) {
+    EXPECT_EQ(parse_process_group("0::" + std::string(known) + "\n").unknown_job, "") << known;
+  }
+  for (const char* unknown :
+       {"/slurm/uid_1001/weird_9", "/lsf/cluster/weird", "/torque/weird",
+        "/pbs_jobs.service/jobid/weird", "/htcondor/weird", "/nomad.slice/share.slice/weird"}) {
+    EXPECT_EQ(parse_process_group("0::" + std::string(unknown) + "\n").unknown_job, unknown);
+  }
+}
+
+TEST(OwnerRules, AJobCannotNameAnother) {
+  EXPECT_EQ(
+      owner_of_cgroup_path("/system.slice/slurmstepd.scope/job_1/step_0/slurmstepd.scope/job_2")
+          .job,
+      "1");
 }
 
 TEST(ProcessGroup, GarbageHasNoOwner) {
