@@ -224,8 +224,8 @@ class ProfileBuilder {
     if (split.contested > Energy{} &&
         200 * split.contested.microjoules() > out.energy->energy.microjoules()) {
       warn(fmt::format(
-          "{}: for {:.3g} s processes of the command and others can both have used it, and no list, "
-          "utilisation or CPU time tells them apart; {:.4g} J of that time are unattributed",
+          "{}: for {:.3g} s processes of the command and others can both have used it, and no "
+          "list, utilisation or CPU time separates them; {:.4g} J of that time are unattributed",
           label_of(out.domain), seconds(split.contested_time), split.contested.joules()));
     }
     return own;
