@@ -202,9 +202,8 @@ TEST(CommandEnergy, HasNothingOfAnothersWorkWhereItsChildrenUsedNoCpuTime) {
   const auto profile = run.profile();
   const auto& gpu = domain(profile, kGpu0);
   expect_exact(gpu);
-  EXPECT_EQ(gpu.command->processes, Energy{});
-  EXPECT_EQ(gpu.command->low(), gpu.command->rest.value_or(Energy{}));
-  EXPECT_GT(gpu.others->joules(), 1400);
+  // While the other was listed, and up to the list that no longer has it.
+  EXPECT_GT(gpu.others->joules(), 380 * 4.5);
 }
 
 // A bound far below the energy says nothing of what lies above it.

@@ -26,8 +26,6 @@ constexpr Duration kGaugeLag = 1200ms;
 constexpr Duration kGaugeLead = 300ms;
 constexpr double kIdleCpu = 0.005;  // of a core
 constexpr double kBusyCpu = 0.02;
-// To open a context takes more CPU time. In seconds.
-constexpr double kLeastContext = 0.02;
 
 // An unbroken series of looks that list one process.
 struct Stay {
@@ -495,9 +493,6 @@ std::vector<KnownContext> unlisted_spans(const BoardEvidence& evidence) {
   for (std::size_t p = 0; p < evidence.lives.size(); ++p) {
     const auto& life = evidence.lives[p];
     if (!life.may_be_unlisted || !life.end || is_listed[p]) continue;
-    const auto cpu =
-        evidence.cpu_share ? evidence.cpu_share(p, life.start, *life.end) : std::nullopt;
-    if (cpu && *cpu * seconds(*life.end - life.start) < kLeastContext) continue;
     const auto next =
         std::lower_bound(evidence.looks.begin(), evidence.looks.end(), *life.end - kNoticed,
                          [](const BoardLook& l, HostTime t) { return l.at < t; });

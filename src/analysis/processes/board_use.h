@@ -39,7 +39,7 @@ struct ProcessLife {
   HostTime start{};
   std::optional<HostTime> end;
   // It may have held a context without being listed, between the last look that it outlived and its
-  // end, if it used the CPU time that this takes. Where no list was read, others may have, too.
+  // end. Where no list was read, others may have, too.
   bool may_be_unlisted = false;
 };
 

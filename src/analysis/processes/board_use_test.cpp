@@ -228,16 +228,6 @@ TEST(BoardUse, WithoutListsAProcessOfAnyOwnerMayHaveWorked) {
   EXPECT_THAT(board.candidates(14.5), ElementsAre(Candidates{0}));
 }
 
-TEST(BoardUse, WhoWasNotListedAndUsedNoCpuTimeHadNoContext) {
-  Board board(1);
-  board.evidence.lives[0] = {at(10.2), at(10.9), true};
-  for (int t = 1; t < 20; ++t) board.look(t, {});
-  board.cpu_is({0.5});
-  EXPECT_THAT(board.candidates(10.5), ElementsAre(Candidates{0}));
-  board.cpu_is({0.002});
-  EXPECT_THAT(board.candidates(10.5), IsEmpty());
-}
-
 TEST(BoardUse, AnUnidentifiedProcessIsACandidate) {
   Board board(1);
   for (int t = 1; t < 20; ++t) board.evidence.looks.push_back({at(t), {{0, {}}}, t == 10});
