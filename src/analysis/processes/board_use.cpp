@@ -562,7 +562,11 @@ std::vector<UseSlice> board_use(const BoardEvidence& evidence, HostTime begin, H
     for (const auto& span : unlisted) {
       if (span.begin <= slice.begin && span.end >= slice.end) brief.push_back(span.process);
     }
-    if (!brief.empty() && stays.is_blind(slice.begin, slice.end)) brief.push_back(kUnidentified);
+    if (!brief.empty() && stays.is_blind(slice.begin, slice.end)) {
+      brief.push_back(kUnidentified);
+    } else if (stays_here.empty()) {
+      slice.holders = brief;  // a board that is held between two lists is held by one of these
+    }
     const Claims claims(evidence, parts, slice.begin, slice.end, stays_here, brief);
     slice.claims =
         parts.empty() ? claims.of(slice.doubt) : claims.of_parts(slice.is_guess, slice.doubt);

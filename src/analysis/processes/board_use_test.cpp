@@ -228,6 +228,14 @@ TEST(BoardUse, WithoutListsAProcessOfAnyOwnerMayHaveWorked) {
   EXPECT_THAT(board.candidates(14.5), ElementsAre(Candidates{0}));
 }
 
+TEST(BoardUse, OneThatLivedBetweenTwoListsHeldTheBoard) {
+  Board board(1);
+  board.evidence.lives[0] = {at(10.2), at(10.9), true};
+  for (int t = 1; t < 20; ++t) board.look(t, {});
+  EXPECT_THAT(board.slice(10.5).holders, ElementsAre(0));
+  EXPECT_THAT(board.slice(12.5).holders, IsEmpty());
+}
+
 TEST(BoardUse, AnUnidentifiedProcessIsACandidate) {
   Board board(1);
   for (int t = 1; t < 20; ++t) board.evidence.looks.push_back({at(t), {{0, {}}}, t == 10});
