@@ -83,6 +83,7 @@ TEST(RunMeasures, EnergyOfOthersOnTheBoardIsNotTheCommands) {
 
 TEST(RunMeasures, ARunOfWhichThePartIsUnknownIsNotRanked) {
   auto held = recording();
+  held.run.command = {"train"};
   held.processes = {{model::ProcessId{1}, 10, {}, 1, "train", "", at(2), {}, true},
                     {model::ProcessId{2}, 11, {}, 1, "notebook", "", at(0), {}, false}};
   for (double t = 2.5; t < 18; t += 1) {
