@@ -206,6 +206,14 @@ TEST(CommandEnergy, HasNothingOfAnothersWorkWhereItsChildrenUsedNoCpuTime) {
   EXPECT_GT(gpu.others->joules(), 380 * 4.5);
 }
 
+TEST(CommandEnergy, OfABoardThatWasNeverListedNeedsNoListOfTheOthers) {
+  Shared run;
+  run.recording.process_readings.processes.push_back(
+      {ProcessId{9}, at(14.2), duration_of(1), {}, {}, {}, {}});
+  const auto profile = run.profile();
+  EXPECT_EQ(domain(profile, kGpu0).command->processes, Energy{});
+}
+
 // A bound far below the energy says nothing of what lies above it.
 TEST(CommandEnergy, ReachesAsFarOnEachSideAsItsBounds) {
   model::Measurement whole;

@@ -1,7 +1,9 @@
 #include "analysis/processes/recorded_use.h"
 
+#include <algorithm>
 #include <chrono>
 #include <map>
+#include <optional>
 
 #include "analysis/levels/domains.h"
 #include "analysis/processes/growing.h"
@@ -30,17 +32,29 @@ std::map<model::ProcessId, std::size_t> places_of(const std::vector<model::Proce
   return places;
 }
 
-// The measured process that is the parent of `child` and lives at `t`.
-std::optional<std::size_t> parent_of(const std::vector<model::Process>& processes,
-                                     const model::Process& child, HostTime t) {
-  if (!child.in_tree) return std::nullopt;
-  for (std::size_t p = 0; p < processes.size(); ++p) {
-    const auto& other = processes[p];
-    const bool lived = other.start <= child.start && other.end.value_or(HostTime::max()) >= t;
-    if (other.in_tree && other.pid == child.parent_pid && lived) return p;
+// The measured processes by pid, which is given out again and again.
+class Parents {
+ public:
+  explicit Parents(const std::vector<model::Process>& processes) : processes_(processes) {
+    for (std::size_t p = 0; p < processes.size(); ++p) {
+      if (processes[p].in_tree) by_pid_.emplace(processes[p].pid, p);
+    }
   }
-  return std::nullopt;
-}
+  // The one that is the parent of `child` and lives at `t`.
+  std::optional<std::size_t> of(const model::Process& child, HostTime t) const {
+    if (!child.in_tree) return std::nullopt;
+    const auto [begin, end] = by_pid_.equal_range(child.parent_pid);
+    const auto found = std::find_if(begin, end, [&](const auto& entry) {
+      const auto& other = processes_[entry.second];
+      return other.start <= child.start && other.end.value_or(HostTime::max()) >= t;
+    });
+    return found == end ? std::nullopt : std::optional(found->second);
+  }
+
+ private:
+  const std::vector<model::Process>& processes_;
+  std::multimap<pid_t, std::size_t> by_pid_;
+};
 
 std::vector<BoardLook> looks_of(const model::Recording& recording, const model::Domain& domain) {
   const auto places = places_of(recording.processes);
@@ -134,18 +148,20 @@ std::vector<UseSlice> recorded_use(const model::Recording& recording, const mode
   for (const auto& look : evidence.looks) {
     for (const auto& use : look.uses) listed[use.process] = look.at;
   }
+  const HostTime last_look = evidence.looks.empty() ? HostTime{} : evidence.looks.back().at;
+  const Parents parents(recording.processes);
   for (std::size_t p = 0; p < cpu.size(); ++p) {
     if (cpu[p].empty()) continue;
     const auto& process = recording.processes[p];
     const double last = cpu[p].at(cpu[p].last());
     // A reading is repeated only when it changed. Others' processes are read while they are listed.
-    const bool has_left = !process.in_tree && listed[p] < evidence.looks.back().at;
+    const bool has_left = !process.in_tree && listed[p] < last_look;
     if (!process.end) {
       cpu[p].add(has_left ? std::max(listed[p], cpu[p].last()) : end, last);
       continue;
     }
     // What a child used after its last reading is its parent's once that has waited for it.
-    const auto parent = parent_of(recording.processes, process, *process.end + kWaitedFor);
+    const auto parent = parents.of(process, *process.end + kWaitedFor);
     if (!parent || *process.end <= cpu[p].last()) continue;
     const auto& waited = children[*parent];
     cpu[p].add(*process.end,
