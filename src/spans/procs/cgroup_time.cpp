@@ -182,6 +182,7 @@ constexpr std::array kRules{
 };
 
 constexpr std::size_t kLongestName = 128;
+constexpr std::size_t kShortContainer = 12;  // digits of an id that docker ps prints
 
 // Groups whose children are jobs, by the end or the begin of their name.
 struct Scheduler {
@@ -294,7 +295,10 @@ std::string_view flux_job_in(std::string_view unit) {
   return is_job ? job : std::string_view{};
 }
 
+// Below a container's group its root chooses the names. A user there is not the machine's, and a
+// job is one of the container's own scheduler: it is named with the container.
 void assign(const Rule& rule, std::string_view id, model::Owner& owner) {
+  const bool is_in_container = !owner.container.empty();
   switch (rule.field) {
     case Field::kContainer:
       owner.container = id;
@@ -308,12 +312,16 @@ void assign(const Rule& rule, std::string_view id, model::Owner& owner) {
       break;
     case Field::kJob:
       owner.job = id;
+      if (is_in_container) {
+        owner.job.append("@").append(std::string_view(owner.container).substr(0, kShortContainer));
+      }
       owner.step.clear();
       break;
     case Field::kStep:
-      owner.step = id;
+      if (owner.step.empty()) owner.step = id;
       break;
     case Field::kUser:
+      if (is_in_container) break;
       if (const auto uid = parse_integer(id); uid && *uid <= 0xffffffff) {
         owner.user = static_cast<std::uint32_t>(*uid);
       }
@@ -382,7 +390,9 @@ Named name_of_path(std::string_view path) {
     if (rule != kRules.end() && !is_jobs_own) {
       assign(*rule, *id_in(segment, *rule), out.owner);
     }
-    if (is_unit(segment) && (rule == kRules.end() || segment.starts_with(kUserDelegate))) {
+    const bool is_in_container = !out.owner.container.empty();
+    if (is_unit(segment) && !is_in_container &&
+        (rule == kRules.end() || segment.starts_with(kUserDelegate))) {
       out.owner.unit = segment;
     }
     if (segment.starts_with(kUserDelegate) && is_unit(segment)) {

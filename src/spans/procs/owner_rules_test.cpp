@@ -72,7 +72,7 @@ TEST(OwnerRules, KnowTheNamesOfEachRuntime) {
       {"/user.slice/user-1000.slice/user@1000.service/user@0.service/ssh.service",
        of_user(1000, with_unit({}, "user@1000.service"))},
       {fmt::format("/kubepods/pod{}/{}/user.slice/user-5.slice/user@5.service/job_3", kPod, kA),
-       of_user(5, with_unit(container(kA, "", pod), "user@5.service"))},
+       container(kA, "", pod)},
       {"/system.slice:docker:" + kA, container(kA, "docker")},
       {"/lxc.payload.web-1", container("web-1", "lxc")},
       // Kubernetes, in each quality of service.
@@ -166,8 +166,25 @@ TEST(OwnerRules, KnowTheNamesOfEachRuntime) {
        of_user(1000, with_unit({}, "user@1000.service"))},
       // LXC before its version 4, and with nested names.
       {"/lxc/web-1", container("web-1", "lxc")},
-      {"/lxc/101/ns/system.slice/ssh.service", with_unit(container("101", "lxc"), "ssh.service")},
-      {"/lxc.payload/web-1/init.scope", with_unit(container("web-1", "lxc"), "init.scope")},
+      // What a container's root names below its group is none of the machine's.
+      {"/lxc/101/ns/system.slice/ssh.service", container("101", "lxc")},
+      {"/lxc.payload/web-1/init.scope", container("web-1", "lxc")},
+      {"/lxc/101/ns/user.slice/user-1000.slice/user@1000.service", container("101", "lxc")},
+      {"/lxc/101/ns/user.slice/user-990.slice/user@990.service/app.slice/shell-0-fA1.service",
+       container("101", "lxc")},
+      {fmt::format("/system.slice/docker-{}.scope/system.slice/slurmstepd.scope/job_9/step_0", kA),
+       [&] {
+         auto o = container(kA, "docker");
+         o.job = "9@aaaaaaaaaaaa";
+         o.step = "0";
+         return o;
+       }()},
+      {fmt::format("/docker/{}/slurm/uid_1000/job_9", kA),
+       [&] {
+         auto o = container(kA, "docker");
+         o.job = "9@aaaaaaaaaaaa";
+         return o;
+       }()},
       {"/lxc.monitor/web-1", {}},
       // systemd.
       {"/system.slice/ssh.service", with_unit({}, "ssh.service")},
