@@ -77,6 +77,31 @@ TEST(Replay, SeparatesKernelsOfAProgramThatWaits) {
   }
 }
 
+// The loops of kernels, of whatever layers, as the driver's re-runs have them.
+void make_loops_of_kernels(model::Recording& recording) {
+  for (auto& chunk : recording.traces[0].chunks) {
+    if (chunk.kind != model::ChunkKind::kReplay || chunk.bytes.empty()) continue;
+    model::ActivityEncoder encoder;
+    encoder.add(model::KernelRerun{1000, 0}.entry());
+    chunk.bytes = encoder.take();
+  }
+}
+
+TEST(Replay, SeparatesAMemset) {
+  SyntheticRun run = repeated_model();
+  run.alone = 0.8;
+  auto made = synthesise(run);
+  auto& memset = made.recording.traces[0].classes[2];
+  memset = {model::ActivityKind::kMemset, "memset", {}, {}, 4096};
+  make_loops_of_kernels(made.recording);
+  const auto p = only_activity(made.recording);
+  for (const auto& [name, k] : {std::pair("kernel 0", 0u), {"kernel 1", 1u}, {"memset", 2u}}) {
+    const auto& known = row(p, name);
+    EXPECT_TRUE(known.resolvable) << name;
+    EXPECT_NEAR(known.energy->energy.joules(), made.joules[k], 0.06 * made.joules[k]) << name;
+  }
+}
+
 TEST(Replay, IsInNoFigureOfTheProgram) {
   SyntheticRun run = repeated_model();
   const auto without = only_activity(synthesise(run).recording);

@@ -43,12 +43,10 @@ std::optional<std::vector<ActivityTable::Replay>> replay_loops(const model::Trac
 
 // Adds launches of a signature to the re-run at time `t` in seconds, if there is one.
 void add_to_loop(std::span<ActivityTable::Replay> loops, double t, std::uint32_t kernel_class,
-                 bool is_kernel, const ActivityTable::Replay::Ran& more) {
+                 const ActivityTable::Replay::Ran& more) {
   const auto at = std::find_if(loops.begin(), loops.end(),
                                [t](const auto& loop) { return t >= loop.begin && t < loop.end; });
   if (at == loops.end()) return;
-  // In a kernel's loop, copies and sets only prepare its memory.
-  if (at->of_kernel && !is_kernel) return;
   const auto slot = static_cast<std::size_t>((t - at->begin) / ActivityTable::Replay::kSlot);
   if (at->slots.size() <= slot) at->slots.resize(slot + 1);
   for (auto* ran : {&at->ran[kernel_class], &at->slots[slot][kernel_class]}) {
@@ -106,6 +104,7 @@ class Builder {
     for (const Bins& bins : bins_) {
       if (!take_loops(bins)) return tl::unexpected(damaged(recording_.traces[bins.trace]));
     }
+    for (auto& loop : table_.replays) leave_out_preparations(loop);
     mix_replays(recording_, variants_, table_.replays, mix_);
     for (const Bins& bins : bins_) {
       const auto finish = [&](const BinLattice::Bin& bin) { finish_bin(bin); };
@@ -284,9 +283,21 @@ class Builder {
     const auto loops = std::span(table_.replays).subspan(first, last - first);
     return each_bin(bins, [&](HostTime at, std::uint32_t k, const model::BinEntry& e) {
       if (!table_.replay_time.holds(at)) return;
-      const bool is_kernel = table_.classes[k].key.kind == model::ActivityKind::kKernel;
-      add_to_loop(loops, table_.time.seconds_of(at), k, is_kernel, {e.launches, busy_of(e)});
+      add_to_loop(loops, table_.time.seconds_of(at), k, {e.launches, busy_of(e)});
     });
+  }
+
+  // In a kernel's loop, copies and sets only prepare its memory; in that of a memset, copies do.
+  void leave_out_preparations(ActivityTable::Replay& loop) const {
+    if (!loop.of_kernel) return;
+    const auto kind = [&](const auto& ran) { return table_.classes[ran.first].key.kind; };
+    const auto ran = std::any_of(loop.ran.begin(), loop.ran.end(), [&](const auto& one) {
+      return kind(one) == model::ActivityKind::kKernel;
+    });
+    const auto wanted = ran ? model::ActivityKind::kKernel : model::ActivityKind::kMemset;
+    const auto is_other = [&](const auto& one) { return kind(one) != wanted; };
+    std::erase_if(loop.ran, is_other);
+    for (auto& slot : loop.slots) std::erase_if(slot, is_other);
   }
 
   // False: damaged.

@@ -340,9 +340,13 @@ void seen(std::uint32_t id, const model::TracedDevice& device) {
 
 void seen(std::uint32_t id, const model::KernelClass& kernel) {
   State& s = state();
-  if (kernel.kind != model::ActivityKind::kKernel || !s.tallies.load()) return;
+  if (!s.tallies.load()) return;
   const std::scoped_lock lock(s.mutex);
-  s.signatures[id] = {kernel.name, kernel.grid, kernel.block};
+  if (kernel.kind == model::ActivityKind::kKernel) {
+    s.signatures[id] = {kernel.name, kernel.grid, kernel.block};
+  } else if (kernel.kind == model::ActivityKind::kMemset) {
+    s.signatures[id] = reruns::signature_of_memset(kernel.bytes);
+  }
 }
 
 void seen(const model::ActivityChunk& chunk) {

@@ -1,6 +1,7 @@
 #include "spans/reruns/launch_recorder.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <thread>
 
@@ -172,7 +173,7 @@ void LaunchRecorder::changed(DriverCall call, const abi::cupti::CallbackData& da
     const auto& p = *static_cast<const cupti::MemsetParameters*>(parameters);
     Cleared set{p.address, p.count, 0, element};
     std::memcpy(&set.value, p.value, element);
-    if (enters) cleared(set);
+    if (enters) cleared(set, context);
   };
   const auto add = [&](const auto& p) {
     add_node(p.node, data);
@@ -199,7 +200,7 @@ void LaunchRecorder::changed(DriverCall call, const abi::cupti::CallbackData& da
       return memset(4);
     case DriverCall::kGraphAddMemsetNode: {
       const auto& p = *static_cast<const cupti::AddMemsetNodeParameters*>(parameters);
-      if (enters && p.node != nullptr) cleared(cleared_by(*p.node));
+      if (enters && p.node != nullptr) cleared(cleared_by(*p.node), context);
       return;
     }
     case DriverCall::kGraphAddKernelNode2: {
@@ -266,9 +267,9 @@ void LaunchRecorder::add_node(const cuda::NodeParameters* node,
                               const abi::cupti::CallbackData& data) {
   if (node == nullptr || data.site != Site::kEnter) return;
   adding = nullptr;
-  if (node->type == cuda::kNodeMemset) cleared(cleared_by(node->memset));
-  if (node->type != cuda::kNodeKernel) return;
-  launched(Call::of_node(node->kernel, reinterpret_cast<cuda::Context>(data.context)));
+  const auto context = reinterpret_cast<cuda::Context>(data.context);
+  if (node->type == cuda::kNodeMemset) cleared(cleared_by(node->memset), context);
+  if (node->type == cuda::kNodeKernel) launched(Call::of_node(node->kernel, context));
 }
 
 void LaunchRecorder::node_added(cuda::GraphNode node) {
@@ -364,20 +365,21 @@ bool LaunchRecorder::is_address(std::uint64_t word) {
   return true;
 }
 
-// A launch that differs from the kept ones in its numbers only by chance (a seed, a step) is a
-// variant, too: the least recent one gives way.
-void LaunchRecorder::keep(RecordedKernel& kernel, const Call& call) {
+// How many launches this one stands for; 0: it is not looked at.
+std::uint64_t LaunchRecorder::stands_for(const RecordedKernel& kernel) {
   ++number_;
-  std::uint64_t counts = 1;
   std::uint64_t all = kernel.given_way;
   for (const auto& [hash, variant] : kernel.variants) all += variant.launches;
-  if (all >= kAllOfTheFirst) {
-    random_ ^= random_ << 13;
-    random_ ^= random_ >> 7;
-    random_ ^= random_ << 17;
-    if (random_ % kOneOf != 0) return;
-    counts = kOneOf;
-  }
+  if (all < kAllOfTheFirst) return 1;
+  random_ ^= random_ << 13;
+  random_ ^= random_ >> 7;
+  random_ ^= random_ << 17;
+  return random_ % kOneOf == 0 ? kOneOf : 0;
+}
+
+void LaunchRecorder::keep(RecordedKernel& kernel, const Call& call) {
+  const std::uint64_t counts = stands_for(kernel);
+  if (counts == 0) return;
   Launch launch;
   if (call.extra != nullptr && call.parameters == nullptr) {
     const void* data = nullptr;
@@ -409,7 +411,13 @@ void LaunchRecorder::keep(RecordedKernel& kernel, const Call& call) {
     if (!is_address(word)) size = mixed(size, word);
   });
   find_cleared(launch);
+  keep(kernel, std::move(launch), size, counts);
+}
 
+// `size`: of what is no address. A launch that differs from the kept ones in its numbers only by
+// chance (a seed, a step) is a variant, too: the least recent one gives way.
+void LaunchRecorder::keep(RecordedKernel& kernel, Launch launch, std::uint64_t size,
+                          std::uint64_t counts) {
   auto at = kernel.variants.find(size);
   if (at == kernel.variants.end()) {
     if (kernel.variants.size() >= kMostVariants) {
@@ -443,9 +451,21 @@ void LaunchRecorder::keep(RecordedKernel& kernel, const Call& call) {
   }
 }
 
-void LaunchRecorder::cleared(const Cleared& memset) {
-  if (memset.count == 0 || memset.bytes() > kMostCleared) return;
+void LaunchRecorder::cleared(const Cleared& memset, cuda::Context context) {
+  if (memset.count == 0) return;
   const std::scoped_lock lock(mutex_);
+  RecordedKernel& kernel = sets_[static_cast<unsigned>(std::bit_width(memset.bytes()))];
+  kernel.context = context;
+  if (const std::uint64_t counts = stands_for(kernel); counts > 0) {
+    Launch launch;
+    launch.parameters.resize(sizeof memset.address);
+    std::memcpy(launch.parameters.data(), &memset.address, sizeof memset.address);
+    launch.cleared = {memset};
+    const std::uint64_t size = mixed(mixed(kHashStart, memset.bytes()), memset.value);
+    launch.hash = mixed(size, memset.address);
+    keep(kernel, std::move(launch), size, counts);
+  }
+  if (memset.bytes() > kMostCleared) return;
   std::erase_if(recent_, [&](const Cleared& old) { return old.address == memset.address; });
   recent_.push_back(memset);
   if (recent_.size() > kMostRecent) recent_.pop_front();
@@ -569,6 +589,7 @@ void LaunchRecorder::clear() {
   nodes_.clear();
   unloading_.clear();
   kernels_.clear();
+  sets_.clear();
   gone_.clear();
   recent_.clear();
   allocated_.clear();
@@ -596,6 +617,11 @@ std::vector<RecordedKernel> LaunchRecorder::kernels() const {
   };
   for (const RecordedKernel& kernel : gone_) add(kernel);
   for (const auto& [shape, kernel] : kernels_) add(kernel);
+  for (const auto& [power, set] : sets_) {
+    add(set);
+    all.back().name = kMemset;
+    all.back().shape.grid = {power, 0, 0};
+  }
   return all;
 }
 

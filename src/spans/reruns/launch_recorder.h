@@ -45,6 +45,8 @@ struct Launch {
   std::vector<std::uint64_t> addresses;
 };
 
+constexpr const char* kMemset = "memset";
+
 // Launches that differ in addresses only.
 struct Variant {
   std::uint64_t launches = 0;
@@ -62,6 +64,8 @@ struct Shape {
   bool operator==(const Shape&) const = default;
 };
 
+// Of memsets, too: they are named kMemset, have no function, and their launches only clear. The
+// first extent of their grid is the number of bits of their size in bytes, and the block is 0.
 struct RecordedKernel {
   Shape shape;
   std::string name;
@@ -124,10 +128,12 @@ class LaunchRecorder {
   void node_added(abi::cuda::GraphNode node);
   RecordedKernel* kernel_of(const Call& call);
   void describe(RecordedKernel& kernel) const;
+  std::uint64_t stands_for(const RecordedKernel& kernel);
   void keep(RecordedKernel& kernel, const Call& call);
+  void keep(RecordedKernel& kernel, Launch launch, std::uint64_t size, std::uint64_t counts);
   bool is_address(std::uint64_t word);
   void find_cleared(Launch& launch) const;
-  void cleared(const Cleared& memset);
+  void cleared(const Cleared& memset, abi::cuda::Context context);
   // Kernels of a module or library; unloaded() is at the end of the call.
   template <class Code>
   void unload(abi::cuda::Result (*owner_of)(Code*, abi::cuda::Function), Code code);
@@ -148,7 +154,8 @@ class LaunchRecorder {
 
   mutable std::mutex mutex_;  // guards what follows
   std::unordered_map<Shape, RecordedKernel, ShapeHash> kernels_;
-  std::deque<RecordedKernel> gone_;                                    // whose code was unloaded
+  std::map<unsigned, RecordedKernel> sets_;  // by the number of bits of their size
+  std::deque<RecordedKernel> gone_;          // whose code was unloaded
   std::map<std::thread::id, std::vector<RecordedKernel*>> unloading_;  // of them, by a call
   std::unordered_map<abi::cuda::GraphNode, RecordedKernel*> nodes_;
   std::deque<Cleared> recent_;                               // memsets, the newest last

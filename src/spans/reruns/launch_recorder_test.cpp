@@ -24,8 +24,10 @@ struct Recorded : testing::Test {
   LaunchRecorder recorder{api};
   FakeCalls calls{recorder};
 
+  // Without memsets.
   RecordedKernel only() {
     auto all = recorder.kernels();
+    std::erase_if(all, [](const RecordedKernel& kernel) { return kernel.name == kMemset; });
     EXPECT_THAT(all, SizeIs(1));
     return all.at(0);
   }
@@ -99,12 +101,28 @@ TEST_F(Recorded, MemsetsOfMemoryThatALaunchUsesBelongToIt) {
   calls.launch(splitk, kA + 512);
   for (const auto& kernel : recorder.kernels()) {
     const Launch& launch = kernel.variants.begin()->second.kept[0];
+    if (kernel.name == kMemset) continue;
     if (kernel.name == "other") {
       EXPECT_THAT(launch.cleared, IsEmpty());
     } else {
       EXPECT_THAT(launch.cleared, ElementsAre(Cleared{kA, 4096, 0, 1}));
     }
   }
+}
+
+TEST_F(Recorded, MemsetsAreKeptBySize) {
+  for (int i = 0; i < 3; ++i) calls.memset(kA, 4096);
+  calls.memset(kA, 5000);
+  calls.memset(kB, std::uint64_t{1} << 30);
+  const auto all = recorder.kernels();
+  ASSERT_THAT(all, SizeIs(2));
+  EXPECT_EQ(all[0].name, kMemset);
+  EXPECT_EQ(all[0].shape.grid[0], 13u);
+  EXPECT_EQ(all[1].shape.grid[0], 31u);
+  EXPECT_THAT(all[0].variants, SizeIs(2));  // of two sizes
+  const Launch& large = all[1].variants.begin()->second.kept.at(0);
+  EXPECT_THAT(large.cleared, ElementsAre(Cleared{kB, std::uint64_t{1} << 30, 0, 1}));
+  EXPECT_EQ(address_of(large), kB);
 }
 
 TEST_F(Recorded, NodesOfGraphsAreLaunchesAndHaveTheAttributesThatAreSetLater) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cctype>
 #include <cmath>
 #include <string_view>
@@ -33,6 +34,10 @@ bool reads_indices(std::string name) {
 }
 
 }  // namespace
+
+Signature signature_of_memset(std::uint64_t bytes) {
+  return {kMemset, {static_cast<unsigned>(std::bit_width(bytes)), 0, 0}, {}};
+}
 
 Plan plan(std::span<const RecordedKernel> recorded, const std::map<Signature, InPlace>& in_place,
           bool goes_on) {

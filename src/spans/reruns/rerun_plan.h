@@ -22,6 +22,9 @@ struct Signature {
   auto operator<=>(const Signature&) const = default;
 };
 
+// The trace has one for memsets of 2^n to 2^(n+1) - 1 bytes.
+Signature signature_of_memset(std::uint64_t bytes);
+
 // What the program did of a signature.
 struct InPlace {
   double busy = 0;  // seconds

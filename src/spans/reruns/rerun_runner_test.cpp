@@ -121,6 +121,20 @@ TEST_F(Reruns, MemoryThatWasClearedIsClearedBeforeEachLaunch) {
   EXPECT_EQ(driver.ran[0].kernel, "memset");
 }
 
+TEST_F(Reruns, MemsetsRunInALoopOfTheirOwn) {
+  driver.allocated = {{kA, 4096}};
+  calls.memset(kA, 4096);
+  calls.memset(kA, 16);
+  in_place[signature_of_memset(4096)] = {1, 100};
+  const auto outcome = run();
+  EXPECT_EQ(outcome.kernels, 1u);
+  EXPECT_THAT(outcome.left_out, IsEmpty());
+  EXPECT_EQ(looped, 1);
+  ASSERT_FALSE(driver.ran.empty());
+  for (const auto& ran : driver.ran) EXPECT_EQ(ran.kernel, kMemset);
+  EXPECT_EQ(driver.copies.back(), Copy(kA, FakeDriver::kCopies));
+}
+
 TEST_F(Reruns, MemoryIsAsBeforeAfterwards) {
   driver.allocated = {{kA, 4096}};
   launched("writes", 1);
