@@ -2,6 +2,8 @@
 
 import asyncio
 import multiprocessing
+import subprocess
+import sys
 import threading
 import time
 
@@ -141,3 +143,26 @@ def test_measurements_travel_between_processes(gpu, method):
 
 def _total(measurement):
     return measurement.total.microjoules
+
+
+def test_threads_that_ask_do_not_abort_a_program_that_ends(machine):
+    code = """
+import threading, time, jouleprof
+monitor = jouleprof.Monitor("gpu0")
+def ask(question):
+    try:
+        while True:
+            question()
+    except jouleprof.Error:
+        pass
+with monitor.window("w") as window:
+    pass
+questions = [monitor.snapshot, lambda: monitor.total("w"), lambda: monitor.between(jouleprof.now() - 10**6, jouleprof.now())]
+for question in 2 * questions:
+    threading.Thread(target=ask, args=(question,), daemon=True).start()
+time.sleep(0.2)
+"""
+    machine.gpus({"generation": "hopper", "idle_watts": 250})
+    for _ in range(6):
+        done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stderr) == (0, "")

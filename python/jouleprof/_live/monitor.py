@@ -13,6 +13,7 @@ from .._arguments import text, timeout_nanoseconds
 from .._energy import Domain, Energy
 from .._errors import InvalidArgument, NotFound, Timeout, checked
 from .._measurement import Measurement, Total
+from .._native import end_calls as _end_calls
 from .._native import now as _now
 from .._power import Power
 from .._snapshot import Snapshot, snapshot_of
@@ -292,6 +293,7 @@ class Monitor:
 def _close_all():
     for monitor in list(_open_monitors):
         monitor.close()
+    _end_calls(2.0)  # seconds; calls wait for a closed monitor 0.1 s at most
 
 
 def _after_fork_in_child():

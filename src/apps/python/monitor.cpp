@@ -1,15 +1,53 @@
 #include "apps/python/monitor.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 #include <vector>
 
 namespace nb = nanobind;
 
 namespace jouleprof::python {
+namespace {
+
+// Guarded by the interpreter's lock.
+int calls_without_lock = 0;
+bool is_ending = false;
+
+// Threads of the parent are not in the child of a fork, which one with the lock makes.
+void forget_calls() { calls_without_lock = 0; }
+
+}  // namespace
+
+WithoutLock::WithoutLock() {
+  static const int known [[maybe_unused]] = pthread_atfork(nullptr, nullptr, forget_calls);
+  if (is_ending) return;
+  ++calls_without_lock;
+  released_ = PyEval_SaveThread();
+}
+
+WithoutLock::~WithoutLock() {
+  if (released_ == nullptr) return;
+  PyEval_RestoreThread(released_);
+  --calls_without_lock;
+}
+
+void end_calls(double most) {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + std::chrono::duration<double>(most);
+  is_ending = true;
+  while (calls_without_lock > 0 && Clock::now() < end) {
+    PyThreadState* const released = PyEval_SaveThread();
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    PyEval_RestoreThread(released);
+  }
+}
+
 namespace {
 
 using Message = std::array<char, 512>;
@@ -47,7 +85,7 @@ constexpr std::int64_t kTotalTimeout = 10'000'000'000;
 
 // The last owner closes the monitor, which takes a while.
 void release_without_lock(std::shared_ptr<jouleprof_monitor>& monitor) {
-  const nb::gil_scoped_release others_may_run;
+  const WithoutLock others_may_run;
   monitor.reset();
 }
 
@@ -62,11 +100,11 @@ jouleprof_status wait_in_slices(std::int64_t timeout, const Call& call) {
     const auto slice = std::clamp<Clock::duration>(end - begin, Clock::duration{}, kSlice);
     jouleprof_status status;
     {
-      const nb::gil_scoped_release others_may_run;
+      const WithoutLock others_may_run;
       status = call(std::chrono::nanoseconds{slice}.count());
     }
     // An answer before the slice was over would not be another one later.
-    if (Clock::now() - begin < slice || Clock::now() >= end) return status;
+    if (is_ending || Clock::now() - begin < slice || Clock::now() >= end) return status;
     if (PyErr_CheckSignals() != 0) nb::raise_python_error();
   }
 }
@@ -77,7 +115,7 @@ Monitor::Monitor(jouleprof_monitor* opened) : opened_(opened, jouleprof_monitor_
 
 void Monitor::close() {
   auto last = std::move(opened_);
-  const nb::gil_scoped_release others_may_run;
+  const WithoutLock others_may_run;
   last.reset();
 }
 
@@ -177,7 +215,7 @@ nb::object Monitor::text_of(jouleprof_status (*get)(jouleprof_monitor*, char**, 
   jouleprof_status status;
   {
     auto kept_open = opened_;
-    const nb::gil_scoped_release others_may_run;
+    const WithoutLock others_may_run;
     status = get(kept_open.get(), &found, message.data(), message.size());
     kept_open.reset();
   }
@@ -224,7 +262,7 @@ nb::object open_monitor(const std::optional<std::string>& devices,
   Message message{};
   jouleprof_status status;
   {
-    const nb::gil_scoped_release others_may_run;
+    const WithoutLock others_may_run;
     status = jouleprof_monitor_open(&options, &monitor, message.data(), message.size());
   }
   if (status != JOULEPROF_OK) return failure(status, message.data());

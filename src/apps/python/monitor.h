@@ -14,6 +14,23 @@
 
 namespace jouleprof::python {
 
+// Other threads of the interpreter run meanwhile. A thread that wants its lock back once the
+// interpreter ends is ended by it, within C++ code that cannot be left so: the process would abort.
+// From end_calls() on the lock is therefore kept.
+class WithoutLock {
+ public:
+  WithoutLock();
+  WithoutLock(const WithoutLock&) = delete;
+  WithoutLock& operator=(const WithoutLock&) = delete;
+  ~WithoutLock();
+
+ private:
+  PyThreadState* released_ = nullptr;
+};
+
+// As the interpreter ends: waits until no other thread is WithoutLock, for so many seconds at most.
+void end_calls(double most);
+
 // Every method is called with the interpreter's lock held; those that may wait release it. A
 // failure is returned as a tuple (status, message), which the Python side raises as an exception. A
 // closed monitor's answer is the status `unavailable`.

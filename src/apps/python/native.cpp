@@ -40,7 +40,7 @@ nb::object report_activity(const std::string& path, const std::string& by) {
   jouleprof_status status;
   const char* json = nullptr;
   {
-    const nb::gil_scoped_release others_may_run;
+    const WithoutLock others_may_run;
     jouleprof_report* opened = nullptr;
     status = jouleprof_report_open(path.c_str(), &opened, message.data(), message.size());
     report.reset(opened);
@@ -84,6 +84,7 @@ NB_MODULE(_native, module) {
              "gpu_indices"_a.none(), "gpus_only"_a);
   module.def("sum_energies", &jouleprof::python::sum_energies, "parts"_a, "independent"_a);
 
+  module.def("end_calls", &jouleprof::python::end_calls, "most"_a);
   module.def("report_activity", &jouleprof::python::report_activity, "path"_a, "by"_a);
 
   nb::class_<Monitor>(module, "Monitor", nb::is_weak_referenceable())
