@@ -61,10 +61,9 @@ void EnergyTimeline::forget_counter() {
 void EnergyTimeline::check_unit() {
   using enum UnitVerdict::State;
   if (!sensors_.counter || !shape_ || unit_.verdict().state != kUnverified) return;
-  const auto& samples = shape_->samples();
-  if (samples.size() < 3) return;
-  const auto hidden = [&] { return hidden_joules(samples.front().begin, samples.back().end); };
-  const auto verdict = unit_.judge(*shape_, *time_, *sensors_.counter, hidden);
+  if (shape_->samples().size() < 3) return;
+  const auto verdict = unit_.judge(*shape_, *time_, *sensors_.counter,
+                                   [this](double a, double b) { return unseen_energy(a, b); });
   if (verdict.state == kUnverified) return;
   const auto readings = unit_.take_readings();
   if (verdict.state == kAgrees) return;

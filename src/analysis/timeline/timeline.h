@@ -210,6 +210,7 @@ class EnergyTimeline {
 
   void note_origin(HostTime t);
   double hidden_joules(double a, double b) const;
+  UnseenEnergy unseen_energy(double a, double b) const;
   double hidden_in_samples(double a, double b, const Coverage& covered) const;
   std::optional<double> off_by_average(double a, double b, double& noise) const;
   std::optional<double> partly_busy(double a, double b) const;

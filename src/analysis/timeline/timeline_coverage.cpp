@@ -237,6 +237,23 @@ double EnergyTimeline::hidden_joules(double a, double b) const {
   return std::max(std::abs(*off) > noise ? seen : 0.0, std::min(locked, most));
 }
 
+// Without an average, a sensor whose windows hold a part of the time may show one phase alone of a
+// load at its own rate. A sensor whose window is not known is read at times that vary, and a load
+// that keeps the board busy or lets it rest throughout has no phases.
+UnseenEnergy EnergyTimeline::unseen_energy(double a, double b) const {
+  UnseenEnergy out;
+  out.locked = hidden_joules(a, b);
+  if (sees_all() || average_ || shape_->mean_window() <= 0) return out;
+  const double watts = shape_->integral(a, b) / (b - a);
+  const bool is_flat = shape_->variation(a, b).step <= kErrors.one_value * watts;
+  if (!is_flat || (!utilisations_.empty() && !partly_busy(a, b))) return out;
+  const double blind = (1 - shape_->seen_fraction()) * (b - a);
+  const double most = limit_watts_ > 0 ? limit_watts_ : kErrors.most_of_idle * watts;
+  out.more = blind * std::max(most - watts, 0.0);
+  out.less = blind * (watts - watts / kErrors.most_of_idle);
+  return out;
+}
+
 // Where the counter covers the interval, what samples miss is in it. Between the anchors around the
 // interval it may lie outside of that, too.
 double EnergyTimeline::hidden_in_samples(double a, double b, const Coverage& covered) const {

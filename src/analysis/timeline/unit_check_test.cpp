@@ -147,6 +147,109 @@ TEST(UnitCheck, RefusesNoInnocentCounter) {
   }
 }
 
+// As counted_timeline, of a board whose power is polled every 0.1 s, without a known window.
+EnergyTimeline polled_timeline(const Truth& truth, double factor, double window, double noise) {
+  GpuSensors gpu;
+  gpu.sample_every = 0.1;
+  gpu.jitter = false;
+  gpu.noise = noise;
+  model::Sensor power = gpu.ring();
+  power.kind = model::SensorKind::kPowerInstant;
+  power.traits.refresh.reset();
+  power.traits.window.reset();
+  if (window > 0) power.traits.window = duration_of(window);
+  EnergyTimeline timeline({gpu.counter(), power});
+  for (const auto& r : gpu.samples(truth, 0, truth.end())) timeline.append(r);
+  for (auto r : counter_reads(gpu, truth)) {
+    r.total =
+        Energy::microjoules(std::llround(static_cast<double>(r.total.microjoules()) * factor));
+    timeline.append(r);
+  }
+  return timeline;
+}
+
+struct Load {
+  const char* name;
+  Truth (*truth)(double seconds);
+};
+const Load kLoads[] = {
+    {"constant",
+     [](double seconds) {
+       Truth truth;
+       truth.hold(300, seconds);
+       return truth;
+     }},
+    {"two levels",
+     [](double seconds) {
+       Truth truth;
+       while (truth.end() < seconds) truth.hold(300, 1.0 / 6), truth.hold(310, 1.0 / 6);
+       return truth;
+     }},
+    {"square",
+     [](double seconds) {
+       Truth truth;
+       while (truth.end() < seconds) truth.hold(150, 0.37), truth.hold(500, 0.61);
+       return truth;
+     }},
+    {"begins and ends",
+     [](double seconds) {
+       Truth truth;
+       truth.hold(40, 0.2 * seconds);
+       truth.hold(400, 0.6 * seconds);
+       truth.hold(40, 0.2 * seconds);
+       return truth;
+     }},
+};
+
+// Whatever the sensor's window is, and whether its readings differ from one another or not.
+TEST(UnitCheck, UsesNoCounterThatDiffersByAThirdFromItsPower) {
+  for (const double seconds : {3.0, 5.0, 14.0}) {
+    for (const double factor : {0.2, 0.5, 1.5, 3.0, 7.0, 20.0, 1000.0, 1 / 65.536}) {
+      for (const Load& load : kLoads) {
+        for (const double noise : {0.0, 0.01}) {
+          const Truth truth = load.truth(seconds);
+          auto sharp = counted_timeline({}, truth, factor);
+          auto polled = polled_timeline(truth, factor, 0, noise);
+          for (auto* timeline : {&sharp, &polled}) {
+            SCOPED_TRACE(std::string(load.name) + " " + std::to_string(seconds) + " s x " +
+                         std::to_string(factor) + (timeline == &sharp ? " sharp" : " polled") +
+                         " noise " + std::to_string(noise));
+            const auto state = timeline->unit().state;
+            const bool is_known = factor == 1000 || factor < 0.1;
+            EXPECT_EQ(state, is_known ? UnitState::kRescaled : UnitState::kRefused)
+                << unit_text(timeline->unit());
+            EXPECT_TRUE(holds_truth(*timeline, truth, 0.3, seconds - 0.3));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(UnitCheck, BelievesTheRightUnitOfTheSameBoards) {
+  for (const double seconds : {3.0, 5.0, 14.0}) {
+    for (const Load& load : kLoads) {
+      for (const double window : {0.0, 0.025}) {
+        for (const double noise : {0.0, 0.01}) {
+          auto timeline = polled_timeline(load.truth(seconds), 1, window, noise);
+          EXPECT_EQ(timeline.unit().state, UnitState::kAgrees)
+              << load.name << " " << seconds << " " << unit_text(timeline.unit());
+        }
+      }
+    }
+  }
+}
+
+// Of a sensor that sees a quarter of the time: what a load at its own rate explains is no reason.
+TEST(UnitCheck, DistinguishesAUnitFromALockedLoad) {
+  const Truth truth = kLoads[0].truth(5);
+  EXPECT_EQ(polled_timeline(truth, 3, 0.025, 0).unit().state, UnitState::kUnverified);
+  EXPECT_EQ(polled_timeline(truth, 0.5, 0.025, 0).unit().state, UnitState::kUnverified);
+  EXPECT_EQ(polled_timeline(truth, 0.2, 0.025, 0).unit().state, UnitState::kRefused);
+  EXPECT_EQ(polled_timeline(truth, 9, 0.025, 0).unit().state, UnitState::kRefused);
+  EXPECT_EQ(polled_timeline(kLoads[2].truth(14), 1.5, 0.025, 0).unit().state, UnitState::kRefused);
+}
+
 // Power that no longer changes while the board falls idle is a fault of the power sensor.
 TEST(UnitCheck, DoesNotBlameTheCounterForAPowerSensorThatIsStuck) {
   const GpuSensors gpu;

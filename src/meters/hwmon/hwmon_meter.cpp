@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/file.h"
@@ -23,6 +24,7 @@ using std::chrono::milliseconds;
 // An average over no more than this is as good as an instant value.
 constexpr Duration kLongestInstant = milliseconds{200};
 constexpr Duration kStatePeriod = milliseconds{900};
+constexpr double kGoldenTurn = 0.618033988749895;  // its multiples fill a period evenly
 
 std::optional<Duration> milliseconds_of(const Channel& channel, const std::string& attribute) {
   const auto value = hwmon::read_setting(channel, attribute);
@@ -377,6 +379,7 @@ void HwmonMeter::add_probe(std::string name, std::vector<model::SensorId> sensor
   probes_.push_back({std::move(name), {}, std::move(sensors)});
   reads_.push_back(std::move(read));
   paces_.push_back(std::move(pace));
+  turns_.push_back(0);
 }
 
 void HwmonMeter::set_demand(const Demand& demand) {
@@ -392,7 +395,21 @@ std::optional<Result<std::vector<model::GpuProcessUse>>> HwmonMeter::read_proces
 HostTime HwmonMeter::read(std::size_t index, model::Readings& out) {
   const HostTime begin = HostClock::now();
   reads_.at(index)(out);
-  return begin + probes_[index].period;
+  const Duration period = probes_[index].period;
+  if (!is_varied(index)) return begin + period;
+  const double turn = turns_[index];
+  turns_[index] = std::fmod(turn + kGoldenTurn, 1.0);
+  return begin + duration_of(seconds(period) * (1 + turns_[index] - turn));
+}
+
+// Power that is drawn at the time of the read, by a sensor that renews it more often than it is
+// read: the reads fall into all parts of the period in turn, so that no load has their rhythm.
+bool HwmonMeter::is_varied(std::size_t index) const {
+  const auto& of = probes_[index].sensors;
+  return std::any_of(of.begin(), of.end(), [&](model::SensorId id) {
+    const model::Sensor& sensor = sensors_[static_cast<std::size_t>(id)];
+    return sensor.kind == SensorKind::kPowerInstant && !sensor.traits.refresh;
+  });
 }
 
 }  // namespace jouleprof::meters

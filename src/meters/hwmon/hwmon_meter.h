@@ -114,7 +114,8 @@ struct HwmonOptions {
 // - AMD's gpu_metrics: as an energy input; a counter whose unit the kernel names, and the socket's
 //   power where hwmon has none;
 // - the state of a GPU, as gauges: every 0.9 s.
-// A demanded poll period replaces all of these but the last.
+// A demanded poll period replaces all of these but the last. Reads of power that is not a mean over
+// a known time vary: they are a period apart on average, and fall into all parts of it.
 //
 // A GPU without any sensor has a domain with the reason; one that is part of an Intel processor is
 // in missing() only, because the processor's package contains its energy.
@@ -149,10 +150,12 @@ class HwmonMeter : public Meter {
   model::SensorId add_sensor(model::DomainId domain, model::SensorKind kind, std::string name,
                              model::SensorTraits traits = {});
   void add_probe(std::string name, std::vector<model::SensorId> sensors, Read read, Pace pace);
+  bool is_varied(std::size_t index) const;
 
   std::vector<std::string> owners_;  // as domains_: the device and input that each stands for
   std::vector<Read> reads_;          // as probes_
   std::vector<Pace> paces_;          // as probes_
+  std::vector<double> turns_;        // as probes_: where in its period the next read lies
   std::optional<hwmon::GpuClients> clients_;
 };
 

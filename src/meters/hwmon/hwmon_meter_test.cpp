@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <string>
 
 #include "meters/hwmon/hwmon_fixture.h"
@@ -397,6 +400,28 @@ TEST(Hwmon, PollsAsOftenAsItIsWorth) {
   EXPECT_THAT(periods({}), ElementsAre(500ms, 100ms, 100ms, 100ms));
   EXPECT_THAT(periods({.shortest_window = 500ms}), ElementsAre(500ms, 20ms, 40ms, 10ms));
   EXPECT_THAT(periods({.poll_period = 2s}), ElementsAre(2s, 2s, 2s, 2s));
+}
+
+// A load of the period of the reads is seen in all its phases.
+TEST(Hwmon, ReadsPowerInAllPartsOfAPeriod) {
+  TempTree tree;
+  Chip(tree, "hwmon0", "amdgpu", "0000:01:00.0").set("power1_input", "1000000");
+  Chip(tree, "hwmon1", "xe", "0000:02:00.0").set("energy1_input", "1000000");
+  const auto meter = open_meter(tree, {.poll_period = 100s});
+  const auto next = [&](std::size_t probe) {
+    model::Readings out;
+    const HostTime now = HostClock::now();
+    return seconds(meter->read(probe, out) - now) / 100;
+  };
+  std::array<int, 5> fifths{};
+  double at = 0;
+  for (int i = 0; i < 25; ++i) {
+    at += next(0);
+    ++fifths.at(static_cast<std::size_t>(5 * (at - std::floor(at))));
+  }
+  EXPECT_NEAR(at, 25, 1);
+  EXPECT_GE(*std::min_element(fifths.begin(), fifths.end()), 3);
+  EXPECT_NEAR(next(1), 1, 0.1);
 }
 
 }  // namespace

@@ -80,6 +80,7 @@ struct ErrorModel {
   // Samples of a board with a power limit: it is a mean over longer. H100 at its limit of 700 W,
   // 25 Nov: the highest of 1,642 samples, means over 25 ms, is 885 W, 1.26 times the limit.
   double most_of_limit = 1.6;
+  double most_of_idle = 10;  // times: what a board of unknown limit draws at most; chosen
 
   // A load at a fixed rate. A sample pattern that recurs with this correlation is locked to the
   // sensor, and its errors add linearly. Model: random loads stay below it.

@@ -8,19 +8,21 @@
 #include <cstddef>
 #include <utility>
 
+#include "analysis/timeline/sensors/error_model.h"
+
 namespace jouleprof::analysis {
 namespace {
 
 constexpr double kUnitSeconds = 2;
-constexpr double kUnitRefusedSeconds = 10;
 constexpr double kUnitWatts = 5;
 constexpr double kUnitAgreed = 0.3;
-constexpr double kUnitFar = 2.5;  // times
-// The same of samples that see part of the time: locked to a load they may show its pauses alone,
-// and a board draws at most ten times its idle power.
-constexpr double kUnitFarUnseen = 10;
-constexpr double kUnitAlike = 1.5;   // times: both halves of a counter of another unit
-constexpr double kUnitNoise = 0.15;  // of the energy: edges, and what samples miss
+// Another unit explains a difference where it leaves no more than counters and power sensors of one
+// board differ by.
+constexpr double kUnitFits = 0.15;
+constexpr double kUnitApart = 5;    // times: units that are not taken for one another by noise
+constexpr double kUnitAlike = 0.2;  // of the energy: halves of a counter of another unit
+constexpr double kUnitNoise = 0.5;  // of the energy, of a comparison that shows which unit fits
+constexpr double kUnitClear = 0.5;  // of a difference: noise that does not explain it
 constexpr std::size_t kUnitReadings = 8192;
 
 struct CounterUnit {
@@ -45,7 +47,8 @@ std::optional<UnitCandidate> unit_candidate_for(double ratio) {
   for (const CounterUnit& stated : kCounterUnits) {
     for (const CounterUnit& real : kCounterUnits) {
       const double factor = real.joules / stated.joules;
-      if (std::abs(std::log(factor)) < std::log(kUnitFar) || !unit_agrees(ratio * factor)) continue;
+      if (std::abs(std::log(factor)) < std::log(kUnitApart)) continue;
+      if (std::abs(ratio * factor - 1) > kUnitFits) continue;
       const double apart = std::abs(std::log(ratio * factor));
       if (best && apart >= least) continue;
       best = {factor, stated.name, real.name};
@@ -65,9 +68,11 @@ void UnitCheck::see(const model::CounterReading& reading) {
   readings_.push_back(reading);
 }
 
-// A counter's value changed between the read before and the read that showed it. Those since it
-// last fell: it restarted or wrapped.
-std::vector<UnitCheck::Update> UnitCheck::updates(TimeBase time) const {
+// A counter's value changed between the read before and the read that showed it, and at most a
+// period before the latter. Those since it last fell: it restarted or wrapped.
+std::vector<UnitCheck::Update> UnitCheck::updates(TimeBase time,
+                                                  const model::Sensor& counter) const {
+  const double refresh = counter.traits.refresh ? seconds(*counter.traits.refresh) : INFINITY;
   std::vector<Update> out;
   for (std::size_t i = 1; i < readings_.size(); ++i) {
     const auto& before = readings_[i - 1];
@@ -77,19 +82,20 @@ std::vector<UnitCheck::Update> UnitCheck::updates(TimeBase time) const {
       out.clear();
       continue;
     }
-    const double from = time.seconds_of(before.before);
     const double to = time.seconds_of(now.after);
+    const double from =
+        std::max(time.seconds_of(before.before), time.seconds_of(now.before) - refresh);
     out.push_back({0.5 * (from + to), 0.5 * (to - from), now.total.joules()});
   }
   return out;
 }
 
-const UnitVerdict& UnitCheck::judge(const PowerShape& shape, TimeBase time,
-                                    const model::Sensor& counter,
-                                    const std::function<double()>& hidden_joules) {
+const UnitVerdict& UnitCheck::judge(
+    const PowerShape& shape, TimeBase time, const model::Sensor& counter,
+    const std::function<UnseenEnergy(double from, double to)>& unseen) {
   if (verdict_.state != UnitVerdict::State::kUnverified) return verdict_;
   if (shape.samples().size() < 3 || shape.is_frozen()) return verdict_;
-  auto edges = updates(time);
+  auto edges = updates(time, counter);
   const auto& samples = shape.samples();
   std::erase_if(edges, [&](const Update& e) {
     return e.at < samples.front().begin || e.at > samples.back().end;
@@ -99,15 +105,27 @@ const UnitVerdict& UnitCheck::judge(const PowerShape& shape, TimeBase time,
     double counted = 0;
     double sampled = 0;
     double noise = 0;
+    UnseenEnergy unseen;
     double ratio() const { return counted / sampled; }
   };
+  // By which the samples may be late.
+  double late = shape.window() > 0 ? shape.window() : shape.spacing();
+  const model::Sensor& power = shape.sensor();
+  if (power.kind == model::SensorKind::kPowerAverage && !power.traits.window) {
+    late = kErrors.unknown_window;
+  }
   const auto compare = [&](const Update& from, const Update& to) {
     Compared c;
     c.counted = to.joules - from.joules;
     // The shape has corrected power, and the readings are as they were read.
     c.sampled = shape.integral(from.at, to.at) / counter.traits.correction;
-    const double ends = from.half + to.half + shape.window();
-    c.noise = ends * shape.highest_watts() + 2 * std::sqrt(shape.missed_variance(from.at, to.at));
+    c.unseen = unseen(from.at, to.at);
+    c.noise = (from.half + to.half) * shape.highest_watts() +
+              std::max(2 * std::sqrt(shape.missed_variance(from.at, to.at)), c.unseen.locked);
+    for (const Update* end : {&from, &to}) {
+      const double reach = std::max(late, 2 * shape.spacing());
+      c.noise += late * shape.variation(end->at - reach, end->at + reach).range;
+    }
     return c;
   };
   const Update& first = edges.front();
@@ -129,28 +147,25 @@ const UnitVerdict& UnitCheck::judge(const PowerShape& shape, TimeBase time,
   if (unit_agrees(verdict_.ratio)) {
     return decide(UnitVerdict::State::kAgrees, fmt::format("its unit is verified: {}", seen));
   }
-  if (all.noise + hidden_joules() > kUnitNoise * all.sampled) return verdict_;
-  const auto middle = std::find_if(edges.begin(), edges.end(),
-                                   [&](const Update& e) { return e.at >= first.at + length / 2; });
-  const Compared early = compare(first, *middle);
-  const Compared late = compare(*middle, last);
-  const double apart = early.ratio() / late.ratio();
-  if (early.counted <= 0 || late.counted <= 0 || apart > kUnitAlike || apart * kUnitAlike < 1) {
-    return verdict_;
+  const double apart = std::abs(all.counted - all.sampled);
+  const double bound = all.counted > all.sampled ? all.unseen.more : all.unseen.less;
+  if (all.noise > kUnitClear * (apart - bound)) return verdict_;
+  const double half = shape.integral(first.at, last.at) / 2;
+  const auto middle = std::find_if(edges.begin() + 1, edges.end() - 1, [&](const Update& e) {
+    return shape.integral(first.at, e.at) >= half;
+  });
+  for (const Compared& part : {compare(first, *middle), compare(*middle, last)}) {
+    const double expected = part.counted / verdict_.ratio;
+    if (std::abs(expected - part.sampled) > kUnitAlike * part.sampled + part.noise) return verdict_;
   }
-  // One value of power for all the time may be a sensor that is stuck.
-  const bool varies = shape.variation(first.at, last.at).range > 0;
-  if (!varies && length < kUnitRefusedSeconds) return verdict_;
-  if (const auto found = unit_candidate_for(verdict_.ratio)) {
+  const auto found = unit_candidate_for(verdict_.ratio);
+  if (found && all.noise <= kUnitNoise * all.sampled) {
     verdict_.factor = found->factor;
     return decide(UnitVerdict::State::kRescaled,
                   fmt::format("{} counts in units of {} instead of {}: {}; its readings are "
                               "multiplied by {:.5g}",
                               counter.name, found->real, found->stated, seen, found->factor));
   }
-  const double far = shape.seen_fraction() > 0.98 ? kUnitFar : kUnitFarUnseen;
-  const bool is_far = verdict_.ratio > far || verdict_.ratio * far < 1;
-  if (!is_far || length < kUnitRefusedSeconds) return verdict_;
   return decide(
       UnitVerdict::State::kRefused,
       fmt::format("{} is not used: {}, and no known unit explains that", counter.name, seen));

@@ -26,11 +26,18 @@ struct UnitVerdict {
   std::string reason;  // in a sentence; empty while nothing was compared
 };
 
+// What the samples do not show of the time outside of their windows, in joules.
+struct UnseenEnergy {
+  double locked = 0;  // either way, of a pattern that recurs
+  double more = 0;    // that a load at the sensor's own rate may have drawn in addition, or ...
+  double less = 0;    // saved, where all samples have one value
+};
+
 // Holds a counter against the integral of the power of the same domain over at least 2 s, between
 // two of its updates. Units differ by factors of 15 to 1000 (2^-16 J, 15.3 uJ, 1 mJ, 1 uJ), sensors
-// by less than 2, so that the comparison may be rough: an agreement within 30 % is final. Another
-// unit has to fit both halves of the time. A counter is refused only after 10 s in which it was by
-// more than a factor of 2.5 off, alike in both halves; of 10 where samples see part of the time.
+// by less than 1.3, so that the comparison may be rough: an agreement within 30 % is final. A
+// greater difference has to be twice what noise explains, and alike in both halves of the energy.
+// The counter is then rescaled where a known unit fits, and refused where none does.
 //
 // It says nothing of a board below 5 W, of a counter that stands still, or where samples miss too
 // much: these are no reasons to refuse one.
@@ -38,10 +45,9 @@ class UnitCheck {
  public:
   // In order of time, before any rescaling.
   void see(const model::CounterReading& reading);
-  // By all that was seen, if it is enough. Final once it is not kUnverified. `hidden_joules`: what
-  // the samples may miss of a load at a fixed rate.
+  // By all that was seen, if it is enough. Final once it is not kUnverified.
   const UnitVerdict& judge(const PowerShape& shape, TimeBase time, const model::Sensor& counter,
-                           const std::function<double()>& hidden_joules);
+                           const std::function<UnseenEnergy(double from, double to)>& unseen);
 
   const UnitVerdict& verdict() const { return verdict_; }
   // What was seen until the verdict, to be read anew after rescaling; empty after take_readings().
@@ -55,7 +61,7 @@ class UnitCheck {
     double joules = 0;
   };
 
-  std::vector<Update> updates(TimeBase time) const;
+  std::vector<Update> updates(TimeBase time, const model::Sensor& counter) const;
 
   UnitVerdict verdict_;
   std::vector<model::CounterReading> readings_;
