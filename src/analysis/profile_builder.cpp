@@ -236,10 +236,18 @@ class ProfileBuilder {
     const Duration length = end_ - begin_;
     for (const Note& note : timeline.notes()) {
       if (note.last < begin_ - 1s || note.at > end_ + 1s) continue;
+      if (note.last == HostTime::max()) {
+        warn(fmt::format("{}: {}", device, note.text));
+        continue;
+      }
       const double first = work_.seconds_of(note.at), last = work_.seconds_of(note.last);
       warn(note.count == 1 ? fmt::format("{}: at {:.1f} s: {}", device, first, note.text)
                            : fmt::format("{}: {} times from {:.1f} to {:.1f} s: {}", device,
                                          note.count, first, last, note.text));
+    }
+    for (auto& text : failed_read_warnings(recording_, device, timeline.sensors(), {begin_, end_},
+                                           work_.begin)) {
+      warn(std::move(text));
     }
     const Energy doubt = timeline.disagreement(begin_, end_);
     if (out.energy && doubt > Energy{} &&

@@ -64,6 +64,38 @@ TEST(Analyse, ALostGpuHasNoEnergyButAReason) {
   EXPECT_TRUE(domain(*profile, kPackage0).energy);
 }
 
+TEST(Analyse, NamesACounterThatCanNoLongerBeRead) {
+  const auto warnings_of = [](double from, double to) {
+    Recorded run;
+    run.read_gpu();
+    auto& readings = run.recording.readings;
+    std::erase_if(readings.counters,
+                  [&](const auto& r) { return r.before > at(from) && r.after < at(to); });
+    for (double t = from; t < std::min(to, 16.0); t += 0.1) {
+      readings.failures.push_back({kCounter, at(t), {Errc::kCorrupt, "it has 90 of 282 bytes"}});
+    }
+    const auto profile = profile_of(run.recording);
+    EXPECT_TRUE(profile && domain(*profile, kGpu0).energy);
+    return profile ? profile->warnings : std::vector<std::string>{};
+  };
+  EXPECT_THAT(warnings_of(8.2, 20),
+              Contains(HasSubstr("counter could not be read from 5.2 s on: it has 90 of 282 bytes; "
+                                 "the integral of power is used there")));
+  EXPECT_THAT(warnings_of(8.2, 10), Contains(HasSubstr("from 5.2 s to 7.0 s: it has")));
+  EXPECT_THAT(warnings_of(8.2, 8.7), testing::Not(Contains(HasSubstr("could not be read"))));
+}
+
+// However long before the work its readings began.
+TEST(Analyse, NamesACounterThatIsNotUsed) {
+  Recorded run;
+  run.read_gpu();
+  for (auto& r : run.recording.readings.counters) r.total = Energy::joules(3 * r.total.joules());
+  const auto profile = profile_of(run.recording);
+  ASSERT_TRUE(profile);
+  EXPECT_THAT(profile->warnings, Contains(HasSubstr("gpu0: counter is not used: ")));
+  EXPECT_NEAR(domain(*profile, kGpu0).energy->energy.joules(), 5000, 50);
+}
+
 TEST(Analyse, ReadingsOfOneMomentAreNoEnergy) {
   Recorded run;
   run.read_gpu();

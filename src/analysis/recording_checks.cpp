@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 
 #include "analysis/activity/replay_time.h"
 #include "analysis/levels/domains.h"
@@ -162,6 +163,68 @@ std::vector<std::string> replay_warnings(const model::Recording& recording, Time
         "isolated re-runs of layers and kernels (--replay) ran for {:.1f} s of this time; "
         "the figures include their {}",
         seconds(replay.within(begin, end)), all));
+  }
+  return out;
+}
+
+namespace {
+
+// The times between two values of a sensor, or after its last one, in which a read of it failed.
+struct FailedTime {
+  HostTime begin{};
+  std::optional<HostTime> end;  // absent: no value came after
+  std::string why;              // of the first failure
+};
+
+std::vector<FailedTime> failed_times(const model::Recording& recording, model::SensorId sensor) {
+  std::vector<HostTime> values;
+  for (const auto& r : recording.readings.counters) {
+    if (r.sensor == sensor) values.push_back(r.after);
+  }
+  for (const auto& r : recording.readings.powers) {
+    if (r.sensor == sensor) values.push_back(r.at);
+  }
+  std::vector<FailedTime> out;
+  for (const auto& f : recording.readings.failures) {
+    if (f.sensor != sensor) continue;
+    const auto after = std::upper_bound(values.begin(), values.end(), f.at);
+    if (after == values.begin()) continue;
+    const HostTime begin = *std::prev(after);
+    if (!out.empty() && out.back().begin == begin) continue;
+    const auto end = after == values.end() ? std::optional<HostTime>{} : *after;
+    out.push_back({begin, end, f.error.message});
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::string> failed_read_warnings(const model::Recording& recording,
+                                              const std::string& device,
+                                              const TimelineSensors& sensors, RecordedSpan span,
+                                              HostTime work_begin) {
+  std::vector<std::string> out;
+  const auto look = [&](const model::Sensor& sensor, const char* instead) {
+    auto times = failed_times(recording, sensor.id);
+    std::erase_if(times, [&](const FailedTime& t) {
+      return std::min(t.end.value_or(span.end), span.end) - std::max(t.begin, span.begin) < 1s;
+    });
+    if (times.empty()) return;
+    const FailedTime& first = times.front();
+    out.push_back(
+        fmt::format("{}: {} could not be read from {:.1f} s {}{}: {}; {}", device, sensor.name,
+                    seconds(first.begin - work_begin),
+                    first.end ? fmt::format("to {:.1f} s", seconds(*first.end - work_begin)) : "on",
+                    times.size() > 1 ? fmt::format(", the first of {} times", times.size()) : "",
+                    first.why, instead));
+  };
+  if (sensors.counter) {
+    look(*sensors.counter, sensors.power ? "the integral of power is used there"
+                                         : "nothing else shows the energy there");
+  }
+  if (sensors.power) {
+    look(*sensors.power, sensors.counter ? "the energy there is the counter's alone"
+                                         : "nothing else shows the energy there");
   }
   return out;
 }

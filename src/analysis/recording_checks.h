@@ -14,6 +14,13 @@ namespace jouleprof::analysis {
 std::vector<std::string> recording_warnings(const model::Recording& recording, HostTime begin,
                                             HostTime end);
 
+// Sensors of a domain's timeline whose reads failed for a second or more of [begin, end]: since
+// when, why, and what is used there.
+std::vector<std::string> failed_read_warnings(const model::Recording& recording,
+                                              const std::string& device,
+                                              const TimelineSensors& sensors, RecordedSpan span,
+                                              HostTime work_begin);
+
 // Warnings about isolated re-runs, for the readers of a profile.
 
 // The time and energy of isolated re-runs within [begin, end], the time of the figures, and from

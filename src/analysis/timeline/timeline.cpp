@@ -70,7 +70,7 @@ void EnergyTimeline::check_unit() {
   std::erase_if(notes_, [](const Note& note) {
     return note.text.find("energy counter") != std::string::npos;
   });
-  add_note({readings.front().before, verdict.reason});
+  add_note({readings.front().before, verdict.reason, HostTime::max()});
   if (verdict.state == kRefused) sensors_.counter.reset();
   factor_ *= verdict.factor;
   forget_counter();

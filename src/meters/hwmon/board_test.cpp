@@ -106,6 +106,14 @@ TEST(Boards, InstinctCountsTheSocketInItsTable) {
   EXPECT_DOUBLE_EQ(out.powers[0].power.watts(), 140);
   EXPECT_DOUBLE_EQ(out.powers[1].power.watts(), 150);
 
+  // As is one that changes its version, which may have another unit.
+  Card(tree, "card9", "amdgpu", "0000:22:00.0").metrics(150, 65536ULL * 9, 3);
+  out.clear();
+  meter->read(2, out);
+  ASSERT_THAT(out.failures, SizeIs(2));
+  EXPECT_THAT(out.failures[0].error.message, HasSubstr("changed from v1.6 to v1.3"));
+  EXPECT_THAT(out.counters, IsEmpty());
+
   // A table that is gone later is a failure of each of its sensors.
   std::filesystem::remove(tree / "sys/class/drm/card9/device/gpu_metrics");
   out.clear();

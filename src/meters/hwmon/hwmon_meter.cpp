@@ -98,13 +98,20 @@ struct MetricsSensors {
   std::optional<model::SensorId> counter;
   std::optional<model::SensorId> power;
   hwmon::CountUnit unit = hwmon::CountUnit::kUndocumented;
+  std::string version = {};
 };
 
 void read_metrics(const MetricsSensors& sensors, model::Readings& out) {
   const HostTime before = HostClock::now();
   const auto table = read_file(sensors.file);
   const HostTime after = HostClock::now();
-  const auto metrics = table ? hwmon::parse_gpu_metrics(*table) : forward_error(table);
+  auto metrics = table ? hwmon::parse_gpu_metrics(*table) : forward_error(table);
+  // Another version may count in another unit.
+  if (metrics && metrics->version() != sensors.version) {
+    metrics = fail(Errc::kUnavailable,
+                   fmt::format("{} changed from {} to {}: the driver or the firmware was replaced",
+                               sensors.file.string(), sensors.version, metrics->version()));
+  }
   const auto fail_with = [&](std::optional<model::SensorId> sensor, const char* what) {
     if (!sensor) return;
     Error error = metrics ? Error{Errc::kUnavailable,
@@ -244,6 +251,7 @@ void HwmonMeter::add_metrics(const Board& board, model::DomainId domain) {
     missing_.push_back({fmt::format("{} of {}", what, board.domain()), {code, std::move(why)}, ""});
   };
   if (!metrics) return leave_out("gpu_metrics", metrics.error().code, metrics.error().message);
+  used.version = metrics->version();
   used.unit =
       hwmon::counts_as_instinct(board) ? hwmon::CountUnit::kTwoToMinus16 : metrics->count_unit;
   const std::string name = fmt::format("gpu_metrics:{}/", metrics->version());

@@ -26,7 +26,7 @@ struct CounterPoint {
 struct Note {
   HostTime at{};  // of the first one
   std::string text;
-  HostTime last = at;
+  HostTime last = at;     // HostTime::max(): it holds of all readings
   std::size_t count = 1;  // of one text
 };
 
