@@ -176,6 +176,7 @@ class HostShares {
     model::CommandEnergy own;
     own.rest = Energy{};
     bool any = false;
+    bool is_parallel = false;
     Energy others;
     Processes counted;
     for (const auto& one : seen) {
@@ -183,25 +184,26 @@ class HostShares {
                                  ? one.domain->command->processes
                                  : dynamic_of(*one.profile, one.domain->domain.id, counted);
       // Of which process it is need not be known; of concurrent recordings it is counted once.
-      const bool counts = !one.is_whole && !one.overlaps;
+      const bool counts = !one.is_whole && !one.follows;
       const Energy within = counts ? one.domain->within_command.value_or(Energy{}) : Energy{};
       jobs_[one.job].dynamic += dynamic + within;
       own.processes += dynamic + within;
       any = any || one.domain->command;
+      is_parallel = is_parallel || one.overlaps;
       // Of recordings of one time it is not known whether others are another recording's commands.
       if (!one.overlaps) others += one.domain->others.value_or(Energy{});
     }
     Energy left = domain.energy->energy - own.processes - others;
-    const bool is_parallel =
-        std::any_of(seen.begin(), seen.end(), [](const Seen& s) { return s.overlaps; });
+    std::vector<const Seen*> charged;
     for (const auto& one : seen) {
       const Energy share = charged_rest(seen, one, is_parallel);
+      if (share > Energy{} || has_rest(one)) charged.push_back(&one);
       if (!is_parallel) jobs_[one.job].rest += share;
       job_.not_charged += one.rest - share;
       *own.rest += share;
       left -= one.rest;
     }
-    if (is_parallel) divide(*own.rest, seen);
+    if (is_parallel) divide(*own.rest, charged);
     job_.others += others;
     job_.undivided += left;
     if (!any) return;
@@ -264,25 +266,66 @@ class HostShares {
     const model::Profile* profile;
     const model::DomainProfile* domain;
     std::string job;
-    Energy rest;  // in its part of the time: each time belongs to the first that covers it
+    Energy rest;            // in its part of the time
     bool is_whole = false;  // nothing is known of processes
-    bool overlaps = false;  // the recording before it
+    bool overlaps = false;  // another recording
+    bool follows = false;   // one that overlaps, and began before it
   };
 
+  // Whether no other family used the device while the command ran.
+  static bool has_rest(const Seen& one) {
+    return one.domain->command && one.domain->command->rest;
+  }
+
+  struct Span {
+    HostTime begin;
+    HostTime end;
+  };
+
+  // What is left of `spans` without the time of `profile`, which is taken from them; seconds.
+  static double take(std::vector<Span>& spans, const model::Profile& profile) {
+    double taken = 0;
+    std::vector<Span> rest;
+    for (const Span& span : spans) {
+      const HostTime begin = std::max(span.begin, profile.begin);
+      const HostTime end = std::min(span.end, profile.end);
+      if (end <= begin) {
+        rest.push_back(span);
+        continue;
+      }
+      taken += seconds(end - begin);
+      if (span.begin < begin) rest.push_back({span.begin, begin});
+      if (end < span.end) rest.push_back({end, span.end});
+    }
+    spans = std::move(rest);
+    return taken;
+  }
+
+  // The rest of each time belongs to the first that covers it: to the first of those whose command
+  // has it, where there is one.
   std::vector<Seen> recordings_of(const DomainKey& key) const {
     std::vector<Seen> seen;
-    std::optional<HostTime> until;
+    std::vector<Span> open{{HostTime::min(), HostTime::max()}};
     for (const auto& p : placed_) {
       for (const auto& d : p.profile->domains) {
         if (!d.domain.visible || !d.energy || key_of(d.domain) != key) continue;
-        const HostTime from = until ? std::max(*until, p.profile->begin) : p.profile->begin;
-        const double all = seconds(p.profile->duration());
-        const double part = all > 0 ? std::max(seconds(p.profile->end - from), 0.0) / all : 1.0;
-        const Energy rest = d.idle_part.value_or(Energy{});
-        seen.push_back({p.profile, &d, p.profile->run.rank.job,
-                        part == 1.0 ? rest : Energy::joules(rest.joules() * part),
-                        d.command && !d.command->is_divided, until && p.profile->begin < *until});
-        until = std::max(until.value_or(p.profile->end), p.profile->end);
+        Seen one{p.profile, &d, p.profile->run.rank.job, {}, d.command && !d.command->is_divided};
+        for (Seen& other : seen) {
+          if (other.profile->begin >= p.profile->end || p.profile->begin >= other.profile->end) {
+            continue;
+          }
+          other.overlaps = one.overlaps = one.follows = true;
+        }
+        seen.push_back(std::move(one));
+      }
+    }
+    for (const bool with_rest : {true, false}) {
+      for (Seen& one : seen) {
+        if (has_rest(one) != with_rest) continue;
+        const double all = seconds(one.profile->duration());
+        const double part = all > 0 ? take(open, *one.profile) / all : 1.0;
+        const Energy rest = one.domain->idle_part.value_or(Energy{});
+        one.rest = part == 1.0 ? rest : Energy::joules(rest.joules() * part);
       }
     }
     return seen;
@@ -296,17 +339,17 @@ class HostShares {
     if (is_machine && rules_.machine_share && is_alone) {
       return Energy::joules(one.rest.joules() * *rules_.machine_share);
     }
-    if (one.domain->command && one.domain->command->rest) return one.rest;
+    if (has_rest(one)) return one.rest;
     // Others may be the job's own, of a concurrent recording.
     return is_alone && is_parallel && one.domain->command ? one.rest : Energy{};
   }
 
-  // Among the jobs that saw the device, by recorded time; the last one has what rounding leaves.
-  void divide(Energy energy, const std::vector<Seen>& seen) {
+  // Among the jobs of these recordings, by recorded time; the last one has what rounding leaves.
+  void divide(Energy energy, const std::vector<const Seen*>& recordings) {
     std::vector<OfJob*> jobs;
     double time = 0;
-    for (const auto& one : seen) {
-      OfJob* job = &jobs_[one.job];
+    for (const Seen* one : recordings) {
+      OfJob* job = &jobs_[one->job];
       if (std::find(jobs.begin(), jobs.end(), job) != jobs.end()) continue;
       jobs.push_back(job);
       time += seconds(job->recorded);

@@ -247,6 +247,28 @@ TEST(JobShares, TwoJobsOfOneHostShareItsRestOnce) {
   EXPECT_NEAR(job.shares[0].rest.joules(), 2 * job.shares[1].rest.joules(), 1e-5);
 }
 
+// A recorder for each rank, as packaging/slurm starts them: to each the other's process is another's.
+TEST(JobShares, ARankIsNotAlsoOneOfTheOthers) {
+  const auto rank = [](std::uint32_t number, const std::string& job) {
+    auto recording = with_processes(job);
+    recording.run.rank.global = number;
+    auto& processes = recording.processes;
+    for (auto& process : processes) process.in_tree = false;
+    processes[number].in_tree = true;
+    return recording;
+  };
+  ASSERT_GE(rank(0, "7").processes.size(), 2u);
+  const Job job = job_of({{rank(0, "7"), rank(1, "7")}});
+  EXPECT_EQ(sum_of(job), job.total->energy);
+  EXPECT_GE(job.undivided, Energy{});
+  EXPECT_EQ(job.others, Energy{});
+  const Job two = job_of({{rank(0, "7"), rank(1, "8")}});
+  EXPECT_EQ(sum_of(two), two.total->energy);
+  EXPECT_GE(two.undivided, Energy{});
+  ASSERT_TRUE(two.command);
+  EXPECT_LE(two.command->energy.energy, two.total->energy);
+}
+
 // Two ranks with a window each, of 2 s and 4 s; they overlap for 1 s.
 model::Recording with_windows(const model::DeviceSet& first = {},
                               const model::DeviceSet& second = {}) {

@@ -17,6 +17,7 @@ using analysis::Job;
 using Lines = std::vector<std::string>;
 
 constexpr std::size_t kShownRows = 12;
+constexpr std::int64_t kRounding = 10;  // microjoules, of the sum of some shares
 
 class Writer {
  public:
@@ -202,8 +203,9 @@ class Writer {
       note("not charged", fmt::format("{} at rest, of devices that others used or beyond the share",
                                       energy_text(job_.not_charged)));
     }
-    if (job_.undivided != Energy{}) {
-      note("undivided", fmt::format("{} of no known process", energy_text(job_.undivided)));
+    if (job_.undivided.microjoules() < -kRounding || job_.undivided.microjoules() > kRounding) {
+      note("undivided", fmt::format("{} of which it is not known whose it is",
+                                    energy_text(job_.undivided)));
     }
     for (const auto& slurm : options_.slurm) note("slurm", slurm_text(slurm));
     if (job_.others != Energy{}) {
