@@ -118,6 +118,24 @@ TEST(Levels, PowerAfterTheContextIsNotHeld) {
   EXPECT_FALSE(gpu.held_power && gpu.held_power->observed);
 }
 
+// Its utilisation is a mean over the second before, and its clocks are down at once.
+TEST(Levels, AUtilisationThatIsLeftOfEndedWorkIsNoContext) {
+  constexpr model::SensorId kCount{21};
+  Board board;
+  board.draw(cold, kRest + 8).gauges(8, 16.3).listed(model::ProcessId{1}, 8.5, 16.3);
+  auto& r = board.recording();
+  r.sensors.push_back(
+      {kCount, kGpu0, model::SensorKind::kGauge, std::string(model::gauge::kProcessCount), {}, {}});
+  for (double t = 0.05; t < 22; t += 0.9) {
+    r.readings.gauges.push_back({kCount, at(t), t > 8 && t < 16.3 ? 1.0 : 0.0});
+  }
+  for (auto& g : r.readings.gauges) {
+    if (g.sensor == kUtilisation && g.at > at(16.3) && g.at < at(18)) g.value = 0.04;
+  }
+  const auto gpu = board.profile().domains[0];
+  EXPECT_FALSE(gpu.held_power && gpu.held_power->observed);
+}
+
 TEST(Levels, PowerThatStillFallsIsNotRest) {
   Board board;
   const auto warm = [](double t) { return kRest + 38 * std::exp(-t / 4); };
@@ -319,6 +337,19 @@ TEST(Levels, TheCommandsPartHoldsWhatOneLevelThatIsUnknownLeavesOpen) {
   EXPECT_TRUE(without_held.levels.rest);
   EXPECT_FALSE(without_held.levels.held);
   expect_inside(without_held);
+}
+
+TEST(Levels, RestBesideANotebookIsNotThatOfAProgramThatIsAttachedTo) {
+  for (const bool attached : {false, true}) {
+    Board board;
+    board.draw(cold).gauges();
+    auto& r = shared_with_a_notebook(board).recording();
+    board.known().rest = {Power::watts(kRest), Power::watts(0.6), 30.0, {}};
+    if (attached) r.run.command.clear();
+    const auto gpu = board.profile().domains[0];
+    ASSERT_TRUE(gpu.command) << attached;
+    EXPECT_FALSE(gpu.command->rest) << attached;
+  }
 }
 
 TEST(Levels, ACommandWithoutAContextHoldsNothing) {

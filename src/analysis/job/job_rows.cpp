@@ -273,9 +273,7 @@ class HostShares {
   };
 
   // Whether no other family used the device while the command ran.
-  static bool has_rest(const Seen& one) {
-    return one.domain->command && one.domain->command->rest;
-  }
+  static bool has_rest(const Seen& one) { return one.domain->command && one.domain->command->rest; }
 
   struct Span {
     HostTime begin;

@@ -247,7 +247,8 @@ TEST(JobShares, TwoJobsOfOneHostShareItsRestOnce) {
   EXPECT_NEAR(job.shares[0].rest.joules(), 2 * job.shares[1].rest.joules(), 1e-5);
 }
 
-// A recorder for each rank, as packaging/slurm starts them: to each the other's process is another's.
+// A recorder for each rank, as packaging/slurm starts them: to each the other's process is
+// another's.
 TEST(JobShares, ARankIsNotAlsoOneOfTheOthers) {
   const auto rank = [](std::uint32_t number, const std::string& job) {
     auto recording = with_processes(job);

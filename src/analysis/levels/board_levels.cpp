@@ -207,11 +207,15 @@ std::optional<std::vector<RecordedSpan>> held_spans(EnergyTimeline& timeline,
 bool is_shared(const model::Recording& recording, const model::Domain& domain,
                const BoardState& state, HostTime work_begin, HostTime work_end) {
   if (is_divided(recording, domain)) return true;
-  if (recording.run.command.empty()) return false;
+  // Of a program that was attached to there is no command.
+  const bool is_run = !recording.run.command.empty();
+  const bool has_own = is_run || std::any_of(recording.processes.begin(), recording.processes.end(),
+                                             [](const auto& p) { return p.in_tree; });
+  if (!has_own) return false;
   // The command's own context begins after the command. Clocks stay up for a second after the last
   // context has ended, so that a list of processes decides where there is one.
   const bool is_listed = !gauge_of(recording, domain, model::gauge::kProcessCount).empty();
-  if (!is_listed && !recording.idle_spans.empty() && state.is_known() &&
+  if (is_run && !is_listed && !recording.idle_spans.empty() && state.is_known() &&
       state.is_between(true, work_begin)) {
     return true;
   }

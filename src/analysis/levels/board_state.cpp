@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <optional>
 
 #include "analysis/levels/domains.h"
 #include "model/device/gauge_names.h"
@@ -18,11 +20,15 @@ constexpr double kAnyUse = 0.005;          // of utilisation, while a clock is r
 constexpr double kBusy = 0.05;             // of utilisation, in an idle span
 constexpr Duration kTogether = 200ms;      // gauges of one round
 
-// The utilisation that was read together with `t`; 0 without one.
-double utilisation_at(const std::vector<model::GaugeReading>& readings, HostTime t) {
-  const auto next = std::lower_bound(readings.begin(), readings.end(), t - kTogether,
-                                     [](const auto& r, HostTime x) { return r.at < x; });
-  return next != readings.end() && next->at <= t + kTogether ? next->value : 0.0;
+// What was read together with `t`, the nearest one.
+std::optional<double> read_at(const std::vector<model::GaugeReading>& readings, HostTime t) {
+  auto next = std::lower_bound(readings.begin(), readings.end(), t,
+                               [](const auto& r, HostTime x) { return r.at < x; });
+  const bool is_before_nearer = next != readings.begin() &&
+                                (next == readings.end() || t - std::prev(next)->at < next->at - t);
+  if (is_before_nearer) --next;
+  if (next == readings.end() || std::chrono::abs(next->at - t) > kTogether) return std::nullopt;
+  return next->value;
 }
 
 }  // namespace
@@ -30,15 +36,17 @@ double utilisation_at(const std::vector<model::GaugeReading>& readings, HostTime
 BoardState::BoardState(const model::Recording& recording, const model::Domain& domain) {
   const auto clocks = gauge_of(recording, domain, model::gauge::kSmClock);
   const auto utilisations = gauge_of(recording, domain, model::gauge::kGpuUtilisation);
+  const auto counts = gauge_of(recording, domain, model::gauge::kProcessCount);
   double highest = kLeastHighClock;
   for (const auto& r : clocks) highest = std::max(highest, r.value);
   for (const auto& r : clocks) {
-    const bool held =
-        r.value > kHeldClock * highest || utilisation_at(utilisations, r.at) > kAnyUse;
-    evidence_.push_back({r.at, held});
+    // A utilisation is a mean over the second before: work that ended leaves one.
+    const bool used =
+        read_at(utilisations, r.at).value_or(0) > kAnyUse && read_at(counts, r.at).value_or(1) > 0;
+    evidence_.push_back({r.at, r.value > kHeldClock * highest || used});
   }
   if (clocks.empty()) {
-    for (const auto& r : gauge_of(recording, domain, model::gauge::kProcessCount)) {
+    for (const auto& r : counts) {
       evidence_.push_back({r.at, r.value > 0});
     }
     for (const auto& r : recording.process_readings.gpu_processes) {

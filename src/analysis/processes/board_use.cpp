@@ -58,7 +58,8 @@ struct Stay {
 
 class Stays {
  public:
-  explicit Stays(const BoardEvidence& evidence) : evidence_(evidence) {
+  // `end`: of the time that is asked for.
+  Stays(const BoardEvidence& evidence, HostTime end) : evidence_(evidence), end_(end) {
     find_reach();
     const auto& looks = evidence_.looks;
     for (std::size_t k = 0; k < looks.size(); ++k) {
@@ -95,7 +96,7 @@ class Stays {
                                         [](HostTime t, const BoardLook& l) { return t < l.at; });
     const bool has_before = after != looks.begin();
     const HostTime from = has_before ? std::prev(after)->at : begin;
-    const HostTime to = next != looks.end() ? next->at : end;
+    const HostTime to = next != looks.end() ? next->at : end_;
     if (!has_before && next == looks.end()) return true;
     return to - from > 2 * reach_;
   }
@@ -161,6 +162,7 @@ class Stays {
   }
 
   const BoardEvidence& evidence_;
+  HostTime end_;
   HostTime asked_{};  // the last look with a utilisation
   Duration reach_ = kLeastReach;
   std::map<std::size_t, Stay> open_;
@@ -401,7 +403,12 @@ class Claims {
     }
     if (board && !refused) {
       const double left = *board - sum;
-      if (left >= kErrors.utilisation) some.push_back(narrowed({unknown, left, false, true}));
+      if (left > kNoUse) {
+        some.push_back(narrowed({unknown, left, false, true}));
+      } else {
+        unknown.insert(unknown.end(), may_have.begin(), may_have.end());
+        doubt = narrowed({unknown, kErrors.utilisation});
+      }
       return some;
     }
     for (const auto& claim : some) unknown.push_back(claim.candidates.front());
@@ -507,7 +514,7 @@ std::vector<KnownContext> unlisted_spans(const BoardEvidence& evidence) {
 std::vector<UseSlice> board_use(const BoardEvidence& evidence, HostTime begin, HostTime end) {
   std::vector<UseSlice> out;
   if (end <= begin) return out;
-  const Stays stays(evidence);
+  const Stays stays(evidence, end);
   const auto unlisted = unlisted_spans(evidence);
   std::vector<PartActivity> parts;
   for (std::size_t p = 0; p < evidence.parts.size(); ++p)

@@ -164,7 +164,7 @@ TEST(BoardUse, TwoThatWorkShareByUtilisation) {
 }
 
 TEST(BoardUse, ANewOneHasWhatTheBoardsOwnUtilisationLeaves) {
-  for (const double own : {0.41, 0.9}) {
+  for (const double own : {0.4, 0.46, 0.9}) {
     Board board(2);
     board.board_use_is(own);
     for (int t = 1; t < 20; ++t) {
@@ -172,8 +172,14 @@ TEST(BoardUse, ANewOneHasWhatTheBoardsOwnUtilisationLeaves) {
       if (t >= 10) uses.push_back({1, t >= 14 ? std::optional(0.5) : std::nullopt});
       board.look(t, uses);
     }
-    if (own < 0.5) {
+    if (own < 0.45) {
       EXPECT_THAT(board.candidates(11), ElementsAre(Candidates{0}));
+      ASSERT_TRUE(board.slice(11).doubt);  // utilisations are rounded, and taken at other times
+      EXPECT_EQ(board.slice(11).doubt->candidates, Candidates{1});
+    } else if (own < 0.5) {
+      ASSERT_THAT(board.candidates(11), ElementsAre(Candidates{0}, Candidates{1}));
+      EXPECT_NEAR(board.slice(11).claims[1].weight, 0.06, 1e-9);
+      EXPECT_TRUE(board.slice(11).claims[1].in_doubt);
     } else {
       ASSERT_THAT(board.candidates(11), ElementsAre(Candidates{0}, Candidates{1}));
       EXPECT_NEAR(board.slice(11).claims[1].weight, 0.5, 1e-9);
@@ -223,6 +229,10 @@ TEST(BoardUse, WithoutListsAProcessOfAnyOwnerMayHaveWorked) {
   board.look(1, {});
   board.look(2, {});
   EXPECT_THAT(board.candidates(14.5), ElementsAre(Candidates{0, kUnidentified}));
+  // The lists end, and with them what is known.
+  board.evidence.lives[0] = {at(2.3), at(3.2), true};
+  EXPECT_THAT(board.candidates(3), ElementsAre(Candidates{0, kUnidentified}));
+  board.evidence.lives[0] = {at(3), at(15), true};
   for (int t = 3; t < 20; ++t) board.look(t, {});
   EXPECT_THAT(board.candidates(8), IsEmpty());  // it would have been listed
   EXPECT_THAT(board.candidates(14.5), ElementsAre(Candidates{0}));

@@ -204,8 +204,8 @@ class Writer {
                                       energy_text(job_.not_charged)));
     }
     if (job_.undivided.microjoules() < -kRounding || job_.undivided.microjoules() > kRounding) {
-      note("undivided", fmt::format("{} of which it is not known whose it is",
-                                    energy_text(job_.undivided)));
+      note("undivided",
+           fmt::format("{} of which it is not known whose it is", energy_text(job_.undivided)));
     }
     for (const auto& slurm : options_.slurm) note("slurm", slurm_text(slurm));
     if (job_.others != Energy{}) {

@@ -124,11 +124,11 @@ void MachineService::find_uses(HostTime at, Division& division) {
       continue;
     const auto mapped = division.mapped.find(d);
     for (const auto& slice : uses_.slices(d, *edges_[d].at, at)) {
-      auto& use = division.uses[d].emplace_back(Division::Use{slice.begin, slice.end, {}});
-      for (const auto& claim : slice.claims) {
+      auto& use = division.uses[d].emplace_back(Division::Use{slice.begin, slice.end, {}, {}});
+      const auto claim_of = [&](const std::vector<std::size_t>& processes, double weight) {
         analysis::WorkerClaim out;
-        out.weight = claim.weight;
-        for (const std::size_t process : claim.candidates) {
+        out.weight = weight;
+        for (const std::size_t process : processes) {
           if (process == analysis::kUnidentified) {
             out.is_unidentified = true;
             continue;
@@ -143,7 +143,15 @@ void MachineService::find_uses(HostTime at, Division& division) {
         }
         if (out.workers.empty() && mapped != division.mapped.end())
           out.workers.push_back(mapped->second);
+        return out;
+      };
+      for (const auto& claim : slice.claims) {
+        auto out = claim_of(claim.candidates, claim.weight);
         if (!out.workers.empty()) use.claims.push_back(std::move(out));
+      }
+      for (const std::size_t process : slice.holders) {
+        auto out = claim_of({process}, 1.0);
+        if (!out.workers.empty()) use.holders.push_back(std::move(out));
       }
       // The scheduler gave the board to one job.
       if (use.claims.empty() && mapped != division.mapped.end()) {
@@ -159,6 +167,8 @@ std::vector<analysis::ChargePart> MachineService::parts_of(std::size_t domain, H
                                                            const std::optional<Power>& rest,
                                                            const Division& division) {
   std::vector<analysis::ChargePart> parts;
+  const auto level =
+      options_.held ? options_.held(sampling_.domains()[domain]) : std::optional<Power>();
   const auto found = division.uses.find(domain);
   if (found == division.uses.end()) return parts;
   for (const auto& use : found->second) {
@@ -167,8 +177,14 @@ std::vector<analysis::ChargePart> MachineService::parts_of(std::size_t domain, H
     if (from >= to) continue;
     const auto energy = live_.ledger().energy_of(domain, from, to);
     if (!energy) return {};
-    parts.push_back(
-        {energy->energy, rest ? std::optional(*rest * (to - from)) : std::nullopt, use.claims});
+    const auto at_rest = rest ? std::optional(*rest * (to - from)) : std::nullopt;
+    Energy held;
+    if (level && at_rest && !use.holders.empty()) {
+      const Energy above = std::max(energy->energy - *at_rest, Energy{});
+      held = std::clamp(*level * (to - from) - *at_rest, Energy{}, above);
+    }
+    parts.push_back({energy->energy - held, at_rest, use.claims});
+    if (held > Energy{}) parts.push_back({held, std::nullopt, use.holders});
   }
   return parts;
 }

@@ -49,6 +49,10 @@ struct ServiceOptions {
   // The power of a domain at rest; absent where it is not known, and then the domain's energy is
   // not divided into levels.
   std::function<std::optional<Power>(const model::Domain&)> rest;
+  // The power of a GPU on which a context is held and nothing runs, rest included. What a board
+  // draws up to there above rest is charged to all that hold it, in equal parts; where it is
+  // absent, to those that work.
+  std::function<std::optional<Power>(const model::Domain&)> held;
   std::filesystem::path state;         // where the counters are kept over restarts; empty: nowhere
   std::optional<Continued> continued;  // instead of what is there
   std::shared_ptr<MachineWindows> windows;  // of the service before; nullptr: its own
@@ -133,6 +137,7 @@ class MachineService {
       HostTime begin{};
       HostTime end{};
       std::vector<analysis::WorkerClaim> claims;
+      std::vector<analysis::WorkerClaim> holders;  // of contexts, in equal parts
     };
     std::map<std::size_t, std::vector<Use>> uses;  // by GPU
     std::map<std::size_t, std::size_t>

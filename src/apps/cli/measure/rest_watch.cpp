@@ -29,16 +29,7 @@ bool is_sharper(const model::KnownLevel& level, const model::KnownLevel& known) 
 
 }  // namespace
 
-bool RestWatch::is_at_rest(const model::DomainSnapshot& domain, Board& board) {
-  const auto clock = domain.gauge(model::gauge::kSmClock);
-  const auto utilisation = domain.gauge(model::gauge::kGpuUtilisation);
-  if (!clock || !utilisation) return false;
-  board.highest_clock = std::max(board.highest_clock, *clock);
-  return *utilisation == 0 && *clock <= board.highest_clock / 2 &&
-         domain.gauge(model::gauge::kProcessCount).value_or(0) == 0;
-}
-
-void RestWatch::extend(const model::DomainSnapshot& domain, Board& board) {
+void RestWatch::extend(const model::DomainSnapshot& domain, Series& board) {
   const Point whole{seconds(domain.energy_end - domain.energy_begin),
                     domain.energy->energy.joules(),
                     std::pow(domain.energy->repeatability.joules(), 2)};
@@ -58,7 +49,7 @@ void RestWatch::extend(const model::DomainSnapshot& domain, Board& board) {
   if (points.size() > kMostPoints) points.erase(points.begin(), points.begin() + kMostPoints / 2);
 }
 
-std::optional<model::KnownLevel> RestWatch::level_of(Board& board) {
+std::optional<model::KnownLevel> RestWatch::level_of(Series& board) {
   auto& points = board.points;
   if (points.size() <= kFewest) return std::nullopt;
   const Point& first = points.front();
@@ -82,6 +73,22 @@ std::optional<model::KnownLevel> RestWatch::level_of(Board& board) {
       Power::watts(watts), Power::watts(std::hypot(error, std::abs(to_fall))), {}, {}};
 }
 
+bool RestWatch::look(const model::DomainSnapshot& domain, bool is_so, Series& series,
+                     std::optional<model::KnownLevel>& known) const {
+  if (!is_so || !domain.energy) {
+    series.points.clear();
+    return false;
+  }
+  extend(domain, series);
+  auto level = level_of(series);
+  if (!level) return false;
+  if (known && !is_lower(*level, *known) && !is_sharper(*level, *known)) return false;
+  level->temperature_celsius = domain.gauge(model::gauge::kTemperature);
+  level->observed = *begin_;
+  known = level;
+  return true;
+}
+
 bool RestWatch::look(const model::Snapshot& snapshot, const std::vector<bool>& held) {
   if (!begin_) begin_ = snapshot.time;
   bool changed = false;
@@ -90,19 +97,18 @@ bool RestWatch::look(const model::Snapshot& snapshot, const std::vector<bool>& h
     const auto& what = domain.domain;
     if (what.kind != model::DomainKind::kGpu || what.parent || what.uuid.empty()) continue;
     auto& board = boards_[what.uuid];
-    const bool is_held = d < held.size() && held[d];
-    if (!is_at_rest(domain, board) || is_held || !domain.energy) {
-      board.points.clear();
-      continue;
-    }
-    extend(domain, board);
-    auto level = level_of(board);
-    if (!level) continue;
-    auto& known = levels_[what.uuid].rest;
-    if (known && !is_lower(*level, *known) && !is_sharper(*level, *known)) continue;
-    level->temperature_celsius = domain.gauge(model::gauge::kTemperature);
-    level->observed = *begin_;
-    known = level;
+    const auto clock = domain.gauge(model::gauge::kSmClock);
+    if (clock) board.highest_clock = std::max(board.highest_clock, *clock);
+    const bool is_held =
+        (d < held.size() && held[d]) || domain.gauge(model::gauge::kProcessCount).value_or(0) > 0;
+    const bool is_unused = clock && domain.gauge(model::gauge::kGpuUtilisation) == 0.0;
+    const bool is_at_rest = is_unused && !is_held && *clock <= board.highest_clock / 2;
+    look(domain, is_unused && is_held, board.held, held_[what.uuid]);
+    std::optional<model::KnownLevel> rest;
+    if (const auto found = levels_.find(what.uuid); found != levels_.end())
+      rest = found->second.rest;
+    if (!look(domain, is_at_rest, board.rest, rest)) continue;
+    levels_[what.uuid].rest = rest;
     changed = true;
   }
   return changed;
@@ -112,6 +118,12 @@ std::optional<Power> RestWatch::power(const std::string& uuid) const {
   const auto found = levels_.find(uuid);
   if (found == levels_.end() || !found->second.rest) return std::nullopt;
   return found->second.rest->power;
+}
+
+std::optional<Power> RestWatch::held(const std::string& uuid) const {
+  const auto found = held_.find(uuid);
+  if (found == held_.end() || !found->second) return std::nullopt;
+  return found->second->power;
 }
 
 namespace {

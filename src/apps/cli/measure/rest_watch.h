@@ -1,4 +1,4 @@
-// Learns what a board draws at rest while a machine is watched.
+// Learns what a board draws at rest, and while it is held, as a machine is watched.
 #pragma once
 
 #include <map>
@@ -19,6 +19,7 @@ namespace jouleprof::cli {
 //  - its power no longer falls: by its slope and a time constant of 4 s, it has less than 0.5 W or
 //    0.5 % to fall;
 //  - its error is at most 1 W or 1 %.
+// It is held in one if a process is listed on it then and its utilisation is zero.
 // A lower level replaces one by 0.5 W or more above it: rest is the lowest state. So does one
 // within its error that has half the error. Thread safety: none.
 class RestWatch {
@@ -29,7 +30,9 @@ class RestWatch {
 
   // Absent: it was not observed.
   std::optional<Power> power(const std::string& uuid) const;
-  // All that were observed, with the date of the first look.
+  std::optional<Power> held(const std::string& uuid) const;
+  // The levels at rest, with the date of the first look. Of a held board they are not for later
+  // runs: work between two looks may be in them.
   const meters::nvml::BoardLevels& levels() const { return levels_; }
 
  private:
@@ -39,19 +42,25 @@ class RestWatch {
     double joules = 0;
     double variance = 0;
   };
-  struct Board {
-    double highest_clock = 1.2e9;
+  struct Series {
     HostTime begin{};           // of the latest energy
-    std::vector<Point> points;  // of the intervals at rest in a row, from their begin on
+    std::vector<Point> points;  // of such intervals in a row, from their begin on
     bool counts_on = false;     // whether the snapshots' energies have the same begin
   };
+  struct Board {
+    double highest_clock = 1.2e9;
+    Series rest;
+    Series held;
+  };
 
-  static bool is_at_rest(const model::DomainSnapshot& domain, Board& board);
-  static void extend(const model::DomainSnapshot& domain, Board& board);
-  static std::optional<model::KnownLevel> level_of(Board& board);
+  bool look(const model::DomainSnapshot& domain, bool is_so, Series& series,
+            std::optional<model::KnownLevel>& known) const;
+  static void extend(const model::DomainSnapshot& domain, Series& series);
+  static std::optional<model::KnownLevel> level_of(Series& series);
 
   std::optional<RealTime> begin_;
   std::map<std::string, Board> boards_;
+  std::map<std::string, std::optional<model::KnownLevel>> held_;
   meters::nvml::BoardLevels levels_;
 };
 

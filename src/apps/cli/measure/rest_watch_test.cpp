@@ -51,6 +51,20 @@ struct Board {
   }
 };
 
+TEST(RestWatch, LearnsThePowerWhileHeldForItselfAlone) {
+  Board board;
+  board.gauges[std::string(model::gauge::kSmClock)] = 1.98e9;
+  board.gauges[std::string(model::gauge::kProcessCount)] = 1;
+  board.pass(8, 115);
+  ASSERT_TRUE(board.watch.held("GPU-1"));
+  EXPECT_NEAR(board.watch.held("GPU-1")->watts(), 115, 1e-6);
+  EXPECT_FALSE(board.watts());
+  EXPECT_TRUE(board.watch.levels().empty());
+  board.gauges[std::string(model::gauge::kGpuUtilisation)] = 0.02;
+  board.pass(8, 90);
+  EXPECT_NEAR(board.watch.held("GPU-1")->watts(), 115, 1e-6);  // it worked then
+}
+
 TEST(RestWatch, LearnsThePowerAtRest) {
   for (const bool counts_on : {false, true}) {
     Board board;

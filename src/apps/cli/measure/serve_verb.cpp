@@ -168,6 +168,10 @@ class ServeVerb : public Verb {
       if (!domain.known_levels.rest) return std::nullopt;
       return domain.known_levels.rest->power;
     };
+    options.held = [this](const model::Domain& domain) -> std::optional<Power> {
+      if (domain.known_levels.held) return domain.known_levels.held->power;
+      return rest_.held(domain.uuid);
+    };
     return options;
   }
 
