@@ -278,6 +278,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     plain.agent = std::string(request[http::field::user_agent].substr(0, 100));
     plain.scrape_timeout =
         std::string(request["X-Prometheus-Scrape-Timeout-Seconds"].substr(0, 20));
+    plain.connection = number_;
+    plain.is_repeated = std::exchange(has_asked_, true);
     plain.may_change =
         shared_->loopback_only || (shared_->security && shared_->security->identifies_callers());
     if (plain.method == "POST") plain.caller = caller();
@@ -409,7 +411,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   static constexpr std::chrono::milliseconds kPause{30};
 
+  static std::uint64_t next_number() {
+    static std::atomic<std::uint64_t> last{0};
+    return ++last;
+  }
+
   beast::tcp_stream stream_;
+  std::uint64_t number_ = next_number();
+  bool has_asked_ = false;
   net::steady_timer pause_;
   std::shared_ptr<Shared> shared_;
   net::ip::address address_;                               // of the client

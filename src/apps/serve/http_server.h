@@ -26,6 +26,8 @@ struct HttpRequest {
   std::string peer{};            // the caller's address, without its port
   std::string agent{};           // what it calls itself
   std::string scrape_timeout{};  // how long a Prometheus waits for the answer; empty: it is none
+  std::uint64_t connection = 0;  // which one it came on; 0: unknown
+  bool is_repeated = false;      // not the first one on that connection
   // Who asks to change something: the name of the password, the user of a local program ("uid
   // 1000"), or the address. Empty for other requests.
   std::string caller{};

@@ -209,14 +209,25 @@ void Pages::remember(const HttpRequest& request) {
   const HostTime now = HostClock::now();
   const std::lock_guard lock(mutex_);
   readers_.erase(kReaderBefore);
-  // Two jobs of one Prometheus, or another program on its machine, read at times of their own.
-  const std::string name = request.peer + ' ' + request.agent + ' ' + request.scrape_timeout;
+  // Two jobs of one Prometheus, or another program on its machine, read at times of their own. One
+  // that keeps its connection is known by it from its second reading on.
+  const std::string stranger = request.peer + ' ' + request.agent + ' ' + request.scrape_timeout;
+  std::string name = stranger;
+  if (request.is_repeated) name += fmt::format(" {}", request.connection);
   const bool is_scraper = !request.scrape_timeout.empty();
-  const auto known = readers_.find(name);
+  auto known = readers_.find(name);
+  if (known == readers_.end() && request.is_repeated) {
+    const auto before = readers_.find(stranger);
+    if (before != readers_.end() && before->second.connection == request.connection) {
+      auto renamed = readers_.extract(before);
+      renamed.key() = name;
+      known = readers_.insert(std::move(renamed)).position;
+    }
+  }
   if (known != readers_.end()) {
-    known->second = {now, measured_, now - known->second.at, is_scraper};
+    known->second = {now, measured_, now - known->second.at, is_scraper, request.connection};
   } else if (readers_.size() < kMostReaders) {
-    readers_.emplace(name, Reading{now, measured_, {}, is_scraper});
+    readers_.emplace(name, Reading{now, measured_, {}, is_scraper, request.connection});
   }
 }
 

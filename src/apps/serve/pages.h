@@ -80,6 +80,7 @@ class Pages {
     HostTime measured{};  // up to here, on the page that it got
     std::optional<Duration> interval;
     bool is_scraper = false;  // it will come again: from its first reading on it is waited for
+    std::uint64_t connection = 0;
   };
 
   Text render(Kind kind, const analysis::MachineState& state,

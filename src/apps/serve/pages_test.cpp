@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 namespace jouleprof::serve {
 namespace {
@@ -197,6 +198,7 @@ TEST(Pages, FiguresThatAreTooOldWaitForATick) {
 
 // Two readers, and a job that uses energy from the second tick on.
 struct SeriesOfAJob {
+  std::set<std::uint64_t> connections;
   Machine machine;
   Pages pages{{}, machine.source()};
 
@@ -204,8 +206,12 @@ struct SeriesOfAJob {
     machine.state.now = HostTime{std::chrono::hours{1}};
     pages.update(machine.state, machine.accounts, false);
   }
-  std::string energy(const char* peer, const char* scrape_timeout = "10") {
+  // `connection`: the one that it keeps.
+  std::string energy(const char* peer, const char* scrape_timeout = "10",
+                     std::uint64_t connection = 0) {
     HttpRequest request{"/metrics", "", ""};
+    request.connection = connection;
+    request.is_repeated = connection != 0 && !connections.insert(connection).second;
     request.peer = peer;
     request.agent = "Prometheus/2.42";
     request.scrape_timeout = scrape_timeout;
@@ -253,6 +259,22 @@ TEST(Pages, ReadersOfOneAddressAreDistinguishedByWhatTheySay) {
   job.tick();
   EXPECT_EQ(job.energy("a", "5"), "0.000000");
   EXPECT_EQ(job.energy("a", "10"), "0.000000");
+}
+
+// Two jobs of one Prometheus with one timeout.
+TEST(Pages, ReadersThatKeepTheirConnectionsAreDistinguished) {
+  SeriesOfAJob job;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(job.energy("a", "10", 1), "absent");
+    EXPECT_EQ(job.energy("a", "10", 2), "absent");
+  }
+  job.tick();
+  EXPECT_EQ(job.energy("a", "10", 1), "0.000000");
+  job.tick();
+  EXPECT_EQ(job.energy("a", "10", 1), "0.000000");
+  EXPECT_EQ(job.energy("a", "10", 2), "0.000000");
+  job.tick();
+  EXPECT_EQ(job.energy("a", "10", 2), "9.000000");
 }
 
 TEST(Pages, AReaderThatLookedOnceIsNotWaitedFor) {

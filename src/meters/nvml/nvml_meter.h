@@ -30,8 +30,10 @@ class GpuProcesses {
                std::map<unsigned, model::DomainId> instances = {});
 
   // Appends the processes that use the device now, by pid. The utilisation of the multiprocessors
-  // is a mean over what the driver sampled since a read that listed the process: the driver reports
-  // only processes that were busy, so one that was listed then and is not reported was at 0. It is
+  // is a mean over what the driver sampled since a read that listed the process. (H100 and H200,
+  // driver 580: one sample, of when it was last busy, so that one that works now and then counts as
+  // one that did throughout.) The driver reports only processes that were busy, so one that was
+  // listed then and is not reported was at 0. It is
   // absent for processes that are new since then, because their part of the driver's buffer still
   // holds samples of earlier processes; where the driver reports more than 100 %; and in reads that
   // did not ask for it. Asked for at most every 3 s (the driver updates a process's samples up

@@ -185,8 +185,8 @@ constexpr std::array kMetrics{
     Metric{"jouleprof_energy_gaps_total", kCounter, "",
            "Intervals that a domain's sensors did not report and that its energy lacks.", kDevice},
     Metric{"jouleprof_gap_joules_total", kCounter, "joules",
-           "Part of the unattributed energy that a device used between two services, by its own "
-           "counter.",
+           "Part of the unattributed energy that a device used between two services, or while it "
+           "did not answer, by its own counter.",
            kDevice},
     Metric{"jouleprof_gpu_process_utilisation_ratio", kGauge, "ratio",
            "Share of a GPU's multiprocessors that a process used, as the driver reports it.",

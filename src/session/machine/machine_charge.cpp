@@ -196,16 +196,21 @@ void MachineService::charge(std::size_t domain, HostTime at, const Division& div
   state.reported = ledger.knows(domain, at);
   if (!state.reported) return;
   if (!edge) {
-    count_between_services(domain, at);
+    count_by_counter(domain, at, "between two services");
     edge = at;
     return;
   }
   auto energy = ledger.energy_of(domain, *edge, at);
   HostTime begin = *edge;
   if (!energy) {
-    // Readings are missing since then: the count goes on from the tick before, or from here.
-    if (state.counted) ++state.gaps;
+    // Readings are missing since then. Without the counter's own word of that time the count goes
+    // on from the tick before, or from here.
     edge = at;
+    state.before = state.counter;
+    if (count_by_counter(domain, at, "without readings")) {
+      state.reason.clear();
+      return;
+    }
     begin = last_tick_;
     energy = ledger.energy_of(domain, begin, at);
     if (!energy) {

@@ -386,10 +386,11 @@ void MachineService::mark_counters(HostTime at) {
   }
 }
 
-// The first time that its sensors have reported.
-void MachineService::count_between_services(std::size_t domain, HostTime at) {
+// The first time that its sensors have reported, or do so again. True: the energy since the last
+// mark is counted.
+bool MachineService::count_by_counter(std::size_t domain, HostTime at, const char* when) {
   auto& state = state_.domains[domain];
-  if (!state.counted) return;
+  if (!state.counted) return false;
   const auto before = std::exchange(state.before, std::nullopt);
   const auto total = live_.ledger().counter_at(domain, at);
   const auto& snapshot = state_.snapshot.domains[domain];
@@ -404,13 +405,14 @@ void MachineService::count_between_services(std::size_t domain, HostTime at) {
                         used <= most * gap && (!wrap || most * gap < *wrap);
   if (!is_known) {
     ++state.gaps;
-    return;
+    return false;
   }
   accounts_.add_unattributed(domain, used);
   state.between_services += used;
-  events_.push_back(fmt::format(
-      "{} used {:.1f} J in the {:.1f} s between two services, by its own counter: unattributed",
-      snapshot.domain.device, used.joules(), seconds(gap)));
+  events_.push_back(
+      fmt::format("{} used {:.1f} J in the {:.1f} s {}, by its own counter: unattributed",
+                  snapshot.domain.device, used.joules(), seconds(gap), when));
+  return true;
 }
 
 void MachineService::note_failures(const std::vector<model::ReadFailure>& failures) {

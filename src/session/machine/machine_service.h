@@ -174,7 +174,7 @@ class MachineService {
   bool keeps(HostTime tick);
   void keep();
   void mark_counters(HostTime at);
-  void count_between_services(std::size_t domain, HostTime at);
+  bool count_by_counter(std::size_t domain, HostTime at, const char* when);
   void note_failures(const std::vector<model::ReadFailure>& failures);
   void watch_boards();
 

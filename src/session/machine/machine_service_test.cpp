@@ -175,6 +175,28 @@ TEST(MachineService, SharesOfAGpuFollowTheUtilisation) {
       });
 }
 
+TEST(MachineService, WhatIsHeldIsOfAllHoldersInEqualParts) {
+  if (spans::in_pid_namespace()) GTEST_SKIP() << "the driver's pids are not valid here";
+  ServiceOptions options;
+  options.rest = [](const model::Domain&) { return std::optional(Power{}); };
+  options.held = [](const model::Domain&) { return std::optional(Power::watts(1e6)); };
+  run(std::move(options), meters_of(held_by({use(getpid(), 0.75), use(getppid(), 0.0)})),
+      [&](const auto& state, const auto& accounts) {
+        EXPECT_LT(state.ticks, 2000u);
+        const auto& entities = accounts.family(Family::kProcess)->entities;
+        const auto mine = entities.find(std::to_string(getpid()));
+        const auto theirs = entities.find(std::to_string(getppid()));
+        if (mine == entities.end() || theirs == entities.end()) return false;
+        if (!mine->second.energies[0] || !theirs->second.energies[0]) return false;
+        const auto& a = mine->second.energies[0]->energy;
+        const auto& b = theirs->second.energies[0]->energy;
+        if (a < Energy::joules(20)) return false;
+        EXPECT_NEAR(b.joules(), a.joules(), 4);  // but for the time before both were listed
+        EXPECT_EQ(sum_of(accounts, Family::kProcess, 0), accounts.domains()[0].total);
+        return true;
+      });
+}
+
 TEST(MachineService, WithoutAnyProcessEnergyIsUnattributed) {
   run({}, meters_of(held_by({})), [](const auto& state, const auto& accounts) {
     EXPECT_LT(state.ticks, 2000u);
