@@ -18,6 +18,7 @@
 #include "analysis/timeline/locked_load.h"
 #include "analysis/timeline/recording_timelines.h"
 #include "analysis/timeline/timeline.h"
+#include "analysis/timeline/wall_check.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -95,7 +96,21 @@ class ProfileBuilder {
       warn(fmt::format("{}: {}", label_of(domain), out.reason));
       return out;
     }
+    out.reason =
+        why_no_wall(recording_, timelines_, index, {begin_, end_}, {work_.begin, work_.end});
+    if (!out.reason.empty()) {
+      warn(fmt::format("{}: {}", label_of(domain), out.reason));
+      return out;
+    }
     out.energy = *energy;
+    if (const auto late = late_wall(recording_, timelines_, index, {work_.begin, work_.end})) {
+      widen(*out.energy, late->error);
+      warn(fmt::format(
+          "{}: the meter showed less than the sensors of the machine's parts for {:.1f} "
+          "s: it is late, or the mean of a longer time; {:.4g} J are in the interval "
+          "for that. mean=TIME of --wall-meter says how long its mean is",
+          label_of(domain), seconds(late->late), late->error.joules()));
+    }
     add_sampling_error(out, timeline, index);
     const double length = seconds(end_ - begin_);
     if (length > 0) out.mean_power = energy->energy / (end_ - begin_);

@@ -411,7 +411,7 @@ HostTime HwmonMeter::read(std::size_t index, model::Readings& out) {
 }
 
 // Power that is drawn at the time of the read, by a sensor that renews it more often than it is
-// read: the reads fall into all parts of the period in turn, so that no load has their rhythm.
+// read: the reads fall into all parts of the period in turn, so that no load has their period.
 bool HwmonMeter::is_varied(std::size_t index) const {
   const auto& of = probes_[index].sensors;
   return std::any_of(of.begin(), of.end(), [&](model::SensorId id) {

@@ -197,7 +197,11 @@ Result<double> plausible(std::optional<double> watts) {
   return *watts;
 }
 
-Result<json> parse(std::string_view text) { return parse_json(text, "the answer", Errc::kCorrupt); }
+Result<json> parse(std::string_view text) {
+  auto document = json::parse(text, nullptr, false);
+  if (document.is_discarded()) return fail(Errc::kCorrupt, "the answer is not JSON");
+  return document;
+}
 
 std::string origin_of(const std::string& url) {
   const auto begin = url.find("://");

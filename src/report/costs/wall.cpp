@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "analysis/job/job_sums.h"
+#include "analysis/timeline/sensors/counter.h"
 #include "model/window_sum.h"
 #include "report/quantity.h"
 #include "report/total.h"
@@ -26,13 +27,6 @@ WallComparison described(const model::WallLog& log) {
   out.log.readings.clear();
   return out;
 }
-
-constexpr std::size_t kFewestPieces = 8;
-constexpr std::size_t kMostPieces = 200;
-constexpr double kShortestPiece = 5;  // seconds: a BMC's means are over a second or more
-
-// Student's factor at 95 %, to 1 % from 4 degrees of freedom on.
-double student95(double freedom) { return 1.96 + 2.45 / freedom + 2.5 / (freedom * freedom); }
 
 // Sensors and meter over equal pieces of the time that the log covers. `shift` is added to the
 // sensors' times to find the meter's.
@@ -60,71 +54,16 @@ Result<std::vector<WallPiece>> pieces_of(const analysis::Run& run, const model::
   return out;
 }
 
-// Of all lengths of the pieces and shifts of the meter's clock, the clearest.
 Result<std::optional<WallSlope>> find_slope(const analysis::Run& run, const model::Profile& profile,
                                             const Total& total, const model::WallLog& log,
                                             const WallEnergy& covered) {
-  const double whole = seconds(covered.end - covered.begin);
-  double length = std::max({kShortestPiece, 2 * seconds(covered.longest_pause),
-                            whole / static_cast<double>(kMostPieces)});
-  std::optional<WallSlope> best;
-  for (; whole / length >= static_cast<double>(kFewestPieces); length *= 2) {
-    for (const double shift :
-         {0.0, -0.5, 0.5, -1.0, 1.0, -2.0, 2.0, -5.0, 5.0, -10.0, 10.0, -20.0, 20.0}) {
-      const auto pieces =
-          pieces_of(run, profile, total, log, covered, duration_of(length), duration_of(shift));
-      if (!pieces) return forward_error(pieces);
-      auto slope = wall_slope(*pieces);
-      // Between two readings a step is a line, and shifts are tried in steps of half a second:
-      // where each piece ends at a step, so much of it is in the wrong piece.
-      const double smeared = (seconds(covered.longest_pause) + 0.5) / length;
-      if (slope) slope->error += std::abs(slope->ratio) * smeared;
-      if (slope && (!best || slope->ratio * best->error > best->ratio * slope->error)) best = slope;
-    }
-  }
-  return best;
+  return analysis::clearest_slope(
+      covered.end - covered.begin, covered.longest_pause, [&](Duration length, Duration shift) {
+        return pieces_of(run, profile, total, log, covered, length, shift);
+      });
 }
 
 }  // namespace
-
-std::optional<WallSlope> wall_slope(const std::vector<WallPiece>& pieces) {
-  const auto n = static_cast<double>(pieces.size());
-  if (pieces.size() < kFewestPieces) return std::nullopt;
-  double x = 0;
-  double y = 0;
-  WallSlope out;
-  out.pieces = pieces.size();
-  out.low = out.high = Power::watts(pieces.front().sensors);
-  for (const auto& piece : pieces) {
-    x += piece.sensors / n;
-    y += piece.wall / n;
-    out.low = std::min(out.low, Power::watts(piece.sensors));
-    out.high = std::max(out.high, Power::watts(piece.sensors));
-  }
-  double xx = 0;
-  double xy = 0;
-  for (const auto& piece : pieces) {
-    xx += (piece.sensors - x) * (piece.sensors - x);
-    xy += (piece.sensors - x) * (piece.wall - y);
-  }
-  const double deviation = std::sqrt(xx / n);
-  if (deviation < 5 || deviation < 0.05 * x) return std::nullopt;
-  out.ratio = xy / xx;
-  double squares = 0;
-  double products = 0;
-  double before = 0;
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    const double rest = pieces[i].wall - y - out.ratio * (pieces[i].sensors - x);
-    squares += rest * rest;
-    if (i > 0) products += rest * before;
-    before = rest;
-  }
-  // Neighbours err alike: fans and the temperature change slowly.
-  const double alike = squares > 0 ? std::clamp(products / squares, 0.0, 0.9) : 0;
-  const double sigma = std::sqrt(squares / (n - 2) / xx * (1 + alike) / (1 - alike));
-  out.error = student95(n - 2) * sigma;
-  return out;
-}
 
 std::optional<double> WallComparison::explained() const {
   if (!components || wall.energy <= Energy{}) return std::nullopt;
@@ -193,14 +132,8 @@ Result<WallComparison> compare_wall(const analysis::Run& run, const analysis::Pa
   if (!slope) return forward_error(slope);
   out.slope = *slope;
   if (out.slope && !out.slope->follows()) {
-    return fail(
-        Errc::kCorrupt,
-        fmt::format("{} does not follow this machine: one more watt at the sensors is {:.3f} "
-                    "± {:.3f} W at the meter ({} to {} W, {} pieces of time). It is another "
-                    "machine's, or its readings are stale",
-                    log.file, out.slope->ratio, out.slope->error,
-                    number_text(out.slope->low.watts()), number_text(out.slope->high.watts()),
-                    out.slope->pieces));
+    return fail(Errc::kCorrupt,
+                fmt::format("{} {}", log.file, analysis::does_not_follow(*out.slope)));
   }
   return out;
 }
@@ -216,9 +149,14 @@ std::vector<model::WallLog> recorded_walls(const analysis::Run& run) {
     log.file = sensor.name.substr(sensor.name.find(':') + 1);
     log.format = "live";
     for (const auto& reading : recording.readings.powers) {
-      if (reading.sensor != sensor.id) continue;
+      if (reading.sensor != sensor.id || reading.power > analysis::kAbsurdPower) continue;
       log.readings.push_back(
           {profile->start_time + (reading.at - profile->begin), reading.power.watts()});
+    }
+    // As the domain's timeline: a machine that draws power does not draw 0 W for a moment.
+    const auto draws = [](const Reading& r) { return r.watts > 5; };
+    if (std::any_of(log.readings.begin(), log.readings.end(), draws)) {
+      std::erase_if(log.readings, [](const Reading& r) { return r.watts == 0; });
     }
     if (log.readings.size() >= 2) out.push_back(std::move(log));
   }

@@ -8,6 +8,7 @@
 
 #include "analysis/job/job.h"
 #include "analysis/run.h"
+#include "analysis/timeline/wall_check.h"
 #include "base/result.h"
 #include "model/wall_log.h"
 #include "report/render.h"
@@ -27,27 +28,9 @@ struct WallEnergy {
 // Errors: unavailable where the log covers nothing of the time.
 Result<WallEnergy> wall_energy(const model::WallLog& log, RealTime begin, RealTime end);
 
-// How the meter's power follows that of the sensors.
-struct WallSlope {
-  double ratio = 0;  // watts at the meter for one more watt at the sensors
-  double error = 0;  // half of its 95 % interval
-  Power low;         // of the sensors' means over the pieces of time that were compared
-  Power high;
-  std::size_t pieces = 0;
-
-  // A supply never takes less than it gives: sensors off by a half are the most that is allowed.
-  bool follows() const { return ratio + error >= 0.5; }
-};
-
-// Mean powers of one piece of time.
-struct WallPiece {
-  double sensors = 0;
-  double wall = 0;
-};
-
-// Absent for fewer than 8 pieces, or where the sensors' power hardly changes: by less than 5 W or
-// 5 % (standard deviation).
-std::optional<WallSlope> wall_slope(const std::vector<WallPiece>& pieces);
+using analysis::wall_slope;
+using analysis::WallPiece;
+using analysis::WallSlope;
 
 struct WallComparison {
   std::string host;    // of a job; empty: of the run
