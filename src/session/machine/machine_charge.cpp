@@ -12,6 +12,7 @@ namespace {
 
 using model::DomainKind;
 
+constexpr int kMostWaited = 5;  // ticks, for the counter of a device that came back
 constexpr Duration kUseAge = std::chrono::seconds{10};  // of the last report of a process's use
 
 }  // namespace
@@ -205,6 +206,12 @@ void MachineService::charge(std::size_t domain, HostTime at, const Division& div
   if (!energy) {
     // Readings are missing since then. Without the counter's own word of that time the count goes
     // on from the tick before, or from here.
+    int& waited = edges_[domain].waited;
+    if (state.counter && !ledger.counter_at(domain, at) && waited < kMostWaited) {
+      ++waited;
+      return;
+    }
+    waited = 0;
     edge = at;
     state.before = state.counter;
     if (count_by_counter(domain, at, "without readings")) {

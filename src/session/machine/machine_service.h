@@ -125,6 +125,7 @@ class MachineService {
  private:
   struct Edge {
     std::optional<HostTime> at;  // up to here its energy is counted
+    int waited = 0;              // ticks since a gap, until the counter says what was used in it
   };
   struct Division {  // of one tick
     std::vector<analysis::Worker> workers;
