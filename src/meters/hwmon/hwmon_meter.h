@@ -114,8 +114,9 @@ struct HwmonOptions {
 // - AMD's gpu_metrics: as an energy input; a counter whose unit the kernel names, and the socket's
 //   power where hwmon has none;
 // - the state of a GPU, as gauges: every 0.9 s.
-// A demanded poll period replaces all of these but the last. Reads of power that is not a mean over
-// a known time vary: they are a period apart on average, and fall into all parts of it.
+// A demanded poll period replaces all of these but the last. Reads of power vary where it is not
+// known how often the driver renews it: they are a period apart on average, and fall into all parts
+// of it.
 //
 // A GPU without any sensor has a domain with the reason; one that is part of an Intel processor is
 // in missing() only, because the processor's package contains its energy.
