@@ -85,6 +85,15 @@ TEST(Analyse, NamesACounterThatCanNoLongerBeRead) {
   EXPECT_THAT(warnings_of(8.2, 8.7), testing::Not(Contains(HasSubstr("could not be read"))));
 }
 
+TEST(Analyse, NamesACounterThatStoodStillBeforeTheWork) {
+  Recorded run;
+  run.read_gpu();
+  for (auto& r : run.recording.readings.counters) r.total = Energy::joules(1000);
+  const auto profile = profile_of(run.recording);
+  ASSERT_TRUE(profile);
+  EXPECT_THAT(profile->warnings, Contains(HasSubstr("did not change while power was drawn")));
+}
+
 // However long before the work its readings began.
 TEST(Analyse, NamesACounterThatIsNotUsed) {
   Recorded run;

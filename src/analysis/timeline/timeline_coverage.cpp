@@ -456,12 +456,13 @@ void EnergyTimeline::drop_frozen(std::size_t first_new) {
     }
     const std::size_t first = unchanged_from_;
     if (!frozen_ && !is_frozen(points_[first], points_[i])) continue;
-    if (!frozen_) {
-      add_note(
-          {points_[first].after,
-           has_samples()
-               ? "the energy counter did not change while power was drawn; it is not used there"
-               : "the energy counter did not change for seconds; the energy there is unknown"});
+    const char* const text =
+        has_samples()
+            ? "the energy counter did not change while power was drawn; it is not used there"
+            : "the energy counter did not change for seconds; the energy there is unknown";
+    if (!frozen_) add_note({points_[first].after, text});
+    for (Note& note : notes_) {
+      if (note.text == text) note.last = std::max(note.last, points_[i].after);
     }
     if (!frozen_) split_frozen(first);
     frozen_ = true;
