@@ -162,11 +162,15 @@ std::optional<LateWall> late_wall(const model::Recording& recording, Timelines& 
   Duration late{};
   for (HostTime at = work.begin; at + step <= work.end; at += step) {
     const auto watts = watts_of(*wall, at, step);
-    const auto sensors = watts_of(parts, at, step);
-    if (!watts || !sensors) continue;
+    double least = 0;  // what the parts drew at least
+    for (EnergyTimeline* part : parts) {
+      const double shown = watts_of(*part, at, step).value_or(0);
+      least += shown * std::max(1 + part->sensor_scale().gain_low, 0.0);
+    }
+    if (!watts) continue;
     low = std::min(low, *watts);
     high = std::max(high, *watts);
-    late = *watts < kBelow * *sensors ? late + step : Duration{};
+    late = *watts < least ? late + step : Duration{};
     out.late = std::max(out.late, late);
   }
   const auto mean = wall->sensors().power->traits.window;

@@ -52,7 +52,7 @@ std::string does_not_follow(const WallSlope& slope);
 std::string why_no_wall(const model::Recording& recording, Timelines& timelines, std::size_t domain,
                         RecordedSpan part, RecordedSpan work);
 
-// How long a recorded wall meter showed less than the sensors of the machine's parts, at a stretch,
+// How long a recorded wall meter showed less than the machine's parts drew at least, at a stretch,
 // and by how much a meter that is so late may be wrong over any part of the work. Absent below 3 s,
 // and for a meter whose mean is known to be longer.
 struct LateWall {
