@@ -108,7 +108,10 @@ class Saved {
       account.since = host(real_time(saved.at("since")));
       gaps[found->second] = whole<std::uint64_t>(saved.at("gaps"));
       if (saved.contains("counter") && !saved.at("counter").is_null() && same_boot) {
-        counters[found->second] = analysis::CounterMark{energy(saved.at("counter")), last};
+        // Of a device that did not answer any more, the counter is older than what was saved.
+        const bool has_time = saved.contains("counter_at") && !saved.at("counter_at").is_null();
+        counters[found->second] = analysis::CounterMark{
+            energy(saved.at("counter")), has_time ? real_time(saved.at("counter_at")) : last};
       }
       if (saved.contains("between_services")) {
         between_services[found->second] = energy(saved.at("between_services"));
@@ -272,6 +275,7 @@ json service_state(const MachineState& state, const EnergyAccounts& accounts,
                        {"since", count(state.since(account))},
                        {"gaps", state.domains[d].gaps},
                        {"counter", counter ? json(counter->total.microjoules()) : json(nullptr)},
+                       {"counter_at", counter ? json(count(counter->at)) : json(nullptr)},
                        {"between_services", state.domains[d].between_services.microjoules()}});
   }
   json families = json::object();

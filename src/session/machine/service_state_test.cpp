@@ -88,6 +88,17 @@ TEST_F(ServiceState, CountersContinue) {
   EXPECT_EQ(after.family(Family::kProcess)->ended[0], Energy{});
 }
 
+TEST_F(ServiceState, ACounterIsAsOldAsItsReading) {
+  before.domains[0].counter = analysis::CounterMark{Energy::joules(5), kReal - 20s};
+  auto state = machine_state({"GPU-0", "GPU-1"});
+  EnergyAccounts after(2, {});
+  ASSERT_TRUE(restore(state, after));
+  ASSERT_TRUE(state.domains[0].before);
+  EXPECT_EQ(state.domains[0].before->total, Energy::joules(5));
+  EXPECT_EQ(state.domains[0].before->at, kReal - 20s);
+  EXPECT_FALSE(state.domains[1].before);
+}
+
 TEST_F(ServiceState, TheEnergyOfTheDayContinuesByUuid) {
   before.day = {kReal, {Energy::joules(2), Energy::joules(3)}};
   auto state = machine_state({"GPU-9", "GPU-0"});
