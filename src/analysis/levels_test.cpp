@@ -339,7 +339,7 @@ TEST(Levels, TheCommandsPartHoldsWhatOneLevelThatIsUnknownLeavesOpen) {
   expect_inside(without_held);
 }
 
-TEST(Levels, RestBesideANotebookIsNotThatOfAProgramThatIsAttachedTo) {
+TEST(Levels, RestNextToANotebookIsNotThatOfAProgramThatIsAttachedTo) {
   for (const bool attached : {false, true}) {
     Board board;
     board.draw(cold).gauges();

@@ -35,6 +35,7 @@ namespace jouleprof::cli {
 namespace {
 
 namespace fs = std::filesystem;
+constexpr Duration kCounterOfKernels = std::chrono::milliseconds{500};
 constexpr std::size_t kShownKernels = 5;
 
 class RunVerb : public Verb {
@@ -350,7 +351,7 @@ class RunVerb : public Verb {
 
   Result<meters::MeterSet> open() const {
     meters::MeterOptions options;
-    // The regression of kernels needs every step of the energy counter.
+    // The regression of kernels needs the board's power samples, and the counter now and then.
     const auto shortest = parse_duration(!shortest_.empty()        ? shortest_
                                          : is_traced() || serving_ ? "1s"
                                                                    : "5s");
@@ -363,6 +364,8 @@ class RunVerb : public Verb {
         return fail(Errc::kInvalidArgument, "--counter-interval must be from 10ms to 10min");
       }
       options.demand.counter_period = *interval;
+    } else if (is_traced() && !serving_ && shortest_.empty()) {
+      options.demand.counter_period = kCounterOfKernels;
     }
     if (!interval_.empty()) {
       const auto interval = parse_duration(interval_);

@@ -110,8 +110,8 @@ VerbText run_text() {
        "with --kernels: keep each launch, for a timeline; the recording grows by about 8 bytes per "
        "launch"},
       {"--counter-interval", "TIME",
-       "how often to read the energy counter; with --kernels a longer time costs less and "
-       "separates kernels less well (default 100ms, its update period)"},
+       "how often to read the energy counter (default with --kernels 500ms, for short windows at "
+       "each of its updates, else 10s)"},
       {"--trace-folder", "DIR",
        "with --pid: the folder of the trace that the process already writes"},
       {"--interval", "TIME",

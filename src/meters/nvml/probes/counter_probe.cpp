@@ -92,7 +92,9 @@ HostTime CounterProbe::read_once(model::Readings& out) {
 namespace {
 
 constexpr Duration kLearn = 1s;
-constexpr int kFollowEvery = 12;  // rare reads
+constexpr int kFollowEvery = 12;  // rare reads ...
+constexpr Duration kFollowAfter =
+    30s;  // ... and so much time, in which phases drift by a millisecond
 constexpr int kFollowReads = 6;
 constexpr Duration kFollowSpacing = 8ms;
 
@@ -123,7 +125,9 @@ HostTime CounterSchedule::next(HostTime before, HostTime after,
     last_burst_ = after;
     return steady(after);
   }
-  if (after - last_burst_ >= kFollowEvery * plan_.rarely) return begin_burst(after);
+  if (after - last_burst_ >= std::max<Duration>(kFollowEvery * plan_.rarely, kFollowAfter)) {
+    return begin_burst(after);
+  }
   return steady(after);
 }
 

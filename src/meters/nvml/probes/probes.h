@@ -206,7 +206,8 @@ struct CounterPlan {
 // Begins with a second of reads 25 ms apart, so that the updates' phase can be fitted. Then reads
 // rarely, half-way between two expected updates, where a late update is not mistaken for the next;
 // or, for short windows, once after each. Six reads around an update follow its phase every 12 rare
-// reads: device and host drift apart by some 30 ppm, 4 ms in two minutes.
+// reads, and not more often than every 30 s: device and host drift apart by some 30 ppm, 4 ms in
+// two minutes.
 class CounterSchedule {
  public:
   explicit CounterSchedule(const CounterPlan& plan) : plan_(plan), edges_(plan.refresh) {}
