@@ -188,7 +188,9 @@ void ProcessWatch::look(HostTime now, Batch& out, bool all) {
 
   // Reading memory has a budget of its own, for which new processes do not wait.
   const Duration cost = thread_cpu_time() - before - tree_.memory_cost();
-  next_ = now + pause_after(cost, step_, std::max(kLongestStep, period_));
+  // The first looks are few, and find what lives only as long as a short command.
+  const bool is_first = step_ < period_;
+  next_ = now + (is_first ? step_ : pause_after(cost, step_, std::max(kLongestStep, period_)));
   step_ = std::min(2 * step_, period_);
 }
 
