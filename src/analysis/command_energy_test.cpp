@@ -2,6 +2,7 @@
 
 #include "analysis/energy_split.h"
 #include "analysis/recorded_run_test.h"
+#include "model/device/gauge_names.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -204,6 +205,36 @@ TEST(CommandEnergy, HasNothingOfAnothersWorkWhereItsChildrenUsedNoCpuTime) {
   expect_exact(gpu);
   // While the other was listed, and up to the list that no longer has it.
   EXPECT_GT(gpu.others->joules(), 380 * 4.5);
+}
+
+// Children that no list names use CPU time, and so do short processes of others, of which a list
+// names one.
+TEST(CommandEnergy, HasNothingForCertainWhereOthersShortProcessesComeAndGo) {
+  constexpr model::SensorId kCount{21};
+  for (const bool stranger : {false, true}) {
+    Shared run;
+    auto& r = run.recording;
+    for (double t = 3.5; t <= 14; t += 1) r.readings.gauges.push_back({kCount, at(t), 0});
+    r.sensors.push_back({kCount,
+                         kGpu0,
+                         model::SensorKind::kGauge,
+                         std::string(model::gauge::kProcessCount),
+                         {},
+                         {}});
+    r.processes[1].start = at(7.6);
+    r.processes[1].end = at(8.4);
+    if (stranger) {
+      r.process_readings.gpu_processes.push_back({ProcessId{9}, kGpu0, at(5.5), {}, 1 << 20});
+    }
+    const auto profile = run.profile();
+    const auto& gpu = domain(profile, kGpu0);
+    ASSERT_TRUE(gpu.command);
+    if (stranger) {
+      EXPECT_EQ(gpu.command->processes, Energy{});
+    } else {
+      EXPECT_GT(gpu.command->processes, Energy::joules(50));
+    }
+  }
 }
 
 TEST(CommandEnergy, OfABoardThatWasNeverListedNeedsNoListOfTheOthers) {

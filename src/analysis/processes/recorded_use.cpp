@@ -18,6 +18,8 @@ using namespace std::chrono_literals;
 
 constexpr Duration kOneLook = 50ms;      // readings of one list
 constexpr Duration kWaitedFor = 1200ms;  // after its end, a child's time is in its parent's
+constexpr Duration kGoOn = 10s;          // others' short processes, after one that a look listed
+constexpr std::size_t kFewLooks = 2;     // that list a short one
 
 // The instances of the board that `domain` is or is part of.
 std::vector<const model::Domain*> parts_of(const model::Recording& recording,
@@ -109,6 +111,45 @@ std::vector<BoardLook> looks_of(const model::Recording& recording, const model::
   return out;
 }
 
+// The looks that list a process of others which few looks list, so that others' processes may have
+// begun and ended between two looks, too.
+std::vector<HostTime> looks_with_strangers(const std::vector<BoardLook>& looks,
+                                           const std::vector<model::Process>& processes) {
+  std::map<std::size_t, std::vector<HostTime>> listed;
+  for (const auto& look : looks) {
+    for (const auto& use : look.uses) listed[use.process].push_back(look.at);
+  }
+  std::vector<HostTime> out;
+  for (const auto& [process, at] : listed) {
+    const bool is_short =
+        at.size() <= kFewLooks && at.front() > looks.front().at && at.back() < looks.back().at;
+    if (is_short && !processes[process].in_tree) out.insert(out.end(), at.begin(), at.end());
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+// Where short processes of others come and go, what no listed process used may be theirs.
+void add_strangers(const std::vector<BoardLook>& looks,
+                   const std::vector<model::Process>& processes, std::vector<UseSlice>& slices) {
+  const auto strangers = looks_with_strangers(looks, processes);
+  if (strangers.empty()) return;
+  std::vector<bool> is_listed(processes.size());
+  for (const auto& look : looks) {
+    for (const auto& use : look.uses) is_listed[use.process] = true;
+  }
+  for (auto& slice : slices) {
+    const auto near = std::lower_bound(strangers.begin(), strangers.end(), slice.begin - kGoOn);
+    if (near == strangers.end() || *near > slice.end + kGoOn) continue;
+    for (Claim& claim : slice.claims) {
+      const bool is_guessed =
+          std::none_of(claim.candidates.begin(), claim.candidates.end(),
+                       [&](std::size_t p) { return p == kUnidentified || is_listed[p]; });
+      if (is_guessed) claim.candidates.push_back(kUnidentified);
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<UseSlice> recorded_use(const model::Recording& recording, const model::Domain& domain,
@@ -173,7 +214,9 @@ std::vector<UseSlice> recorded_use(const model::Recording& recording, const mode
   evidence.children_cpu_share = [&children](std::size_t process, HostTime a, HostTime b) {
     return children[process].rate(a, b);
   };
-  return board_use(evidence, begin, end);
+  auto slices = board_use(evidence, begin, end);
+  add_strangers(evidence.looks, recording.processes, slices);
+  return slices;
 }
 
 Owner owner_of(const Claim& claim, const std::vector<model::Process>& processes) {
