@@ -14,7 +14,6 @@ constexpr std::size_t kFewestPieces = 8;
 constexpr std::size_t kMostPieces = 200;
 constexpr int kMostLatePieces = 2000;
 constexpr double kLate = 3;  // seconds: more than a meter that is read once a second may be late
-constexpr double kBelow = 0.97;       // of the sensors' power
 constexpr double kShortestPiece = 5;  // seconds: a BMC's means are over a second or more
 
 // Student's factor at 95 %, to 1 % from 4 degrees of freedom on.
