@@ -29,15 +29,15 @@ bool is_sharper(const model::KnownLevel& level, const model::KnownLevel& known) 
 
 }  // namespace
 
-void RestWatch::extend(const model::DomainSnapshot& domain, Series& board) {
+void RestWatch::extend(const model::DomainSnapshot& domain, Series& series) {
   const Point whole{seconds(domain.energy_end - domain.energy_begin),
                     domain.energy->energy.joules(),
                     std::pow(domain.energy->repeatability.joules(), 2)};
-  const bool counts_on = domain.energy_begin == board.begin;
-  if (counts_on != board.counts_on) board.points.clear();
-  board.counts_on = counts_on;
-  board.begin = domain.energy_begin;
-  auto& points = board.points;
+  const bool counts_on = domain.energy_begin == series.begin;
+  if (counts_on != series.counts_on) series.points.clear();
+  series.counts_on = counts_on;
+  series.begin = domain.energy_begin;
+  auto& points = series.points;
   if (counts_on) {
     if (points.empty() || whole.seconds > points.back().seconds) points.push_back(whole);
   } else if (whole.seconds > 0) {
@@ -49,8 +49,8 @@ void RestWatch::extend(const model::DomainSnapshot& domain, Series& board) {
   if (points.size() > kMostPoints) points.erase(points.begin(), points.begin() + kMostPoints / 2);
 }
 
-std::optional<model::KnownLevel> RestWatch::level_of(Series& board) {
-  auto& points = board.points;
+std::optional<model::KnownLevel> RestWatch::level_of(Series& series) {
+  auto& points = series.points;
   if (points.size() <= kFewest) return std::nullopt;
   const Point& first = points.front();
   const Point& middle = points[points.size() / 2];
@@ -66,15 +66,14 @@ std::optional<model::KnownLevel> RestWatch::level_of(Series& board) {
     return std::nullopt;
   }
   const double variance =
-      board.counts_on ? first.variance + last.variance : last.variance - first.variance;
+      series.counts_on ? first.variance + last.variance : last.variance - first.variance;
   const double error = std::sqrt(variance) / length;
   if (watts <= 0 || error > std::max(kErrorWatts, kErrorRatio * watts)) return std::nullopt;
   return model::KnownLevel{
       Power::watts(watts), Power::watts(std::hypot(error, std::abs(to_fall))), {}, {}};
 }
 
-bool RestWatch::look(const model::DomainSnapshot& domain, bool is_so, Series& series,
-                     std::optional<model::KnownLevel>& known) const {
+bool RestWatch::look(const model::DomainSnapshot& domain, bool is_so, Series& series) const {
   if (!is_so || !domain.energy) {
     series.points.clear();
     return false;
@@ -82,6 +81,7 @@ bool RestWatch::look(const model::DomainSnapshot& domain, bool is_so, Series& se
   extend(domain, series);
   auto level = level_of(series);
   if (!level) return false;
+  auto& known = series.level;
   if (known && !is_lower(*level, *known) && !is_sharper(*level, *known)) return false;
   level->temperature_celsius = domain.gauge(model::gauge::kTemperature);
   level->observed = *begin_;
@@ -103,27 +103,27 @@ bool RestWatch::look(const model::Snapshot& snapshot, const std::vector<bool>& h
         (d < held.size() && held[d]) || domain.gauge(model::gauge::kProcessCount).value_or(0) > 0;
     const bool is_unused = clock && domain.gauge(model::gauge::kGpuUtilisation) == 0.0;
     const bool is_at_rest = is_unused && !is_held && *clock <= board.highest_clock / 2;
-    look(domain, is_unused && is_held, board.held, held_[what.uuid]);
-    std::optional<model::KnownLevel> rest;
-    if (const auto found = levels_.find(what.uuid); found != levels_.end())
-      rest = found->second.rest;
-    if (!look(domain, is_at_rest, board.rest, rest)) continue;
-    levels_[what.uuid].rest = rest;
+    look(domain, is_unused && is_held, board.held);
+    if (!look(domain, is_at_rest, board.rest)) continue;
+    levels_[what.uuid].rest = board.rest.level;
     changed = true;
   }
   return changed;
 }
 
+std::optional<Power> RestWatch::observed(const std::string& uuid, Series Board::*series) const {
+  const auto found = boards_.find(uuid);
+  if (found == boards_.end()) return std::nullopt;
+  const auto& level = (found->second.*series).level;
+  return level ? std::optional(level->power) : std::nullopt;
+}
+
 std::optional<Power> RestWatch::power(const std::string& uuid) const {
-  const auto found = levels_.find(uuid);
-  if (found == levels_.end() || !found->second.rest) return std::nullopt;
-  return found->second.rest->power;
+  return observed(uuid, &Board::rest);
 }
 
 std::optional<Power> RestWatch::held(const std::string& uuid) const {
-  const auto found = held_.find(uuid);
-  if (found == held_.end() || !found->second) return std::nullopt;
-  return found->second->power;
+  return observed(uuid, &Board::held);
 }
 
 namespace {

@@ -46,6 +46,7 @@ class RestWatch {
     HostTime begin{};           // of the latest energy
     std::vector<Point> points;  // of such intervals in a row, from their begin on
     bool counts_on = false;     // whether the snapshots' energies have the same begin
+    std::optional<model::KnownLevel> level;
   };
   struct Board {
     double highest_clock = 1.2e9;
@@ -53,14 +54,13 @@ class RestWatch {
     Series held;
   };
 
-  bool look(const model::DomainSnapshot& domain, bool is_so, Series& series,
-            std::optional<model::KnownLevel>& known) const;
+  bool look(const model::DomainSnapshot& domain, bool is_so, Series& series) const;
+  std::optional<Power> observed(const std::string& uuid, Series Board::*series) const;
   static void extend(const model::DomainSnapshot& domain, Series& series);
   static std::optional<model::KnownLevel> level_of(Series& series);
 
   std::optional<RealTime> begin_;
   std::map<std::string, Board> boards_;
-  std::map<std::string, std::optional<model::KnownLevel>> held_;
   meters::nvml::BoardLevels levels_;
 };
 
