@@ -13,15 +13,20 @@ using namespace simulated;
 using UnitState = UnitVerdict::State;
 using ::testing::HasSubstr;
 
-// A counter that shows `factor` times what it counted.
-EnergyTimeline counted_timeline(const GpuSensors& gpu, const Truth& truth, double factor) {
-  EnergyTimeline timeline({gpu.counter(), gpu.ring()});
+// The counter shows `factor` times what it counted.
+void append_readings(const GpuSensors& gpu, const Truth& truth, double factor,
+                     EnergyTimeline& timeline) {
   for (const auto& r : gpu.samples(truth, 0, truth.end())) timeline.append(r);
   for (auto r : counter_reads(gpu, truth)) {
     r.total =
         Energy::microjoules(std::llround(static_cast<double>(r.total.microjoules()) * factor));
     timeline.append(r);
   }
+}
+
+EnergyTimeline counted_timeline(const GpuSensors& gpu, const Truth& truth, double factor) {
+  EnergyTimeline timeline({gpu.counter(), gpu.ring()});
+  append_readings(gpu, truth, factor, timeline);
   return timeline;
 }
 
@@ -159,12 +164,7 @@ EnergyTimeline polled_timeline(const Truth& truth, double factor, double window,
   power.traits.window.reset();
   if (window > 0) power.traits.window = duration_of(window);
   EnergyTimeline timeline({gpu.counter(), power});
-  for (const auto& r : gpu.samples(truth, 0, truth.end())) timeline.append(r);
-  for (auto r : counter_reads(gpu, truth)) {
-    r.total =
-        Energy::microjoules(std::llround(static_cast<double>(r.total.microjoules()) * factor));
-    timeline.append(r);
-  }
+  append_readings(gpu, truth, factor, timeline);
   return timeline;
 }
 
