@@ -231,9 +231,13 @@ void EnergyAccounts::charge(std::size_t domain, Energy energy, const std::option
     domains_[domain].unattributed += left;
     return;
   }
-  for (auto& book : books_) {
-    for (std::size_t c = 0; c < claims.size(); ++c) {
-      const auto& workers = claims[c].workers;
+  for (std::size_t c = 0; c < claims.size(); ++c) {
+    const auto& workers = claims[c].workers;
+    if (workers.empty()) {
+      domains_[domain].unattributed += parts[c];
+      continue;
+    }
+    for (auto& book : books_) {
       Entity* const first = book.of_worker[workers.front()];
       const bool same = std::all_of(workers.begin(), workers.end(),
                                     [&](std::size_t w) { return book.of_worker[w] == first; });

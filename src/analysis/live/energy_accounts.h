@@ -42,7 +42,7 @@ struct Worker {
 // A part of an interval's energy: that of one of these workers of the tick, or of several of them
 // in an unknown proportion.
 struct WorkerClaim {
-  std::vector<std::size_t> workers;  // never empty
+  std::vector<std::size_t> workers;  // empty: nothing is known of whose it is; unattributed
   bool is_unidentified = false;      // or of a process that is none of them
   double weight = 0;
 };

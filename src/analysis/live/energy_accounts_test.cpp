@@ -87,6 +87,21 @@ TEST(EnergyAccounts, WithoutAUserEnergyIsUnattributed) {
   EXPECT_FALSE(of(accounts, Family::kProcess, "101"));
 }
 
+TEST(EnergyAccounts, AnUnknownProcessTakesNothingFromTheOthersAndGivesThemNothing) {
+  EnergyAccounts accounts(1, {});
+  accounts.begin_tick(at(5), {process(1, "a"), process(2, "b")});
+  DomainCharge charge;
+  charge.energy = joules(100);
+  charge.interval = seconds{5};
+  charge.parts = {
+      {joules(100), joules(20), {{{0}, false, 0.25}, {{}, true, 0.5}, {{0, 1}, false, 0.25}}}};
+  accounts.charge(charge);
+  EXPECT_EQ(of(accounts, Family::kContainer, "a"), joules(20));
+  EXPECT_EQ(accounts.domains()[0].unattributed, joules(40));
+  EXPECT_EQ(accounts.family(Family::kContainer)->undivided[0], joules(20));
+  for (const auto family : kAllFamilies) EXPECT_EQ(sum_of(accounts, family, 0), joules(100));
+}
+
 TEST(EnergyAccounts, RestIsAtMostTheEnergy) {
   EnergyAccounts accounts(1, {});
   accounts.begin_tick(at(5), {process(1)});

@@ -131,7 +131,11 @@ void MachineService::find_uses(HostTime at, Division& division) {
         out.weight = weight;
         for (const std::size_t process : processes) {
           if (process == analysis::kUnidentified) {
-            out.is_unidentified = true;
+            // It belongs to the job that was given the board.
+            if (mapped == division.mapped.end())
+              out.is_unidentified = true;
+            else
+              out.workers.push_back(mapped->second);
             continue;
           }
           const std::size_t w = worker_of(uses_.worker(process), division);
@@ -142,18 +146,12 @@ void MachineService::find_uses(HostTime at, Division& division) {
           }
           out.workers.push_back(w);
         }
-        if (out.workers.empty() && mapped != division.mapped.end())
-          out.workers.push_back(mapped->second);
         return out;
       };
-      for (const auto& claim : slice.claims) {
-        auto out = claim_of(claim.candidates, claim.weight);
-        if (!out.workers.empty()) use.claims.push_back(std::move(out));
-      }
-      for (const std::size_t process : slice.holders) {
-        auto out = claim_of({process}, 1.0);
-        if (!out.workers.empty()) use.holders.push_back(std::move(out));
-      }
+      for (const auto& claim : slice.claims)
+        use.claims.push_back(claim_of(claim.candidates, claim.weight));
+      for (const std::size_t process : slice.holders)
+        use.holders.push_back(claim_of({process}, 1.0));
       // The scheduler gave the board to one job.
       if (use.claims.empty() && mapped != division.mapped.end()) {
         use.claims.push_back({{mapped->second}, false, 1.0});

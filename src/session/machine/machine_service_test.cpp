@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <limits>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -24,9 +25,10 @@ using analysis::MachineState;
 
 // Runs a service until `done`, which sees each tick.
 void run(ServiceOptions options, Meters meters,
-         const std::function<bool(const MachineState&, const EnergyAccounts&)>& done) {
+         const std::function<bool(const MachineState&, const EnergyAccounts&)>& done,
+         Duration tick = 40ms) {
   std::stop_source stop;
-  options.tick = 40ms;
+  options.tick = tick;
   options.on_tick = [&](const MachineState& state, const EnergyAccounts& accounts) {
     if (done(state, accounts)) stop.request_stop();
   };
@@ -36,13 +38,15 @@ void run(ServiceOptions options, Meters meters,
 }
 
 // This process holds the GPU, alone or with another.
-std::unique_ptr<ProcessMeter> held_by(std::vector<model::GpuProcessUse> uses) {
+std::unique_ptr<ProcessMeter> held_by(std::vector<model::GpuProcessUse> uses,
+                                      std::optional<double> utilisation = {}) {
   return std::make_unique<ProcessMeter>(
       [uses = std::move(uses)]() -> Result<std::vector<model::GpuProcessUse>> {
         auto now = uses;
         for (auto& use : now) use.at = HostClock::now();
         return now;
-      });
+      },
+      utilisation);
 }
 
 model::GpuProcessUse use(pid_t pid, std::optional<double> utilisation) {
@@ -195,6 +199,49 @@ TEST(MachineService, WhatIsHeldIsOfAllHoldersInEqualParts) {
         EXPECT_EQ(sum_of(accounts, Family::kProcess, 0), accounts.domains()[0].total);
         return true;
       });
+}
+
+constexpr pid_t kNoProcess = std::numeric_limits<pid_t>::max();  // no process has it
+constexpr Duration kLongTick = 800ms;  // longer than the board's utilisation is late
+
+TEST(MachineService, WhatAnUnknownProcessUsedIsUnattributed) {
+  if (spans::in_pid_namespace()) GTEST_SKIP() << "the driver's pids are not valid here";
+  run(
+      {}, meters_of(held_by({use(getpid(), 0.25), use(kNoProcess, {})}, 1.0)),
+      [&](const auto& state, const auto& accounts) {
+        EXPECT_LT(state.ticks, 2000u);
+        const auto& domain = accounts.domains()[0];
+        const auto& entities = accounts.family(Family::kProcess)->entities;
+        const auto mine = entities.find(std::to_string(getpid()));
+        if (mine == entities.end() || !mine->second.energies[0]) return false;
+        if (domain.total < Energy::joules(300)) return false;
+        // But for the time before both were listed.
+        EXPECT_NEAR(mine->second.energies[0]->energy.joules() / domain.total.joules(), 0.25, 0.1);
+        EXPECT_NEAR(domain.unattributed.joules() / domain.total.joules(), 0.75, 0.1);
+        EXPECT_EQ(sum_of(accounts, Family::kProcess, 0), domain.total);
+        return true;
+      },
+      kLongTick);
+}
+
+TEST(MachineService, WhatAnUnknownProcessUsedIsOfTheJobThatHasTheGpu) {
+  if (spans::in_pid_namespace()) GTEST_SKIP() << "the driver's pids are not valid here";
+  const TempTree tree{{"0", "4711\n"}};
+  ServiceOptions options;
+  options.job_mapping = tree.root();
+  run(
+      std::move(options), meters_of(held_by({use(getpid(), 0.25), use(kNoProcess, {})}, 1.0)),
+      [&](const auto& state, const auto& accounts) {
+        EXPECT_LT(state.ticks, 2000u);
+        const auto& domain = accounts.domains()[0];
+        const auto& jobs = accounts.family(Family::kJob)->entities;
+        const auto found = jobs.find("4711");
+        if (found == jobs.end() || !found->second.energies[0]) return false;
+        if (domain.total < Energy::joules(300)) return false;
+        EXPECT_NEAR(found->second.energies[0]->energy.joules() / domain.total.joules(), 1, 0.1);
+        return true;
+      },
+      kLongTick);
 }
 
 TEST(MachineService, WithoutAnyProcessEnergyIsUnattributed) {

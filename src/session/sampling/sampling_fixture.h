@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "meters/meter.h"
+#include "model/device/gauge_names.h"
 #include "session/sampling/sink.h"
 
 namespace jouleprof::session {
@@ -134,14 +135,26 @@ class FailingMeter final : public FakeMeter {
 class ProcessMeter final : public FakeMeter {
  public:
   using Answer = std::function<Result<std::vector<model::GpuProcessUse>>()>;
-  explicit ProcessMeter(Answer answer) : answer_(std::move(answer)) {}
+  // `utilisation` is that of the whole board; absent: it has none.
+  explicit ProcessMeter(Answer answer, std::optional<double> utilisation = {})
+      : answer_(std::move(answer)), utilisation_(utilisation) {
+    if (!utilisation_) return;
+    model::Sensor sensor;
+    sensor.id = model::SensorId{3};
+    sensor.domain = model::DomainId{0};
+    sensor.kind = model::SensorKind::kGauge;
+    sensor.name = model::gauge::kGpuUtilisation;
+    sensors_.push_back(sensor);
+  }
   std::optional<Result<std::vector<model::GpuProcessUse>>> read_processes(
-      model::Readings&) override {
+      model::Readings& out) override {
+    if (utilisation_) out.gauges.push_back({model::SensorId{3}, HostClock::now(), *utilisation_});
     return answer_();
   }
 
  private:
   Answer answer_;
+  std::optional<double> utilisation_;
 };
 
 using Meters = std::vector<std::unique_ptr<meters::Meter>>;
