@@ -77,6 +77,30 @@ TEST(Replay, SeparatesKernelsOfAProgramThatWaits) {
   }
 }
 
+// Something without a record, or a link that another board uses, draws power between the launches:
+// what is in their intervals for that is not in those of isolated re-runs.
+TEST(Replay, SeparatesKernelsOfAProgramWhosePausesDrawPower) {
+  SyntheticRun run;
+  run.kernels = {{260, 7e-6, 20e-6}, {120, 5e-6, 20e-6}, {200, 6e-6, 20e-6}};
+  run.together = true;
+  run.seconds = 20;
+  run.waiting = 28;
+  const auto without = only_activity(synthesise(run).recording);
+  run.alone = 0.4;
+  run.alone_pause = 1e-6;
+  const auto made = synthesise(run);
+  const auto p = only_activity(made.recording);
+  for (std::size_t k = 0; k < run.kernels.size(); ++k) {
+    const std::string name = "kernel " + std::to_string(k);
+    EXPECT_FALSE(row(without, name).resolvable);
+    const auto& known = row(p, name);
+    EXPECT_TRUE(known.resolvable) << name;
+    EXPECT_LT(std::abs(known.energy->energy.joules() - made.joules[k]),
+              known.energy->repeatability.joules())
+        << name;
+  }
+}
+
 // The loops of kernels, of whatever layers, as the driver's re-runs have them.
 void make_loops_of_kernels(model::Recording& recording) {
   for (auto& chunk : recording.traces[0].chunks) {

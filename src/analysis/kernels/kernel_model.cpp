@@ -417,10 +417,12 @@ KernelModel::Estimate KernelModel::energy_by(const PowerSolution& solution,
                     2);
   }
   own += std::pow(solution.maximum_shift(factor, clock_variation_), 2);
-  // What was dropped ran next to what was recorded, which takes its energy.
-  own += std::pow(dropped_share_ * factor.dot(solution.watts) / kErrors.normal95, 2);
-  own += std::pow(
-      std::hypot(sampling_error_, excess_) * factor.dot(solution.watts) / kErrors.normal95, 2);
+  // What was dropped ran next to what was recorded, which takes its energy; and what samples miss
+  // is of the program. Isolated re-runs know of neither.
+  own += std::pow(std::hypot(dropped_share_, sampling_error_) *
+                      solution.shift_by_all_of_program(factor) / kErrors.normal95,
+                  2);
+  own += std::pow(excess_ * factor.dot(solution.watts) / kErrors.normal95, 2);
   own += std::pow(factor.dot(solution.alternative_shift), 2);
   const double variance = solution.variance(factor) + own;
   return {factor.dot(solution.watts), std::sqrt(std::max(variance, 0.0))};

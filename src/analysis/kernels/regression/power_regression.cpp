@@ -356,6 +356,18 @@ double PowerSolution::shift_by_program(const VectorXd& factor, std::size_t colum
   return program_shift.size() == 0 ? factor[k] : factor.dot(program_shift.col(k));
 }
 
+double PowerSolution::shift_by_all_of_program(const VectorXd& factor) const {
+  if (program_shift.size() == 0) return factor.dot(watts);
+  double together = 0;
+  double own = 0;
+  for (Index k = 1; k < factor.size(); ++k) {
+    const double shift = watts[k] * factor.dot(program_shift.col(k));
+    together += shift;
+    if (factor[k] != 0) own += std::abs(shift);
+  }
+  return std::max(std::abs(together), own);
+}
+
 double PowerSolution::maximum_shift(const VectorXd& factor, double ratio) const {
   if (influence.rows() == 0 || ratio == 0) return 0;
   // Most factors are zero: a layer runs few kernel signatures.

@@ -64,6 +64,9 @@ struct PowerSolution {
   double maximum_shift(const Eigen::VectorXd& factor, double ratio) const;
   // The shift of `factor . watts` for the 1 W of program_shift.
   double shift_by_program(const Eigen::VectorXd& factor, std::size_t column) const;
+  // The shift of `factor . watts` if all columns drew twice their watts in the program's own rows,
+  // or each of them alone did: at most.
+  double shift_by_all_of_program(const Eigen::VectorXd& factor) const;
 };
 
 // Estimates the watts of row.watts = idle + sum of share x watts + error by generalised least
