@@ -1,15 +1,17 @@
 #include "meters/shared/service_protocol.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <chrono>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "base/bytes.h"
-#include "base/json/json_reader.h"
+#include "model/field_json.h"
 
 namespace jouleprof::meters::shared {
 
@@ -230,184 +232,62 @@ std::vector<std::string> encode_uses(const GpuUses& uses) {
   return std::move(out).packets();
 }
 
+using model::Either;
+using model::Version;
+
+void fields(Either<ServiceHello> auto& m, auto&& field) {
+  field("protocol", Version{m.protocol, kServiceProtocol});
+  field("shortest", m.demand.shortest_window);
+  field("poll", m.demand.poll_period);
+  field("counter", m.demand.counter_period);
+  field("sample", m.demand.sample_period);
+  field("state", m.demand.state_period);
+  field("processes", m.process_period);
+}
+void fields(Either<ReadRequest> auto& m, auto&& field) { field("id", m.id); }
+
+void fields(Either<ServiceWelcome> auto& m, auto&& field) {
+  field("protocol", Version{m.protocol, kServiceProtocol});
+  field("now", m.now);
+  field("fastest", m.fastest);
+}
+void fields(Either<ServiceReady> auto&, auto&&) {}
+void fields(Either<ServiceRefusal> auto& m, auto&& field) {
+  field("protocol", m.protocol);
+  field("message", m.message);
+}
+void fields(Either<ReadDone> auto& m, auto&& field) { field("id", m.id); }
+
 namespace {
 
 using namespace std::chrono_literals;
-using nlohmann::json;
-using Fields = JsonFields;
 
-constexpr std::int64_t kLongestPeriod = std::int64_t{3'600'000'000'000};
+constexpr std::array kProgramTypes{"hello", "read"};
+constexpr std::array kServiceTypes{"welcome", "domain", "sensor", "ready", "refused", "done"};
 
-std::string text_of(const json& message) {
-  return message.dump(-1, ' ', false, json::error_handler_t::replace);
+bool is_possible(std::initializer_list<std::optional<Duration>> periods) {
+  return std::all_of(periods.begin(), periods.end(),
+                     [](const auto& p) { return !p || (*p >= Duration{} && *p <= 1h); });
 }
+bool is_possible(const ServiceHello& m) {
+  const Demand& d = m.demand;
+  return is_possible({d.shortest_window, d.poll_period, d.counter_period, d.sample_period,
+                      d.state_period, m.process_period});
+}
+bool is_possible(const ServiceWelcome& m) { return is_possible({m.fastest}); }
+bool is_possible(const model::Sensor& s) {
+  const model::SensorTraits& t = s.traits;
+  return is_possible({t.refresh, t.window, t.lag, t.rise, t.read_cost});
+}
+bool is_possible(const auto&) { return true; }
 
-std::int64_t nanoseconds(HostTime t) { return t.time_since_epoch().count(); }
-
-json to_json(const ServiceHello& m) {
-  return {{"type", "hello"},
-          {"protocol", m.protocol},
-          {"shortest", m.demand.shortest_window.count()},
-          {"poll", m.demand.poll_period.count()},
-          {"counter", m.demand.counter_period.count()},
-          {"sample", m.demand.sample_period.count()},
-          {"state", m.demand.state_period.count()},
-          {"processes", m.process_period.count()}};
-}
-json to_json(const ReadRequest& m) { return {{"type", "read"}, {"id", m.id}}; }
-
-json to_json(const ServiceWelcome& m) {
-  return {{"type", "welcome"},
-          {"protocol", m.protocol},
-          {"now", nanoseconds(m.now)},
-          {"fastest", m.fastest.count()}};
-}
-json to_json(const ServiceReady&) { return {{"type", "ready"}}; }
-json to_json(const ServiceRefusal& m) {
-  return {{"type", "refused"}, {"protocol", m.protocol}, {"message", m.message}};
-}
-json to_json(const ReadDone& m) { return {{"type", "done"}, {"id", m.id}}; }
-json to_json(const model::Readings&) { return {}; }  // they are binary
-json to_json(const GpuUses&) { return {}; }
-
-void put(json& object, const char* key, const std::optional<model::KnownLevel>& level) {
-  if (!level) return;
-  object[key] = {{"watts", level->power.watts()},
-                 {"spread", level->spread.watts()},
-                 {"observed", level->observed.time_since_epoch().count()}};
-  if (level->temperature_celsius) object[key]["celsius"] = *level->temperature_celsius;
-}
-json to_json(const model::Domain& d) {
-  json object{{"type", "domain"},
-              {"id", static_cast<std::uint32_t>(d.id)},
-              {"kind", model::to_string(d.kind)},
-              {"device", d.device},
-              {"name", d.name},
-              {"uuid", d.uuid},
-              {"reason", d.unavailable_reason}};
-  if (d.parent) object["parent"] = static_cast<std::uint32_t>(*d.parent);
-  put(object, "rest", d.known_levels.rest);
-  put(object, "held", d.known_levels.held);
-  return object;
-}
-
-void put(json& object, const char* key, const std::optional<Duration>& trait) {
-  if (trait) object[key] = trait->count();
-}
-json to_json(const model::Sensor& s) {
-  json object{{"type", "sensor"},
-              {"id", static_cast<std::uint32_t>(s.id)},
-              {"domain", static_cast<std::uint32_t>(s.domain)},
-              {"kind", model::to_string(s.kind)},
-              {"name", s.name},
-              {"provenance", model::to_string(s.provenance)},
-              {"quantum", s.traits.quantum.microjoules()},
-              {"gain_low", s.traits.scale.gain_low},
-              {"gain_high", s.traits.scale.gain_high},
-              {"offset_low", s.traits.scale.offset_low.watts()},
-              {"offset_high", s.traits.scale.offset_high.watts()},
-              {"scale_source", s.traits.scale.source},
-              {"correction", s.traits.correction}};
-  put(object, "refresh", s.traits.refresh);
-  put(object, "window", s.traits.window);
-  put(object, "lag", s.traits.lag);
-  put(object, "rise", s.traits.rise);
-  put(object, "read_cost", s.traits.read_cost);
-  if (s.traits.wrap) object["wrap"] = s.traits.wrap->microjoules();
-  return object;
-}
-
-Duration period_of(Fields& fields, const char* key) {
-  return Duration{fields.integer(key, 0, kLongestPeriod)};
-}
-
-ServiceHello hello_of(Fields& fields) {
-  ServiceHello hello;
-  hello.protocol = static_cast<int>(fields.integer("protocol", 0, 1'000'000));
-  if (hello.protocol != kServiceProtocol) return hello;  // another version's has other keys
-  hello.demand.shortest_window = period_of(fields, "shortest");
-  hello.demand.poll_period = period_of(fields, "poll");
-  hello.demand.counter_period = period_of(fields, "counter");
-  hello.demand.sample_period = period_of(fields, "sample");
-  hello.demand.state_period = period_of(fields, "state");
-  hello.process_period = period_of(fields, "processes");
-  return hello;
-}
-
-std::optional<model::KnownLevel> level_of(Fields& fields, const json& object, const char* key) {
-  if (!fields.has(key)) return std::nullopt;
-  Fields level(object.at(key));
-  model::KnownLevel out;
-  out.power = Power::watts(level.number("watts"));
-  out.spread = Power::watts(level.number("spread"));
-  out.observed = RealTime{Duration{level.integer("observed", -Fields::kMost)}};
-  if (level.has("celsius")) out.temperature_celsius = level.number("celsius");
-  fields.include(level);
-  return out;
-}
-
-model::Domain domain_of(Fields& fields, const json& object) {
-  model::Domain d;
-  d.id = model::DomainId{fields.id("id")};
-  d.kind = fields.named("kind", &model::parse_domain_kind);
-  d.device = fields.text("device");
-  d.name = fields.text("name");
-  d.uuid = fields.text("uuid");
-  d.unavailable_reason = fields.text("reason");
-  if (fields.has("parent")) d.parent = model::DomainId{fields.id("parent")};
-  d.known_levels = {level_of(fields, object, "rest"), level_of(fields, object, "held")};
-  return d;
-}
-
-std::optional<Duration> trait_of(Fields& fields, const char* key) {
-  if (!fields.has(key)) return std::nullopt;
-  return Duration{fields.integer(key)};
-}
-
-model::Sensor sensor_of(Fields& fields) {
-  model::Sensor s;
-  s.id = model::SensorId{fields.id("id")};
-  s.domain = model::DomainId{fields.id("domain")};
-  s.kind = fields.named("kind", &model::parse_sensor_kind);
-  s.name = fields.text("name");
-  s.provenance = fields.named("provenance", &model::parse_provenance);
-  s.traits.quantum = fields.energy("quantum");
-  s.traits.scale = {fields.number("gain_low"), fields.number("gain_high"),
-                    Power::watts(fields.number("offset_low")),
-                    Power::watts(fields.number("offset_high")), fields.text("scale_source")};
-  s.traits.correction = fields.number("correction");
-  s.traits.refresh = trait_of(fields, "refresh");
-  s.traits.window = trait_of(fields, "window");
-  s.traits.lag = trait_of(fields, "lag");
-  s.traits.rise = trait_of(fields, "rise");
-  s.traits.read_cost = trait_of(fields, "read_cost");
-  if (fields.has("wrap")) s.traits.wrap = fields.energy("wrap");
-  return s;
-}
-
-tl::unexpected<Error> not_understood() {
-  return fail(Errc::kCorrupt, "a message of the sensors' service has an unknown form");
-}
-
-std::optional<ServiceMessage> service_message_of(const std::string& type, Fields& fields,
-                                                 const json& object) {
-  if (type == "welcome") {
-    ServiceWelcome welcome;
-    welcome.protocol = static_cast<int>(fields.integer("protocol", 0, 1'000'000));
-    if (welcome.protocol != kServiceProtocol) return welcome;
-    welcome.now = fields.time("now");
-    welcome.fastest = period_of(fields, "fastest");
-    return welcome;
+template <class Message, std::size_t N>
+Result<Message> decode(std::string_view packet, const std::array<const char*, N>& types) {
+  auto message = model::message_of<Message>(packet, types);
+  if (!message || !std::visit([](const auto& m) { return is_possible(m); }, *message)) {
+    return fail(Errc::kCorrupt, "a message of the sensors' service has an unknown form");
   }
-  if (type == "domain") return domain_of(fields, object);
-  if (type == "sensor") return sensor_of(fields);
-  if (type == "ready") return ServiceReady{};
-  if (type == "done") return ReadDone{fields.count("id")};
-  if (type == "refused") {
-    return ServiceRefusal{static_cast<int>(fields.integer("protocol", 0, 1'000'000)),
-                          fields.text("message")};
-  }
-  return std::nullopt;
+  return std::move(*message);
 }
 
 // The shorter of two periods, of which zero stands for `usual`.
@@ -419,37 +299,21 @@ Duration shorter(Duration a, Duration b, Duration usual) {
 }  // namespace
 
 std::string encode(const ProgramMessage& message) {
-  return std::visit([](const auto& m) { return text_of(to_json(m)); }, message);
+  return model::message_text(message, kProgramTypes);
 }
 
 std::string encode(const ServiceMessage& message) {
-  return std::visit([](const auto& m) { return text_of(to_json(m)); }, message);
+  return model::message_text(message, kServiceTypes);
 }
 
 Result<ProgramMessage> decode_program_message(std::string_view packet) {
-  const json object = json::parse(packet, nullptr, false);
-  Fields fields(object);
-  const std::string type = fields.text("type");
-  ProgramMessage message;
-  if (type == "hello") {
-    message = hello_of(fields);
-  } else if (type == "read") {
-    message = ReadRequest{fields.count("id")};
-  } else {
-    fields.refuse();
-  }
-  if (!fields.good()) return not_understood();
-  return message;
+  return decode<ProgramMessage>(packet, kProgramTypes);
 }
 
 Result<ServiceMessage> decode_service_message(std::string_view packet) {
   if (packet.starts_with(shared::kReadingsPacket)) return shared::decode_readings(packet);
   if (packet.starts_with(shared::kUsesPacket)) return shared::decode_uses(packet);
-  const json object = json::parse(packet, nullptr, false);
-  Fields fields(object);
-  auto message = service_message_of(fields.text("type"), fields, object);
-  if (!message || !fields.good()) return not_understood();
-  return std::move(*message);
+  return decode<ServiceMessage>(packet, kServiceTypes);
 }
 
 Duration delivery_period(const Demand& demand) {

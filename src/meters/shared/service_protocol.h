@@ -25,7 +25,7 @@
 
 namespace jouleprof::meters {
 
-inline constexpr int kServiceProtocol = 2;  // any change is a new one
+inline constexpr int kServiceProtocol = 3;  // any change is a new one
 inline constexpr const char* kServiceVariable = "JOULEPROF_SERVICE";
 // Within the folder of this user's, or the system's, running programs. The folder above it may hold
 // settings that are to be restored, which must outlive the service.

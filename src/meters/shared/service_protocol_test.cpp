@@ -116,7 +116,7 @@ TEST(ServiceProtocol, GarbageIsAnError) {
   for (const char* packet :
        {"", "{", "[]", "{}", "R\x80", "R\x01", "U\x01\x02", "Rxxxxxxxxxxxxxxx", "\xff",
         R"({"type":"sensor"})", R"({"type":"domain","id":-1})", R"({"type":"done"})",
-        R"({"type":"hello","protocol":2})", R"({"type":7})"}) {
+        R"({"type":"hello","protocol":3})", R"({"type":7})"}) {
     const auto service = decode_service_message(packet);
     EXPECT_FALSE(service) << packet;
     if (!service) {

@@ -1,5 +1,5 @@
-// Records as rows of tables, made from their field lists (model/activity/activity_fields.h,
-// record_fields.h). Private to this folder.
+// Records as rows of tables, made from their field lists (model/record_fields.h,
+// model/activity/activity_fields.h). Private to this folder.
 #pragma once
 
 #include <SQLiteCpp/Database.h>
@@ -15,7 +15,7 @@
 
 #include "model/activity/activity.h"
 #include "model/activity/activity_fields.h"
-#include "recording/tables/record_fields.h"
+#include "model/record_fields.h"
 #include "recording/tables/rows.h"
 
 namespace jouleprof::recording {
@@ -41,6 +41,8 @@ class ColumnList {
     if constexpr (std::is_same_v<T, bool>) columns_ += fmt::format(" CHECK ({} IN (0, 1))", name);
     if (!traits.check.empty()) columns_ += fmt::format(" CHECK ({})", traits.check);
   }
+  template <class T>
+  void operator()(std::string_view, const model::Elsewhere<T>&, model::FieldTraits = {}) {}
 
  private:
   template <class T>
@@ -90,6 +92,8 @@ class RowWriter {
   void operator()(std::string_view, const T& value, model::FieldTraits = {}) {
     add(value);
   }
+  template <class T>
+  void operator()(std::string_view, const model::Elsewhere<T>&, model::FieldTraits = {}) {}
 
  private:
   template <class T>
@@ -104,11 +108,11 @@ class RowWriter {
   }
   template <class T>
   void add(const model::Own<T>& value) {
-    insert_.add(value.id);
+    insert_.add(value.value);
   }
   template <class T>
   void add(const model::Later<T>& value) {
-    insert_.add(value.id);
+    insert_.add(value.value);
   }
   template <class T>
   void add(const model::Nullable<T>& value) {
@@ -147,6 +151,10 @@ inline std::string_view problem_of(const model::Sensor& sensor) {
   const bool fits = sensor.traits.correction >= 0.1 && sensor.traits.correction <= 10;
   return fits ? "" : "is not between 0.1 and 10";
 }
+inline std::string_view problem_of(const model::KnownLevel& level) {
+  if (level.power <= Power{}) return "is not above 0";
+  return level.spread < Power{} ? "is negative" : "";
+}
 inline std::string_view problem_of(const auto&) { return ""; }
 
 // The ids that a file's rows have had so far.
@@ -167,6 +175,8 @@ class RowReader {
   void operator()(std::string_view, T&& value, model::FieldTraits = {}) {
     take(value);
   }
+  template <class T>
+  void operator()(std::string_view, model::Elsewhere<T>&&, model::FieldTraits = {}) {}
 
  private:
   void take(bool& value) { value = row_.flag(); }
@@ -177,6 +187,7 @@ class RowReader {
   void take(std::string& value) { value = row_.text(); }
   void take(Duration& value) { value = row_.duration(); }
   void take(HostTime& value) { value = row_.host_time(); }
+  void take(RealTime& value) { value = row_.real_time(); }
   void take(Energy& value) { value = row_.energy(); }
   void take(Power& value) { value = row_.power(); }
   void take(model::DomainKind& value) { value = row_.named(&model::parse_domain_kind); }
@@ -190,12 +201,12 @@ class RowReader {
   }
   template <class T>
   void take(model::Own<T>& value) {
-    value.id = row_.new_id<T>(known_->of(value.id));
+    value.value = row_.new_id<T>(known_->of(value.value));
   }
   template <class T>
   void take(model::Later<T>& value) {
-    value.id.reset();
-    if (const auto id = row_.maybe(&Rows::id)) value.id = typename T::value_type{*id};
+    value.value.reset();
+    if (const auto id = row_.maybe(&Rows::id)) value.value = typename T::value_type{*id};
   }
   template <class Enum>
     requires requires(Enum e) { model::words_of(e); }

@@ -54,12 +54,9 @@ std::vector<Table> tables() {
        "host_nanoseconds INTEGER NOT NULL, real_nanoseconds INTEGER NOT NULL, "
        "suspended_nanoseconds INTEGER NOT NULL"},
       table_of<model::Domain>("domain"),
-      {"board_level",
-       "domain INTEGER NOT NULL REFERENCES domain, "
-       "level TEXT NOT NULL CHECK (level IN ('rest', 'held')), "
-       "power_watts REAL NOT NULL CHECK (power_watts > 0), "
-       "spread_watts REAL NOT NULL CHECK (spread_watts >= 0), "
-       "temperature_celsius REAL, observed_real_nanoseconds INTEGER NOT NULL"},
+      table_of<model::KnownLevel>("board_level",
+                                  "domain INTEGER NOT NULL REFERENCES domain, "
+                                  "level TEXT NOT NULL CHECK (level IN ('rest', 'held'))"),
       table_of<model::Sensor>("sensor"),
       table_of<model::CounterReading>("counter_reading"),
       table_of<model::PowerReading>("power_reading"),

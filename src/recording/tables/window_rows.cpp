@@ -131,17 +131,6 @@ bool storable(const model::KnownLevel& level) {
          std::abs(level.observed.time_since_epoch().count()) <= kLargestInteger;
 }
 
-model::KnownLevel read_level(Rows& row) {
-  model::KnownLevel level;
-  level.power = row.power();
-  if (level.power <= Power{}) row.complain("is not above 0");
-  level.spread = row.power();
-  if (level.spread < Power{}) row.complain("is negative");
-  level.temperature_celsius = row.maybe(&Rows::number);
-  level.observed = row.real_time();
-  return level;
-}
-
 }  // namespace
 
 void LevelRows::replace(const model::Domain& domain) {
@@ -155,8 +144,7 @@ void LevelRows::replace(const model::Domain& domain) {
 void LevelRows::add(model::DomainId domain, const char* name,
                     const std::optional<model::KnownLevel>& level) {
   if (!level || !storable(*level)) return;
-  insert_(domain, std::string_view(name), level->power, level->spread, level->temperature_celsius,
-          level->observed);
+  store(insert_, *level, domain, std::string_view(name));
 }
 
 void read_levels(SQLite::Database& db, Inspection& inspection, const Ids& known,
@@ -170,7 +158,8 @@ void read_levels(SQLite::Database& db, Inspection& inspection, const Ids& known,
     if (domain == domains.end()) return;  // which is a problem by now
     auto& level = name == kRest ? domain->known_levels.rest : domain->known_levels.held;
     if (level) row.complain("is there twice");
-    level = read_level(row);
+    fields(level.emplace(), RowReader(row));
+    if (const auto problem = problem_of(*level); !problem.empty()) row.complain(problem);
   }
 }
 

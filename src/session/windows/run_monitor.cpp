@@ -67,7 +67,10 @@ struct Choice {
 };
 Result<Choice> choose(const Welcome& welcome, const RunMonitorOptions& options) {
   std::vector<model::Domain> all;
-  for (const auto& offered : welcome.domains) all.push_back(offered.domain);
+  for (const auto& offered : welcome.domains) {
+    all.push_back(offered.domain);
+    all.back().visible = true;  // the command's boards, of which this program may see others
+  }
   const auto choice = choose_devices(all, options.devices, options.environment);
   if (!choice) return forward_error(choice);
   std::vector<model::Domain> chosen;

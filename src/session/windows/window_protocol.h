@@ -30,13 +30,11 @@
 //     welcome   protocol, domains            every domain of the machine; "measured" where the tool
 //                                            measures it
 //     refused   protocol, message            the connection then ends
-//     answer    id, energies[, count, resolved, nanoseconds]
-//     answer    id, time, begin, elapsed, domains    of a snapshot
+//     answer    id, energies, count, resolved, nanoseconds[, snapshot]
 //     answer    id, code, message            an error: the code is that of Errc
 //
-// An energy is an object with "domain" and either energy, error, repeatability, provenance, sensor
-// and method, or code and message. A domain of a snapshot is an energy with begin, end, provenance,
-// gauges, and watts and age where they are known. On any other message, close the connection.
+// An energy is an object with "domain" and either the fields of a measurement, or code and message
+// (model/record_fields.h). On any other message, close the connection.
 #pragma once
 
 #include <sys/types.h>
@@ -58,7 +56,7 @@
 
 namespace jouleprof::session {
 
-inline constexpr int kWindowProtocol = 5;  // any change is a new one
+inline constexpr int kWindowProtocol = 6;  // any change is a new one
 inline constexpr const char* kSessionVariable = "JOULEPROF_SESSION";
 inline constexpr std::size_t kLongestPacket = std::size_t{64} << 10;
 inline constexpr std::size_t kMostWindowsInPacket = 2048;
@@ -101,8 +99,8 @@ struct SnapshotQuestion {
   HostTime since{};
   HostTime deadline{};  // is not sent: the answer comes at once
 };
-using ProgramMessage = std::variant<Hello, Names, Devices, Join, Leave, Lost, Windows,
-                                    EnergyQuestion, TotalQuestion, SnapshotQuestion>;
+using ProgramMessage = std::variant<Hello, Names, Devices, Join, Leave, Lost, EnergyQuestion,
+                                    TotalQuestion, SnapshotQuestion, Windows>;
 
 struct OfferedDomain {
   model::Domain domain;

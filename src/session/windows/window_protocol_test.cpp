@@ -79,9 +79,14 @@ TEST(WindowProtocol, WhatTheToolSaysArrives) {
   EXPECT_FALSE(welcome.domains[0].measured);
   EXPECT_EQ(reported<Refused>(Refused{9, "too old"}).message, "too old");
 
-  model::Measurement m{
-      Energy::joules(5), Energy::joules(1), Energy::microjoules(3), model::Provenance::kEstimated,
-      "sensor",          "method"};
+  model::Measurement m{Energy::joules(5),
+                       Energy::joules(1),
+                       Energy::microjoules(3),
+                       model::Provenance::kEstimated,
+                       "sensor",
+                       "method",
+                       0.01,
+                       Energy::joules(2)};
   FoundEnergies found{
       {{model::DomainId{0}, m}, {model::DomainId{1}, fail(Errc::kUnsupported, "not here")}},
       3,
@@ -102,6 +107,8 @@ TEST(WindowProtocol, WhatTheToolSaysArrives) {
   EXPECT_EQ(energies[0].energy->provenance, m.provenance);
   EXPECT_EQ(energies[0].energy->sensor, "sensor");
   EXPECT_EQ(energies[0].energy->method, "method");
+  EXPECT_EQ(energies[0].energy->shift, 0.01);
+  EXPECT_EQ(energies[0].energy->offset, m.offset);
   EXPECT_EQ(energies[1].domain, model::DomainId{1});
   EXPECT_EQ(energies[1].energy.error(), (Error{Errc::kUnsupported, "not here"}));
   const auto error = reported<Answer>(Answer{12, fail(Errc::kNotFound, "no window")});

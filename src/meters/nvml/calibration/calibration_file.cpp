@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/json/json_reader.h"
 #include "base/new_file.h"
+#include "model/field_json.h"
 
 namespace jouleprof::meters::nvml {
 namespace {
@@ -260,28 +261,23 @@ constexpr const char* kRest = "rest";
 constexpr const char* kHeld = "held";
 
 bool possible(const KnownLevel& level) {
+  const double celsius = level.temperature_celsius.value_or(0);
   return level.power > Power{} && level.power.watts() <= kLargestPower && level.spread >= Power{} &&
-         level.spread.watts() <= kLargestPower;
+         level.spread.watts() <= kLargestPower && celsius >= -100 && celsius <= 300 &&
+         level.observed >= RealTime{};
 }
 
 // Oldest first, as they were stored.
 std::vector<KnownLevel> observations(const json& device, const char* key) {
   std::vector<KnownLevel> levels;
-  JsonErrors errors{key};
-  JsonReader(device, "", errors).each(key, [&](JsonReader& object) {
-    double watts = 0;
-    double spread = 0;
-    std::int64_t at = 0;
+  const auto found = device.find(key);
+  if (found == device.end()) return levels;
+  for (const json& object : *found) {
     KnownLevel level;
-    const bool complete = object.read("power_watts", watts, {0, kLargestPower}) &&
-                          object.read("spread_watts", spread, {0, kLargestPower}) &&
-                          object.read("observed_real_nanoseconds", at, {0, std::ldexp(1, 62)});
-    object.read("temperature_celsius", level.temperature_celsius, {-100, 300});
-    level.power = Power::watts(watts);
-    level.spread = Power::watts(spread);
-    level.observed = RealTime{Duration{at}};
-    if (complete && possible(level)) levels.push_back(level);
-  });
+    model::JsonFieldReader reader(object);
+    fields(level, reader);
+    if (reader.good() && possible(level)) levels.push_back(level);
+  }
   return levels;
 }
 
@@ -304,11 +300,7 @@ void add_level(json& device, const char* key, const std::optional<KnownLevel>& l
   if (all.size() > kKept) all.erase(all.begin(), all.end() - kKept);
   json list = json::array();
   for (const auto& l : all) {
-    json object = {{"power_watts", l.power.watts()},
-                   {"spread_watts", l.spread.watts()},
-                   {"observed_real_nanoseconds", l.observed.time_since_epoch().count()}};
-    if (l.temperature_celsius) object["temperature_celsius"] = *l.temperature_celsius;
-    list.push_back(std::move(object));
+    fields(l, model::JsonFieldWriter(list.emplace_back()));
   }
   device[key] = std::move(list);
 }

@@ -1,6 +1,6 @@
-// The fields of the records that have tables of their own, one list for each record, as
-// model/activity/activity_fields.h has those of a trace: tables, writer and reader are made from
-// them. Private to src/recording.
+// The fields of records, one list for each, as model/activity/activity_fields.h has those of a
+// trace. The tables of a recording, their writer and reader (recording/tables/record_columns.h),
+// and the messages between programs and services (field_json.h) are made from them.
 #pragma once
 
 #include <optional>
@@ -9,14 +9,16 @@
 #include "model/device/sensor.h"
 #include "model/domain.h"
 #include "model/process/process.h"
+#include "model/profile.h"
 #include "model/recording.h"
+#include "model/snapshot.h"
 
 namespace jouleprof::model {
 
 // The id under which a record is stored; ids of other records refer to these.
 template <class T>
 struct Own {
-  T& id;
+  T& value;
 };
 template <class T>
 Own(T&) -> Own<T>;
@@ -24,10 +26,25 @@ Own(T&) -> Own<T>;
 // A reference to a record that may come later.
 template <class T>
 struct Later {
-  T& id;
+  T& value;
 };
 template <class T>
 Later(T&) -> Later<T>;
+
+// What is no column of the record's table: it has one of its own.
+template <class T>
+struct Elsewhere {
+  T& value;
+};
+template <class T>
+Elsewhere(T&) -> Elsewhere<T>;
+
+void fields(Either<KnownLevel> auto& l, auto&& field) {
+  field("power_watts", l.power, {.check = "power_watts > 0"});
+  field("spread_watts", l.spread, {.check = "spread_watts >= 0"});
+  field("temperature_celsius", l.temperature_celsius);
+  field("observed_real_nanoseconds", l.observed);
+}
 
 void fields(Either<Domain> auto& d, auto&& field) {
   field("id", Own{d.id});
@@ -38,6 +55,8 @@ void fields(Either<Domain> auto& d, auto&& field) {
   field("parent", Later{d.parent});
   field("visible", d.visible);
   field("unavailable_reason", nullable(d.unavailable_reason));
+  field("rest", Elsewhere{d.known_levels.rest});
+  field("held", Elsewhere{d.known_levels.held});
 }
 
 void fields(Either<Sensor> auto& s, auto&& field) {
@@ -158,6 +177,37 @@ void fields(Either<Overhead> auto& o, auto&& field) {
   field("cpu_time_nanoseconds", o.cpu_time);
   field("wall_time_nanoseconds", o.wall_time);
   field("peak_memory_bytes", o.peak_memory_bytes);
+}
+
+void fields(Either<Measurement> auto& m, auto&& field) {
+  field("energy_microjoules", m.energy);
+  field("error_microjoules", m.error);
+  field("repeatability_microjoules", m.repeatability);
+  field("provenance", m.provenance);
+  field("sensor", nullable(m.sensor));
+  field("method", nullable(m.method));
+  field("shift_ratio", nullable(m.shift));
+  field("offset_microjoules", nullable(m.offset));
+}
+
+// Of the domain only its id.
+void fields(Either<DomainSnapshot> auto& d, auto&& field) {
+  field("domain", d.domain.id);
+  field("provenance", d.provenance);
+  field("energy", d.energy);
+  field("begin_nanoseconds", d.energy_begin);
+  field("end_nanoseconds", d.energy_end);
+  field("reason", nullable(d.reason));
+  field("power_watts", d.power);
+  field("age_nanoseconds", d.age);
+  field("gauges", d.gauges);
+}
+
+void fields(Either<Snapshot> auto& s, auto&& field) {
+  field("time_nanoseconds", s.time);
+  field("begin_nanoseconds", s.begin);
+  field("elapsed_nanoseconds", s.elapsed);
+  field("domains", s.domains);
 }
 
 }  // namespace jouleprof::model
