@@ -1,84 +1,25 @@
 #include "report/json/json_format.h"
 #include "report/json/json_text.h"
+#include "report/json/records.h"
 #include "report/quantity.h"
 #include "report/results/job.h"
 
 namespace jouleprof::report {
+
 namespace {
 
-constexpr const char* kSchema = "jouleprof.job/2";
+constexpr const char* kJobSchema = "jouleprof.job/2";
 
-void add_energy(Json& to, const std::optional<model::Measurement>& m) {
-  const auto joules = [&](Energy model::Measurement::*member) {
-    return m ? joules_json((*m).*member) : Json(nullptr);
+void energy_columns(const std::optional<model::Measurement>& m, std::string_view meaning,
+                    std::string_view null, Columns& column) {
+  const auto part = [&](Energy model::Measurement::*member) {
+    return m ? std::optional(*m.*member) : std::nullopt;
   };
-  to["energy_joules"] = joules(&model::Measurement::energy);
-  to["error_joules"] = joules(&model::Measurement::error);
-  to["repeatability_joules"] = joules(&model::Measurement::repeatability);
-  to["provenance"] = m ? model::to_string(m->provenance) : "unavailable";
-}
-
-Json host_json(const analysis::JobHost& host) {
-  Json j = Json::object();
-  j["host"] = text_json(host.host);
-  j["boot_id"] = text_json(host.boot_id);
-  j["recordings"] = host.recordings;
-  j["start_time"] = host.began ? Json(utc_text(*host.began)) : Json(nullptr);
-  j["recorded_seconds"] = seconds_json(host.covered);
-  j["clock_change_seconds"] = seconds_json(host.clock_change);
-  if (const auto& clock = host.clock) {
-    Json c = Json::object();
-    c["reference"] = text_json(clock->reference);
-    c["offset_seconds"] = number_json(clock->offset_seconds);
-    c["drift_ratio"] = number_json(clock->drift);
-    c["error_seconds"] = number_json(clock->error_seconds);
-    c["residual_seconds"] = number_json(clock->residual_seconds);
-    c["collectives"] = clock->calls;
-    j["clock"] = std::move(c);
-  } else {
-    j["clock"] = nullptr;
-  }
-  add_energy(j, host.total);
-  j["domains"] = Json::array();
-  for (const auto& domain : host.domains) {
-    Json d = Json::object();
-    d["name"] = domain.label;
-    d["identity"] = domain.identity;
-    d["counted"] = domain.is_counted;
-    add_energy(d, domain.energy);
-    d["reason"] = domain.energy ? Json(nullptr) : text_json(domain.reason);
-    j["domains"].push_back(std::move(d));
-  }
-  return j;
-}
-
-Json rank_json(const analysis::JobRank& rank) {
-  Json j = Json::object();
-  j["rank"] = optional_json(rank.rank.global);
-  j["local_rank"] = optional_json(rank.rank.local);
-  j["world_size"] = optional_json(rank.rank.world_size);
-  j["launcher"] = text_json(rank.rank.launcher);
-  j["job"] = text_json(rank.rank.job);
-  j["step"] = text_json(rank.rank.step);
-  j["host"] = text_json(rank.host);
-  j["recording"] = rank.recording;
-  j["seconds"] = seconds_json(rank.length);
-  j["cpu_seconds"] = optional_json(rank.cpu_time, seconds_json);
-  j["dynamic_joules"] = optional_json(rank.energy, joules_json);
-  j["held_joules"] = optional_json(rank.held, joules_json);
-  j["kernels_joules"] = optional_json(rank.kernels, joules_json);
-  j["idle_between_launches_joules"] = optional_json(rank.idle_between, joules_json);
-  const auto part = [&](const std::string& name, const std::optional<Duration>& time,
-                        const std::optional<model::Measurement>& m) {
-    j[name + "_seconds"] = optional_json(time, seconds_json);
-    j[name + "_joules"] = m ? joules_json(m->energy) : Json(nullptr);
-    j[name + "_error_joules"] = m ? joules_json(m->error) : Json(nullptr);
-  };
-  part("collective_waiting", rank.waiting, rank.waiting_energy);
-  part("collective_transfer", rank.transfer, rank.transfer_energy);
-  j["kernel_seconds"] = optional_json(rank.kernel_time, seconds_json);
-  j["imbalance_ratio"] = optional_json(rank.imbalance, number_json);
-  return j;
+  column("energy_joules", part(&model::Measurement::energy), meaning, null);
+  column("error_joules", part(&model::Measurement::error), "half of its 95 % interval", null);
+  column("repeatability_joules", part(&model::Measurement::repeatability),
+         "the same without the calibration error", null);
+  column("provenance", m ? m->provenance : model::Provenance::kUnavailable, "of the energy");
 }
 
 Json spread_json(const analysis::Spread& spread) {
@@ -93,73 +34,161 @@ Json spread_json(const analysis::Spread& spread) {
   return j;
 }
 
-Json share_json(const analysis::JobShare& share) {
-  Json j = Json::object();
-  j["job"] = text_json(share.job);
-  j["hosts"] = share.hosts;
-  j["recordings"] = share.recordings;
-  j["ranks"] = share.ranks;
-  j["recorded_seconds"] = seconds_json(share.recorded);
-  j["charged_joules"] = joules_json(share.charged());
-  j["dynamic_joules"] = joules_json(share.dynamic);
-  j["rest_joules"] = joules_json(share.rest);
-  return j;
-}
-
-Json window_json(const analysis::JobWindow& window) {
-  Json j = Json::object();
-  j["name"] = text_json(window.name);
-  j["count"] = window.count;
-  add_energy(j, window.energy);
-  j["rank_joules"] = spread_json(window.joules);
-  j["rank_seconds"] = spread_json(window.seconds);
-  return j;
-}
-
-Json layer_json(const analysis::JobLayer& layer) {
-  Json j = Json::object();
-  j["name"] = text_json(layer.name);
-  j["launches"] = layer.launches;
-  add_energy(j, layer.energy);
-  j["recording_joules"] = spread_json(layer.joules);
-  j["recording_seconds"] = spread_json(layer.seconds);
-  return j;
-}
-
-Json rank_group_json(const analysis::RankGroup& group) {
-  Json j = Json::object();
-  j["launcher"] = text_json(group.launcher);
-  j["job"] = text_json(group.job);
-  j["step"] = text_json(group.step);
-  j["world_size"] = group.world_size;
-  j["present"] = group.present;
-  j["missing"] = group.missing;
-  j["repeated"] = group.repeated;
-  return j;
-}
-
-template <class T>
-Json list_json(const std::vector<T>& rows, Json (*row_json)(const T&)) {
-  Json list = Json::array();
-  for (const auto& row : rows) list.push_back(row_json(row));
-  return list;
-}
-
 }  // namespace
+
+void columns(const analysis::HostClock& clock, Columns& column) {
+  column("reference", clock.reference, "the other machine", "");
+  column("offset_seconds", clock.offset_seconds,
+         "its wall clock less the reference's, at the first operation");
+  column("drift_ratio", clock.drift, "seconds that its steady clock gains in a second of its own");
+  column("error_seconds", clock.error_seconds, "the alignment is wrong by no more than this");
+  column("residual_seconds", clock.residual_seconds,
+         "root mean square of the operations' ends about the line");
+  column("collectives", clock.calls, "number of operations");
+}
+
+void columns(const analysis::JobDomain& domain, Columns& column) {
+  column("name", domain.label, "the device, and the domain where it is not the whole device");
+  column("identity", domain.identity, "the GPU's UUID, else its device");
+  column("counted", domain.is_counted, "whether it is in the total");
+  energy_columns(domain.energy, "over the union of the recordings' times", "`reason` states why",
+                 column);
+  column("reason", domain.energy ? std::string_view{} : domain.reason, "why there is no energy",
+         "there is one");
+}
+
+void columns(const analysis::JobHost& host, Columns& column) {
+  column("host", host.host,
+         "the machine; where several share a name, the first digits of their boot id follow it",
+         "not recorded");
+  column("boot_id", host.boot_id, "the boot of the machine", "not recorded");
+  column(
+      "recordings", [&] { return Json(host.recordings); },
+      "names of files, a list in the order of time");
+  column("start_time", host.began, "begin of the first recording", "it has no wall clock");
+  column("recorded_seconds", host.covered, "the union of the recordings' times");
+  column("clock_change_seconds", host.clock_change,
+         "by how much the wall clock moved against the steady clock");
+  column(
+      "clock", [&] { return record_json(host.clock); },
+      "its clock against another machine's, by the collectives that ranks of both ran",
+      "there are none, or it is the reference");
+  energy_columns(host.total, "the total of its domains", "no counted domain has one", column);
+  column(
+      "domains", [&] { return records_json(host.domains); }, "its domains, a list");
+}
+
+void columns(const analysis::JobRank& rank, Columns& column) {
+  constexpr std::string_view kNotSet = "not set";
+  constexpr std::string_view kNotTraced = "its kernels were not traced";
+  constexpr std::string_view kNotMatched = "collectives were not traced, or not matched over ranks";
+  column("rank", rank.rank.global, "in the whole job, as the launcher set it", kNotSet);
+  column("local_rank", rank.rank.local, "on its machine", kNotSet);
+  column("world_size", rank.rank.world_size, "processes in the whole job", kNotSet);
+  column("launcher", rank.rank.launcher, "what numbered it", kNotSet);
+  column("job", rank.rank.job, "Slurm's number of the job", kNotSet);
+  column("step", rank.rank.step, "the step in it", kNotSet);
+  column("host", rank.host, "the machine; in a container, the container's name", "not recorded");
+  column("recording", rank.recording, "name of the file");
+  column("seconds", rank.length, "length of the recording");
+  column("cpu_seconds", rank.cpu_time, "CPU time of the rank's processes", "not recorded");
+  column("dynamic_joules", rank.energy, "their shares of the energy above rest",
+         "no share is known");
+  column("held_joules", rank.held, "of it, their part of the held energy of GPUs", kNotTraced);
+  column("kernels_joules", rank.kernels, "of it, the energy of their kernels", kNotTraced);
+  column("idle_between_launches_joules", rank.idle_between,
+         "of it, their part of the energy between launches", kNotTraced);
+  const auto part = [](const std::optional<model::Measurement>& m,
+                       Energy model::Measurement::*member) {
+    return m ? std::optional(*m.*member) : std::nullopt;
+  };
+  using model::Measurement;
+  column("collective_waiting_seconds", rank.waiting,
+         "time in collectives before all ranks had begun them", kNotMatched);
+  column("collective_waiting_joules", part(rank.waiting_energy, &Measurement::energy),
+         "energy in that time", kNotMatched);
+  column("collective_waiting_error_joules", part(rank.waiting_energy, &Measurement::error),
+         "half of its 95 % interval", kNotMatched);
+  column("collective_transfer_seconds", rank.transfer, "time in collectives after that",
+         kNotMatched);
+  column("collective_transfer_joules", part(rank.transfer_energy, &Measurement::energy),
+         "energy in that time", kNotMatched);
+  column("collective_transfer_error_joules", part(rank.transfer_energy, &Measurement::error),
+         "half of its 95 % interval", kNotMatched);
+  column("kernel_seconds", rank.kernel_time, "time on GPUs in kernels that are no collectives",
+         kNotTraced);
+  column("imbalance_ratio", rank.imbalance,
+         "by how much that exceeds the mean of the recording's ranks, relative to it",
+         "it is unknown, or there is one rank");
+}
+
+void columns(const analysis::JobShare& share, Columns& column) {
+  column("job", share.job, "Slurm's number of the job", "there is none");
+  column("hosts", share.hosts, "number of machines");
+  column("recordings", share.recordings, "number of recordings");
+  column("ranks", share.ranks, "number of ranks");
+  column("recorded_seconds", share.recorded, "recorded time, summed over machines");
+  column("charged_joules", share.charged(), "`dynamic_joules` + `rest_joules`");
+  column("dynamic_joules", share.dynamic, "of the job's processes");
+  column("rest_joules", share.rest,
+         "energy at rest of devices that no other family used ([rule](jobs.md#by-job))");
+}
+
+void columns(const analysis::JobWindow& window, Columns& column) {
+  column("name", window.name, "the windows' name");
+  column("count", window.count, "number of windows");
+  energy_columns(window.energy, "their energy; each device and time counts once",
+                 "no window has one", column);
+  column(
+      "rank_joules", [&] { return spread_json(window.joules); },
+      "the sum of a rank's windows, over ranks: `of` (how many), `least`, `mean`, `most`, "
+      "`standard_deviation` and `most_in` (the rank with the most; a recording where ranks are "
+      "unknown)",
+      "no rank has the figure");
+  column(
+      "rank_seconds", [&] { return spread_json(window.seconds); }, "the same of their durations",
+      "no rank has the figure");
+}
+
+void columns(const analysis::JobLayer& layer, Columns& column) {
+  column("name", layer.name, "a layer in all recordings");
+  column("launches", layer.launches, "launches on GPUs, by this layer itself");
+  energy_columns(layer.energy, "of its own kernels", "no recording has one", column);
+  column(
+      "recording_joules", [&] { return spread_json(layer.joules); },
+      "of one recording, over recordings: as `rank_joules`", "no recording has the figure");
+  column(
+      "recording_seconds", [&] { return spread_json(layer.seconds); },
+      "the same of its time on GPUs", "no recording has the figure");
+}
+
+void columns(const analysis::RankGroup& group, Columns& column) {
+  column("launcher", group.launcher, "what numbered the ranks", "not set");
+  column("job", group.job, "Slurm's number of the job", "not set");
+  column("step", group.step, "the step in it", "not set");
+  column("world_size", group.world_size, "how many ranks there are");
+  column("present", group.present, "how many of them are in the recordings");
+  column(
+      "missing", [&] { return Json(group.missing); }, "numbers in no recording, a list");
+  column(
+      "repeated", [&] { return Json(group.repeated); },
+      "numbers on several machines, or at the same time in several recordings of one, a list");
+}
 
 Result<std::string> job_to_json(const analysis::Job& job, const JobOptions& options) {
   Json j = Json::object();
-  j["schema"] = kSchema;
+  j["schema"] = kJobSchema;
   j["recordings"] = job.recordings;
   j["start_time"] = job.began ? Json(utc_text(*job.began)) : Json(nullptr);
   j["elapsed_seconds"] = optional_json(job.elapsed, seconds_json);
   j["aligned"] = job.is_aligned;
-  add_energy(j, job.total);
+  JsonColumns column(j);
+  energy_columns(job.total, "", "", column);
   j["domains_without_energy"] = job.without_energy;
-  j["hosts"] = list_json(job.hosts, host_json);
-  j["ranks"] = list_json(job.ranks, rank_json);
-  j["rank_groups"] = list_json(job.rank_groups, rank_group_json);
-  j["jobs"] = list_json(job.shares, share_json);
+  j["hosts"] = records_json(job.hosts);
+  j["ranks"] = records_json(job.ranks);
+  j["rank_groups"] = records_json(job.rank_groups);
+  j["jobs"] = records_json(job.shares);
   j["others_joules"] = joules_json(job.others);
   j["undivided_joules"] = joules_json(job.undivided);
   j["not_charged_joules"] = joules_json(job.not_charged);
@@ -171,8 +200,8 @@ Result<std::string> job_to_json(const analysis::Job& job, const JobOptions& opti
                           {"consumed_joules", optional_json(slurm.energy, joules_json)},
                           {"reason", slurm.energy ? Json(nullptr) : text_json(slurm.reason)}});
   }
-  j["windows"] = list_json(job.windows, window_json);
-  j["layers"] = list_json(job.layers, layer_json);
+  j["windows"] = records_json(job.windows);
+  j["layers"] = records_json(job.layers);
   const auto costs = costs_of(job, options.costs, options.whole_machine);
   j["costs"] = costs ? costs_json(*costs) : Json(nullptr);
   j["walls"] = Json::array();
@@ -191,9 +220,20 @@ std::string merge_to_json(const std::string& output, std::size_t recordings,
   j["schema"] = "jouleprof.merge/1";
   j["output"] = text_json(output);
   j["recordings"] = recordings;
-  j["rank_groups"] = list_json(found.groups, rank_group_json);
+  j["rank_groups"] = records_json(found.groups);
   j["warnings"] = found.warnings;
   return write_json(j) + '\n';
+}
+
+std::vector<RecordKind> job_kinds() {
+  return {record_kind("hosts[].", "job_host", analysis::JobHost{}),
+          record_kind("hosts[].clock.", "job_clock", analysis::HostClock{}),
+          record_kind("hosts[].domains[].", "job_domain", analysis::JobDomain{}),
+          record_kind("ranks[].", "rank", analysis::JobRank{}),
+          record_kind("rank_groups[].", "rank_group", analysis::RankGroup{}),
+          record_kind("jobs[].", "job_share", analysis::JobShare{}),
+          record_kind("windows[].", "job_window", analysis::JobWindow{}),
+          record_kind("layers[].", "job_layer", analysis::JobLayer{})};
 }
 
 }  // namespace jouleprof::report

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "model/window_sum.h"
-#include "report/json/activity_json.h"
 #include "report/json/json_format.h"
 
 namespace jouleprof::report {
@@ -65,9 +64,7 @@ void columns(const ActivityLine& line, const model::ActivityProfile& of,
   column("busy_seconds", row.busy,
          "time on the device, by this row itself; overlapping launches share it equally");
   column("overlapped_seconds", row.overlapped,
-         "the part of `busy_seconds` in which other launches overlapped; 0 for recordings of "
-         "format versions before 7, which do not contain it",
-         "it is time on a CPU");
+         "the part of `busy_seconds` in which other launches overlapped", "it is time on a CPU");
   column("provenance", provenance_of(whole), "provenance of the energy", "", {.place = 3});
   column("energy_joules", energy_of(row.energy), "energy of this row itself",
          "`reason` states why");
@@ -362,13 +359,14 @@ void columns(const model::ProcessProfile& p, const model::Profile& of, Columns& 
       "its shares, a list");
   column("peak_pss_bytes", p.peak_pss_bytes, "largest proportional set size", "reading failed");
   column("peak_uss_bytes", p.peak_uss_bytes, "largest unique set size", "reading failed");
-  column("peak_rss_bytes", p.peak_rss_bytes,
-         "largest resident set size, shared pages included, of reads up to once a second; "
-         "`peak_pss_bytes` and `peak_uss_bytes` are read every 5 s or slower, and not in a "
-         "process's first 0.5 s",
-         "reading failed, the process lived less than a second and was read in its first quarter "
-         "only, or an old recording",
-         {.place = 3});
+  column(
+      "peak_rss_bytes", p.peak_rss_bytes,
+      "largest resident set size, shared pages included, of reads up to once a second; "
+      "`peak_pss_bytes` and `peak_uss_bytes` are read every 5 s or slower, and not in a "
+      "process's first 0.5 s",
+      "reading failed, or the process lived less than a second and was read in its first quarter "
+      "only",
+      {.place = 3});
   column("peak_gpu_memory_bytes", p.peak_gpu_memory_bytes, "largest GPU memory",
          "it used no GPU, or reading failed");
   column("mean_sm_utilisation_ratio", p.mean_sm_utilisation,
@@ -507,17 +505,6 @@ void columns(const model::Overhead& o, Columns& column) {
          "largest memory of the tool", "it is unknown");
 }
 
-namespace {
-
-template <class... Record>
-RecordKind kind(std::string_view path, std::string_view name, const Record&... record) {
-  DescribedColumns described;
-  columns(record..., described);
-  return {path, name, described.list()};
-}
-
-}  // namespace
-
 std::vector<RecordKind> record_kinds() {
   const model::ActivityRow row;
   const ActivityLine line{&row};
@@ -526,20 +513,20 @@ std::vector<RecordKind> record_kinds() {
   const model::Domain domain;
   ActivityOptions by_layer;
   by_layer.by = ActivityBy::kLayer;
-  return {kind("devices[].rows[].", "activity", line, device, ActivityOptions{}),
-          kind("devices[].rows[].", "layer", line, device, by_layer),
-          kind("devices[].processes[].", "traced_process", model::ActivityProcess{}),
-          kind("command_energy.", "command", model::CommandEnergy{}),
-          kind("total.", "total", Total{}, profile),
-          kind("domains[].", "domain", model::DomainProfile{}, profile),
-          kind("domains[].rest_power.", "power_level", model::PowerLevel{}),
-          kind("processes[].", "process", model::ProcessProfile{}, profile),
-          kind("processes[].energy[].", "share", model::ProcessShare{}, domain),
-          kind("windows[].", "window", model::WindowGroup{}, profile),
-          kind("windows[].energy[].", "window_energy", model::WindowEnergy{}, model::WindowGroup{},
-               domain),
-          kind("findings[].", "finding", model::Finding{}),
-          kind("overhead.", "overhead", model::Overhead{})};
+  return {record_kind("devices[].rows[].", "activity", line, device, ActivityOptions{}),
+          record_kind("devices[].rows[].", "layer", line, device, by_layer),
+          record_kind("devices[].processes[].", "traced_process", model::ActivityProcess{}),
+          record_kind("command_energy.", "command", model::CommandEnergy{}),
+          record_kind("total.", "total", Total{}, profile),
+          record_kind("domains[].", "domain", model::DomainProfile{}, profile),
+          record_kind("domains[].rest_power.", "power_level", model::PowerLevel{}),
+          record_kind("processes[].", "process", model::ProcessProfile{}, profile),
+          record_kind("processes[].energy[].", "share", model::ProcessShare{}, domain),
+          record_kind("windows[].", "window", model::WindowGroup{}, profile),
+          record_kind("windows[].energy[].", "window_energy", model::WindowEnergy{},
+                      model::WindowGroup{}, domain),
+          record_kind("findings[].", "finding", model::Finding{}),
+          record_kind("overhead.", "overhead", model::Overhead{})};
 }
 
 }  // namespace jouleprof::report

@@ -69,6 +69,17 @@ struct RecordKind {
   std::string_view name;  // in the Python package and the page
   std::vector<ColumnDescription> columns;
 };
+template <class... Record>
+RecordKind record_kind(std::string_view path, std::string_view name, const Record&... record) {
+  DescribedColumns described;
+  columns(record..., described);
+  return {path, name, described.list()};
+}
+
+// Those of a run.
 std::vector<RecordKind> record_kinds();
+// Those of a job, and of comparisons and recommendations; the Python package has no tables of them.
+std::vector<RecordKind> job_kinds();
+std::vector<RecordKind> result_kinds();
 
 }  // namespace jouleprof::report

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "report/json/json_text.h"
+#include "report/json/records.h"
 #include "report/quantity.h"
 #include "report/results/bench.h"
 #include "report/results/comparison.h"
@@ -87,23 +88,38 @@ namespace {
 
 constexpr const char* kComparisonSchema = "jouleprof.comparison/2";
 
-Json difference_json(const analysis::Difference& d, const std::string& unit) {
-  Json j = Json::object();
-  j["name"] = d.name;
-  j["detail"] = text_json(d.detail);
-  j["before_" + unit] = optional_json(d.before, number_json);
-  j["after_" + unit] = optional_json(d.after, number_json);
-  j["change_ratio"] = optional_json(d.ratio(), number_json);
-  j["interval_ratio"] = d.low() && d.high()
-                            ? Json::array({number_json(*d.low()), number_json(*d.high())})
-                            : Json(nullptr);
-  j["sensor_noise_ratio"] = optional_json(d.sensor_noise, number_json);
-  j["difference_at_most_joules"] = optional_json(d.at_most, number_json);
-  j["p"] = d.log_ratio && d.log_ratio->half ? number_json(d.p) : Json(nullptr);
-  j["verdict"] = to_string(d.verdict);
-  j["reason"] = d.reason;
-  return j;
+Json interval_json(const std::optional<double>& low, const std::optional<double>& high) {
+  return low && high ? Json::array({number_json(*low), number_json(*high)}) : Json(nullptr);
 }
+
+}  // namespace
+
+void columns(const analysis::Difference& d, const std::string& unit, Columns& column) {
+  constexpr std::string_view kNull = "a run has no figure";
+  column("name", d.name, "the row's name");
+  column("detail", d.detail, "a row's shapes, or grid and block", "it has none");
+  column("before_" + unit, d.before, "geometric mean over the runs", kNull);
+  column("after_" + unit, d.after, "geometric mean over the runs", kNull);
+  column("change_ratio", d.ratio(), "the change", kNull);
+  column(
+      "interval_ratio", [&] { return interval_json(d.low(), d.high()); },
+      "its 95 % interval, two numbers", "the spread between runs is not known");
+  column("sensor_noise_ratio", d.sensor_noise,
+         "half of the 95 % interval that the sensors' repeatability alone gives", kNull);
+  column("difference_at_most_joules", d.at_most,
+         "the means differ by so much at most, with 95 % confidence, where energies are not above "
+         "zero",
+         "`reason` is not `not_positive`");
+  column("p", d.log_ratio && d.log_ratio->half ? std::optional(d.p) : std::nullopt,
+         "of \"no change\"; of rows, adjusted by Holm", "there is no interval");
+  column("verdict", to_string(d.verdict), "`lower`, `higher`, `same` or `inconclusive`");
+  column("reason", d.reason,
+         "`interval_below_zero`, `interval_above_zero`, `within_threshold`, `interval_too_wide`, "
+         "`one_of_many`, `spread_unknown`, `estimated`, `absent`, `not_positive`, `rest_unknown`, "
+         "`not_resolvable`, or the code of a condition that prevents a verdict");
+}
+
+namespace {
 
 Json gate_json(const ComparisonReport& report, const JudgedGate& judged) {
   Json j = Json::object();
@@ -151,12 +167,11 @@ std::string comparison_to_json(const ComparisonReport& report) {
   j["of"] = !report.per.empty() ? "window" : c.is_command ? "command" : "machine";
   j["domains"] = c.domains;
   j["excluded"] = c.excluded;
-  j["energy"] = difference_json(c.energy, "joules");
-  j["time"] = difference_json(c.time, "seconds");
-  j["power"] = difference_json(c.power, "watts");
+  j["energy"] = record_json(c.energy, std::string("joules"));
+  j["time"] = record_json(c.time, std::string("seconds"));
+  j["power"] = record_json(c.power, std::string("watts"));
   j["by"] = to_string(report.by);
-  j["rows"] = Json::array();
-  for (const auto& row : c.rows) j["rows"].push_back(difference_json(row, "joules"));
+  j["rows"] = records_json(c.rows, std::string("joules"));
   j["unmatched"] = Json::array();
   for (const auto& each : c.unmatched) {
     j["unmatched"].push_back({{"side", each.before ? "before" : "after"},
@@ -211,29 +226,52 @@ Json interval_json(const std::optional<analysis::Interval>& interval) {
   return Json::array({number_json(interval->low), number_json(interval->high)});
 }
 
-Json point_json(const analysis::RatedPoint& rated) {
-  Json j = Json::object();
-  j["setting"] = number_json(rated.point->setting);
-  j["measurements"] = rated.point->samples.size();
-  j["samples"] = Json::array();
-  for (const auto& sample : rated.point->samples) {
-    j["samples"].push_back(
-        {{"seconds", number_json(sample.seconds)}, {"energy_joules", number_json(sample.joules)}});
-  }
-  j["seconds"] = number_json(rated.mean.seconds);
-  j["energy_joules"] = number_json(rated.mean.joules);
-  j["mean_watts"] = number_json(rated.mean.joules / rated.mean.seconds);
-  j["slowdown_ratio"] = number_json(rated.slowdown.ratio);
-  j["slowdown_interval_ratio"] = interval_json(rated.slowdown.interval);
-  j["saving_ratio"] = number_json(rated.saving.ratio);
-  j["saving_interval_ratio"] = interval_json(rated.saving.interval);
-  j["score"] = number_json(rated.score);
-  j["feasible"] = rated.feasible;
-  j["probability_within_ratio"] = optional_json(rated.probability_within, number_json);
-  j["on_pareto_front"] = rated.on_pareto_front;
-  j["probability_of_best_ratio"] = optional_json(rated.probability_of_best, number_json);
-  return j;
+}  // namespace
+
+void columns(const analysis::RatedPoint& rated, const analysis::SweepPoint& point,
+             Columns& column) {
+  constexpr std::string_view kOnce = "nothing was measured twice";
+  column("setting", point.setting, "the setting, in the unit of `knob`");
+  column("measurements", point.samples.size(), "number of measurements");
+  column(
+      "samples",
+      [&] {
+        Json list = Json::array();
+        for (const auto& sample : point.samples) {
+          list.push_back({{"seconds", number_json(sample.seconds)},
+                          {"energy_joules", number_json(sample.joules)}});
+        }
+        return list;
+      },
+      "`seconds` and `energy_joules` of each measurement, a list");
+  column("seconds", rated.mean.seconds,
+         "mean over the measurements; of runs in blocks: in an average block");
+  column("energy_joules", rated.mean.joules, "the same of the energy");
+  column("mean_watts", rated.mean.joules / rated.mean.seconds, "`energy_joules` over `seconds`");
+  column("slowdown_ratio", rated.slowdown.ratio,
+         "time against the reference; 0.1 takes 10 % longer");
+  column(
+      "slowdown_interval_ratio", [&] { return interval_json(rated.slowdown.interval); },
+      "its 95 % interval", kOnce);
+  column("saving_ratio", rated.saving.ratio, "energy against the reference; 0.1 takes 10 % less");
+  column(
+      "saving_interval_ratio", [&] { return interval_json(rated.saving.interval); },
+      "its 95 % interval", kOnce);
+  column("score", rated.score, "the objective's value");
+  column("feasible", rated.feasible,
+         "it meets the constraints with a probability of at least 95 %, and so do all settings "
+         "between it and the reference; where nothing was measured twice: by its single "
+         "measurement");
+  column("probability_within_ratio", rated.probability_within,
+         "the probability that it meets the constraints",
+         "no constraint, or nothing was measured twice");
+  column("on_pareto_front", rated.on_pareto_front,
+         "no other setting takes less time and less energy");
+  column("probability_of_best_ratio", rated.probability_of_best,
+         "the probability that its objective is the least of the feasible ones", kOnce);
 }
+
+namespace {
 
 Json sweep_json(const AdvisedSweep& advised, const RecommendationOptions& options) {
   Json j = Json::object();
@@ -273,7 +311,7 @@ Json sweep_json(const AdvisedSweep& advised, const RecommendationOptions& option
   for (const std::size_t i : advice->ties) {
     j["equal_within_error"].push_back(number_json(advice->points[i].point->setting));
   }
-  for (const auto& rated : advice->points) j["points"].push_back(point_json(rated));
+  for (const auto& rated : advice->points) j["points"].push_back(record_json(rated, *rated.point));
   j["regret_ratio"] = optional_json(advice->regret, number_json);
   if (const auto& saving = advice->saving_against_found) {
     j["saving_against_found_ratio"] = number_json(saving->ratio);
@@ -319,6 +357,12 @@ std::string recommendation_to_json(const std::vector<AdvisedSweep>& sweeps,
   document["sweeps"] = Json::array();
   for (const auto& sweep : sweeps) document["sweeps"].push_back(sweep_json(sweep, options));
   return write_json(document) + '\n';
+}
+
+std::vector<RecordKind> result_kinds() {
+  return {
+      record_kind("", "difference", analysis::Difference{}, std::string("joules")),
+      record_kind("sweeps[].points[].", "point", analysis::RatedPoint{}, analysis::SweepPoint{})};
 }
 
 }  // namespace jouleprof::report
