@@ -2,9 +2,7 @@
 import { useRef } from "preact/hooks";
 import { PART_COLOURS } from "./balance";
 import { grow } from "./balance";
-import { useWidth } from "./canvas";
-import { histogram, place, tickText } from "./plot";
-import { Plot, PLOT } from "./plot";
+import { histogram, place, Plot, PLOT, tickText, useWidth } from "./plot";
 import { errorText, joulesText, numberText, percentText, secondsText } from "./quantity";
 import type { BenchCase, BenchRow } from "./results";
 import { Heading } from "./share";

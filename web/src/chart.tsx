@@ -1,7 +1,6 @@
 // A stepped line over time, drawn on a canvas with its band and axes.
-import { prepare, textScale, useWidth } from "./canvas";
+import { type Axis, place, prepare, textScale, ticks, tickText, useWidth } from "./plot";
 import type { Selection } from "./part";
-import { type Axis, place, ticks, tickText } from "./plot";
 import { axisText } from "./quantity";
 import { colour, ThemeVersion } from "./state";
 import { useContext, useLayoutEffect, useRef, useState } from "preact/hooks";

@@ -1,7 +1,6 @@
 // Two sides as one icicle: what the whole is made of, and by how much each part changed.
-import { useWidth } from "./canvas";
+import { type Axis, paddedAxis, place, Plot, PLOT, ticks, tickText, useWidth } from "./plot";
 import { shortName } from "./kinds";
-import { paddedAxis, place, Plot, PLOT, ticks, tickText, type Axis } from "./plot";
 import { countText, joulesText } from "./quantity";
 import type { ComparedRuns, Comparison, Difference, Unmatched, Verdict } from "./results";
 import { Choice, exactly, Table, type Column } from "./table";

@@ -1,6 +1,6 @@
 // The energy flame graph, from the whole at the top to kernels below.
 import { useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { cividis, cut, hatch, inkOn, prepare, textScale, useWidth } from "./canvas";
+import { cividis, cut, hatch, inkOn, prepare, textScale, useWidth } from "./plot";
 import type { By, Page } from "./data";
 import { IDLE_COLOUR, KIND_COLOURS, kindOf, type Kind } from "./kinds";
 import { folded, spreadOf } from "./fold";

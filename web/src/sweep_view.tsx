@@ -1,8 +1,6 @@
 // A sweep: energy against time with the Pareto front, and every quantity against the setting.
 import { useRef, useState } from "preact/hooks";
-import { useWidth } from "./canvas";
-import { paddedAxis, place } from "./plot";
-import { Plot, PLOT } from "./plot";
+import { paddedAxis, place, Plot, PLOT, useWidth } from "./plot";
 import { joulesText, numberText, percentText, secondsText } from "./quantity";
 import { useUrl, type Coding } from "./state";
 import { copyText } from "./table";

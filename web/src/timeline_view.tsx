@@ -1,6 +1,6 @@
 // Power over time, and the energy of a selected interval.
 import { useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { prepare, textScale, useWidth } from "./canvas";
+import { prepare, textScale, useWidth } from "./plot";
 import { Chart, Drawing, gutter, MARGIN, topOf, type Line, type Lit, type Range } from "./chart";
 import type { Domain, Page, PowerTrack } from "./data";
 import type { RowOf } from "./icicle_view";

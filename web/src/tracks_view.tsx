@@ -1,6 +1,6 @@
 // What ran, under the power charts: by slices, and windows, isolated re-runs and reduced clocks.
 import { useContext, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { cut, inkOn, prepare, textScale, useWidth } from "./canvas";
+import { cut, inkOn, prepare, textScale, useWidth } from "./plot";
 import { gutter, MARGIN, type Range } from "./chart";
 import type { Page, Row } from "./data";
 import { shortLayer, starred } from "./fold";
