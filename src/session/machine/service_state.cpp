@@ -7,9 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/file.h"
+#include "base/gzip/gzip.h"
+#include "base/new_file.h"
 #include "base/text.h"
 
 namespace jouleprof::session {
@@ -24,7 +28,6 @@ using analysis::MachineState;
 using nlohmann::json;
 
 constexpr const char* kSchema = "jouleprof.serve-state/2";
-constexpr const char* kListSchema = "jouleprof.serve-state/1";  // its entities are a list
 
 // Names may be any bytes; JSON is UTF-8.
 std::string utf8(std::string text) {
@@ -96,7 +99,7 @@ class Saved {
     counters.resize(domains.size());
     between_services.resize(domains.size());
     day.before.resize(domains.size());
-    if (file.contains("day") && !file.at("day").is_null()) day.begin = real_time(file.at("day"));
+    if (!file.at("day").is_null()) day.begin = real_time(file.at("day"));
     for (const auto& saved : file.at("domains")) {
       const auto found = now.find(saved.at("key").get<std::string>());
       places_.push_back(found == now.end() ? std::nullopt : std::optional(found->second));
@@ -107,17 +110,13 @@ class Saved {
       if (!saved.at("rest").is_null()) account.rest = energy(saved.at("rest"));
       account.since = host(real_time(saved.at("since")));
       gaps[found->second] = whole<std::uint64_t>(saved.at("gaps"));
-      if (saved.contains("counter") && !saved.at("counter").is_null() && same_boot) {
+      if (!saved.at("counter").is_null() && same_boot) {
         // Of a device that did not answer any more, the counter is older than what was saved.
-        const bool has_time = saved.contains("counter_at") && !saved.at("counter_at").is_null();
-        counters[found->second] = analysis::CounterMark{
-            energy(saved.at("counter")), has_time ? real_time(saved.at("counter_at")) : last};
+        counters[found->second] =
+            analysis::CounterMark{energy(saved.at("counter")), real_time(saved.at("counter_at"))};
       }
-      if (saved.contains("between_services")) {
-        between_services[found->second] = energy(saved.at("between_services"));
-        if (between_services[found->second] > account.unattributed) is_damaged_ = true;
-      }
-      if (!saved.contains("before_day")) continue;  // of an earlier version
+      between_services[found->second] = energy(saved.at("between_services"));
+      if (between_services[found->second] > account.unattributed) is_damaged_ = true;
       day.before[found->second] = energy(saved.at("before_day"));
       if (day.before[found->second] > account.total) is_damaged_ = true;
     }
@@ -133,17 +132,11 @@ class Saved {
     const auto found = file_.at("families").find(std::string(to_string(family)));
     if (found != file_.at("families").end()) {
       add(found->at("outside"), out.outside);
-      if (found->contains("undivided")) add(found->at("undivided"), out.undivided);
+      add(found->at("undivided"), out.undivided);
       add(found->at("other"), out.other);
       add(found->at("ended"), out.ended);
-      const auto& entities = found->at("entities");
-      const bool is_list = entities.is_array();
-      for (const auto& [key, saved] : entities.items()) {
-        if (is_list) {
-          entity(saved.at(0).get<std::string>(), saved, 1, family, out);
-        } else {
-          entity(key, saved, 0, family, out);
-        }
+      for (const auto& [key, saved] : found->at("entities").items()) {
+        entity(key, saved, family, out);
       }
     }
     balance(out);
@@ -194,13 +187,11 @@ class Saved {
     }
   }
 
-  // `first`: the place of its first field.
-  void entity(const std::string& key, const json& saved, std::size_t first, Family family,
-              FamilyAccount& out) {
+  void entity(const std::string& key, const json& saved, Family family, FamilyAccount& out) {
     Entity entity;
     entity.energies.resize(domains.size());
     const bool has_ended = family == Family::kProcess && !same_boot_;
-    for (const auto& series : saved.at(first + 5)) {
+    for (const auto& series : saved.at(5)) {
       const auto index = whole<std::size_t>(series.at(0));
       if (index >= places_.size()) {
         is_damaged_ = true;
@@ -219,16 +210,15 @@ class Saved {
     }
     if (has_ended) return;
     auto& worker = entity.worker;
-    worker.process = whole<std::uint64_t>(saved.at(first));
-    worker.pid = whole<pid_t>(saved.at(first + 1));
-    worker.name = saved.at(first + 2).get<std::string>();
-    const auto& owner = saved.at(first + 3);
+    worker.process = whole<std::uint64_t>(saved.at(0));
+    worker.pid = whole<pid_t>(saved.at(1));
+    worker.name = saved.at(2).get<std::string>();
+    const auto& owner = saved.at(3);
     worker.owner = {owner.at(0), owner.at(1), owner.at(2), owner.at(3),
                     owner.at(4), owner.at(5), std::nullopt};
-    if (!saved.at(first + 4).is_null())
-      worker.owner.user = whole<std::uint32_t>(saved.at(first + 4));
+    if (!saved.at(4).is_null()) worker.owner.user = whole<std::uint32_t>(saved.at(4));
     entity.present = state_.started.host;
-    entity.holds_gpu = saved.size() > first + 6 && saved.at(first + 6).get<bool>();
+    entity.holds_gpu = saved.at(6).get<bool>();
     out.entities.emplace(key, std::move(entity));
   }
 
@@ -295,7 +285,7 @@ json service_state(const MachineState& state, const EnergyAccounts& accounts,
 Result<void> restore_service_state(const json& file, std::string_view name, std::string_view boot,
                                    RealTime now, MachineState& state, EnergyAccounts& accounts) {
   try {
-    if (file.at("schema") != kSchema && file.at("schema") != kListSchema) {
+    if (file.at("schema") != kSchema) {
       return fail(Errc::kCorrupt,
                   fmt::format("{} is no state of this version of jouleprof serve", name));
     }
@@ -323,6 +313,68 @@ Result<void> restore_service_state(const json& file, std::string_view name, std:
   } catch (const json::exception& e) {
     return fail(Errc::kCorrupt, fmt::format("{} is damaged: {}", name, e.what()));
   }
+  return {};
+}
+
+namespace {
+
+constexpr std::size_t kLargestState = std::size_t{256} << 20;
+constexpr std::size_t kMostPatches = std::size_t{1} << 20;  // bytes, before the whole is written
+constexpr std::size_t kGzipHeader = 10;
+
+Result<std::string> member(const json& content) {
+  auto out = gzip_text(content.dump() + "\n");
+  if (out.empty()) return fail(Errc::kUnavailable, "there is no memory to compress the counters");
+  return out;
+}
+
+}  // namespace
+
+Result<json> StateFile::read(const std::filesystem::path& path) {
+  const auto file = read_file(path, kLargestState);
+  if (!file && file.error().code == Errc::kNotFound) return json();
+  if (!file) return forward_error(file);
+  const auto damaged = [&](std::string_view what) {
+    return fail(Errc::kCorrupt, fmt::format("{} is damaged: {}", path.string(), what));
+  };
+  std::string_view rest = *file;
+  try {
+    if (rest.starts_with('{')) return json::parse(rest);
+    const auto header = rest.substr(0, kGzipHeader);
+    const auto whole = gunzip_member(rest, kLargestState);
+    if (!whole) return damaged("its first state cannot be read");
+    auto state = json::parse(*whole);
+    while (!rest.empty()) {
+      const auto patch = gunzip_member(rest, kLargestState);
+      if (patch) {
+        state.patch_inplace(json::parse(*patch));
+      } else if (rest.find(header, 1) == std::string_view::npos) {
+        break;  // the last write was cut off: its counters were not shown
+      } else {
+        return damaged("a part in the middle cannot be read");
+      }
+    }
+    return state;
+  } catch (const json::exception& e) {
+    return damaged(e.what());
+  }
+}
+
+Result<void> StateFile::save(json state) {
+  const auto before = std::exchange(last_, nullptr);
+  if (before && size_ - whole_ < std::max(kMostPatches, whole_)) {
+    const auto patch = member(json::diff(*before, state));
+    if (patch && append_to_file(path_, size_, *patch)) {
+      size_ += patch->size();
+      last_ = std::make_shared<const json>(std::move(state));
+      return {};
+    }
+  }
+  const auto whole = member(state);
+  if (!whole) return forward_error(whole);
+  if (auto saved = replace_file(path_, *whole); !saved) return saved;
+  size_ = whole_ = whole->size();
+  last_ = std::make_shared<const json>(std::move(state));
   return {};
 }
 

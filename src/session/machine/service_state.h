@@ -1,8 +1,12 @@
 // The counters of a service, kept over its restarts.
 #pragma once
 
+#include <cstddef>
+#include <filesystem>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string_view>
+#include <utility>
 
 #include "analysis/live/machine_state.h"
 #include "base/result.h"
@@ -23,5 +27,33 @@ Result<void> restore_service_state(const nlohmann::json& saved, std::string_view
                                    std::string_view boot, RealTime now,
                                    analysis::MachineState& state,
                                    analysis::EnergyAccounts& accounts);
+
+// The file in which a service keeps its counters.
+
+// A file of members of gzip, each a line of JSON: a state, and then what changed in it from save to
+// save, as patches (RFC 6902). After a crash it has the state of the last save, or of the one
+// before if that was cut off. A member that is damaged while others follow it makes the file
+// corrupt: counters that fell to an earlier state would look like a restart that never was.
+// Thread safety: none.
+class StateFile {
+ public:
+  // What is there is replaced at the first save, and from then on whenever the patches are long.
+  explicit StateFile(std::filesystem::path path) : path_(std::move(path)) {}
+
+  // The latest state at `path`; null: there is no file. Also of plain JSON. Errors: of the
+  // file system; corrupt.
+  static Result<nlohmann::json> read(const std::filesystem::path& path);
+
+  // On the disk when it returns. All text in `state` is UTF-8. Errors: of the file system; the file
+  // then has the state of an earlier save.
+  Result<void> save(nlohmann::json state);
+
+ private:
+  const std::filesystem::path path_;
+  // The state that was saved; nullptr: none, or the file may have a part of another.
+  std::shared_ptr<const nlohmann::json> last_;
+  std::size_t size_ = 0;   // of the file
+  std::size_t whole_ = 0;  // of its first member
+};
 
 }  // namespace jouleprof::session

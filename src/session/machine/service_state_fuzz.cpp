@@ -11,7 +11,6 @@
 #include "base/file.h"
 #include "session/machine/machine_state_fixture.h"
 #include "session/machine/service_state.h"
-#include "session/machine/state_file.h"
 #include "tests/support/fuzz_files.h"
 
 using namespace jouleprof;

@@ -159,29 +159,6 @@ TEST_F(ServiceState, WhereTheCountersOfDevicesStoodIsKeptWithinABoot) {
   EXPECT_FALSE(later.domains[0].before);
 }
 
-// As versions before had it.
-TEST_F(ServiceState, AListOfEntitiesIsReadToo) {
-  auto saved = service_state(before, accounts, "boot");
-  saved["schema"] = "jouleprof.serve-state/1";
-  for (auto& family : saved["families"]) {
-    json list = json::array();
-    for (const auto& [key, entity] : family["entities"].items()) {
-      json fields = {key};
-      fields.insert(fields.end(), entity.begin(), entity.end());
-      list.push_back(fields);
-    }
-    family["entities"] = list;
-  }
-  auto state = machine_state({"GPU-0", "GPU-1"});
-  EnergyAccounts after(2, {});
-  ASSERT_TRUE(restore(saved, state, after));
-  auto again = service_state(state, after, "boot");
-  const auto now = service_state(before, accounts, "boot");
-  EXPECT_EQ(again["families"]["job"], now["families"]["job"]);
-  EXPECT_EQ(again["families"]["process"], now["families"]["process"]);
-  ASSERT_FALSE(now["families"]["process"]["entities"].empty());
-}
-
 TEST_F(ServiceState, WhatIsNoStateChangesNothing) {
   auto wrong_type = service_state(before, accounts, "boot");
   wrong_type["domains"][0]["total"] = "x";

@@ -1,5 +1,3 @@
-#include "session/machine/state_file.h"
-
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -10,6 +8,7 @@
 #include <string>
 
 #include "base/file.h"
+#include "session/machine/service_state.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::session {
