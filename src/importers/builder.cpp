@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/median.h"
+
 namespace jouleprof::importers {
 
 namespace {
@@ -25,9 +27,7 @@ Duration usual_distance(std::span<const Stamp> stamps) {
     if (!stamps[i].starts_segment && distance > Duration::zero()) distances.push_back(distance);
   }
   if (distances.empty()) return Duration::zero();
-  const auto middle = distances.begin() + static_cast<std::ptrdiff_t>(distances.size() / 2);
-  std::nth_element(distances.begin(), middle, distances.end());
-  return *middle;
+  return upper_median(std::move(distances));
 }
 
 Layout lay_out(std::span<const Stamp> stamps, Duration seam) {

@@ -11,7 +11,7 @@
 #include <numeric>
 #include <utility>
 
-#include "importers/power_check.h"
+#include "base/median.h"
 
 namespace jouleprof::importers {
 namespace {
@@ -21,7 +21,8 @@ constexpr std::size_t kFewestRows = 6;
 
 double median_of_known(std::vector<double> values) {
   std::erase_if(values, [](double v) { return std::isnan(v); });
-  return values.empty() ? std::numeric_limits<double>::quiet_NaN() : median(std::move(values));
+  return values.empty() ? std::numeric_limits<double>::quiet_NaN()
+                        : upper_median(std::move(values));
 }
 
 // Rows of the file's order whose stamps do not go back.

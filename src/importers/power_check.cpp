@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/median.h"
 #include "base/text.h"
 #include "model/device/gauge_names.h"
 
@@ -119,7 +120,7 @@ Result<void> check_counters(const model::Recording& recording, const model::Doma
   const double power = mean(powers);
   for (const auto& [id, own] : reads) {
     const auto parts = watts_of_counter(own);
-    const double usual = parts.empty() ? 0 : median(parts),
+    const double usual = parts.empty() ? 0 : upper_median(parts),
                  most_usual = std::max(usual, mean(parts));
     if (most_usual == 0) continue;
     const bool apart = power > 0 && (usual > kApart * power || power > kApart * most_usual);
@@ -136,12 +137,6 @@ Result<void> check_counters(const model::Recording& recording, const model::Doma
 }
 
 }  // namespace
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 Result<void> check_powers(model::Recording& recording, const std::string& path) {
   const auto warn = [&](std::string text) {
@@ -163,7 +158,7 @@ Result<void> check_powers(model::Recording& recording, const std::string& path) 
       return fail(Errc::kCorrupt,
                   fmt::format("{}: {} draws {:g} W, which is above {}: wrong unit? Milliwatts "
                               "under a name for watts are read with --power-column {}=COLUMN:mW",
-                              path, domain.device, median(above), most.of, domain.device));
+                              path, domain.device, upper_median(above), most.of, domain.device));
     }
     if (!above.empty()) {
       std::erase_if(recording.readings.powers, [&](const model::PowerReading& r) {

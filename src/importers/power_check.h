@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "base/result.h"
 #include "model/recording.h"
@@ -15,8 +14,5 @@ namespace jouleprof::importers {
 // Errors: corrupt where most powers of a device are above it, or its limit is far above all of
 // them: a wrong unit, such as milliwatts under [W].
 Result<void> check_powers(model::Recording& recording, const std::string& path);
-
-// The middle one of at least one value; of an even number, the greater one of the two.
-double median(std::vector<double> values);
 
 }  // namespace jouleprof::importers

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/median.h"
+
 namespace jouleprof::analysis {
 namespace {
 
@@ -9,12 +11,9 @@ std::optional<PowerSummary> summary_of(std::vector<double> watts) {
   if (watts.empty()) return std::nullopt;
   double sum = 0;
   for (const double w : watts) sum += w;
-  std::sort(watts.begin(), watts.end());
-  const std::size_t middle = watts.size() / 2;
-  const double median =
-      watts.size() % 2 == 1 ? watts[middle] : (watts[middle - 1] + watts[middle]) / 2;
-  return PowerSummary{Power::watts(median), Power::watts(sum / static_cast<double>(watts.size())),
-                      watts.size()};
+  const double mean = sum / static_cast<double>(watts.size());
+  const std::size_t count = watts.size();
+  return PowerSummary{Power::watts(median(std::move(watts))), Power::watts(mean), count};
 }
 
 }  // namespace

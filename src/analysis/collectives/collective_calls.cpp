@@ -1,5 +1,3 @@
-#include "analysis/collectives/collective_calls.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +6,9 @@
 #include <set>
 #include <utility>
 
+#include "analysis/collectives/collectives.h"
 #include "analysis/levels/domains.h"
+#include "base/median.h"
 #include "model/activity/activity_codec.h"
 #include "model/activity/collective.h"
 
@@ -71,9 +71,7 @@ class Matcher {
       match_stream(one);
     }
     if (spreads_.empty()) return;
-    const auto middle = spreads_.begin() + static_cast<std::ptrdiff_t>(spreads_.size() / 2);
-    std::nth_element(spreads_.begin(), middle, spreads_.end());
-    out_.end_spread = *middle;
+    out_.end_spread = upper_median(std::move(spreads_));
   }
 
  private:
@@ -178,10 +176,7 @@ class Matcher {
       longest = std::max(longest, first_end - match.latest);
     }
     if (!spreads.empty()) {
-      auto sorted = spreads;
-      const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-      std::nth_element(sorted.begin(), middle, sorted.end());
-      if (*middle > std::max(kEndsClose, longest / 2)) {
+      if (upper_median(spreads) > std::max(kEndsClose, longest / 2)) {
         problem(
             "the collectives of a stream end at different times on the ranks, as if they were "
             "of several groups: they are not matched");

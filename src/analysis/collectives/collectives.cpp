@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/collectives/collective_calls.h"
 #include "analysis/processes/apportion.h"
 #include "model/activity/collective.h"
 

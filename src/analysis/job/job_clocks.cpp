@@ -7,8 +7,8 @@
 #include <map>
 #include <utility>
 
-#include "analysis/collectives/collective_calls.h"
 #include "analysis/collectives/collectives.h"
+#include "base/median.h"
 #include "model/activity/collective.h"
 
 namespace jouleprof::analysis {
@@ -166,11 +166,9 @@ Line least_squares(const std::vector<Pair>& pairs, const std::vector<bool>& used
 std::vector<bool> without_outliers(const std::vector<Pair>& pairs, const Line& line) {
   std::vector<double> sizes;
   for (const auto& p : pairs) sizes.push_back(std::abs(p.ends - line.at(p.at)));
-  auto sorted = sizes;
-  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-  std::nth_element(sorted.begin(), middle, sorted.end());
+  const double middle = upper_median(sizes);
   std::vector<bool> used;
-  for (const double size : sizes) used.push_back(size <= kOutlier * *middle);
+  for (const double size : sizes) used.push_back(size <= kOutlier * middle);
   return used;
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "analysis/timeline/sensors/error_model.h"
+#include "base/median.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -108,9 +109,7 @@ class Stays {
     std::vector<Duration> steps;
     for (std::size_t i = 1; i < looks.size(); ++i) steps.push_back(looks[i].at - looks[i - 1].at);
     if (steps.empty()) return;
-    const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
-    std::nth_element(steps.begin(), middle, steps.end());
-    reach_ = std::max(kLeastReach, *middle * 3 / 2);
+    reach_ = std::max(kLeastReach, upper_median(std::move(steps)) * 3 / 2);
   }
 
   HostTime start_of(std::size_t process) const {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/median.h"
 #include "base/text.h"
 #include "model/sweep.h"
 
@@ -98,12 +99,6 @@ std::optional<UnrankedSetting> why_unranked(const model::SweepPlan& plan,
 std::string name_of(const model::SweepPlan& plan, const model::SweepRun& run) {
   return plan.observe ? fmt::format("run {}", run.number)
                       : fmt::format("run {}, block {}", run.number, run.block);
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 // Subtracts from each value the median of its group's, where a group has at least three.

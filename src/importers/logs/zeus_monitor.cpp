@@ -8,8 +8,8 @@
 #include <array>
 
 #include "base/file.h"
+#include "base/median.h"
 #include "base/text.h"
-#include "importers/power_check.h"
 #include "importers/row_log.h"
 #include "importers/source_text.h"
 #include "model/device/gauge_names.h"
@@ -59,7 +59,7 @@ std::optional<double> typical_power(std::span<const SourceText> sources) {
     }
   }
   if (values.empty()) return std::nullopt;
-  return median(std::move(values));
+  return upper_median(std::move(values));
 }
 
 bool recognises_zeus_monitor(std::string_view text) {

@@ -15,7 +15,7 @@
 #include <optional>
 #include <set>
 
-#include "importers/power_check.h"
+#include "base/median.h"
 #include "importers/source_text.h"
 #include "importers/window_table.h"
 
@@ -44,9 +44,9 @@ std::vector<std::size_t> far_from_others(const std::vector<double>& values) {
   if (values.size() < kFewestRows) return far;
   std::vector<double> logs, distances;
   for (const double v : values) logs.push_back(std::log(v));
-  const double middle = median(logs);
+  const double middle = upper_median(logs);
   for (const double v : logs) distances.push_back(std::abs(v - middle));
-  const double spread = std::max(1.4826 * median(distances), kLeastSpread);
+  const double spread = std::max(1.4826 * upper_median(distances), kLeastSpread);
   for (std::size_t i = 0; i < logs.size(); ++i) {
     if (std::abs(logs[i] - middle) > kFarScore * spread) far.push_back(i);
   }

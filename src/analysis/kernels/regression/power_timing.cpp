@@ -13,6 +13,7 @@
 
 #include "analysis/kernels/regression/row_errors.h"
 #include "analysis/timeline/sensors/error_model.h"
+#include "base/median.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -78,12 +79,6 @@ double log_prior(double offset, double sigma) {
   const double near = std::exp(-0.5 * std::pow(offset / sigma, 2)) / (sigma * 2.507);
   const double far = std::abs(offset) <= kErrors.farthest ? 1 / (2 * kErrors.farthest) : 1e-9;
   return std::log((1 - kErrors.far_share) * near + kErrors.far_share * far);
-}
-
-double middle(std::vector<double> values) {
-  const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), at, values.end());
-  return *at;
 }
 
 // A distribution over points of a line.
@@ -192,7 +187,7 @@ class Timings {
     }
     std::vector<double> lengths;
     for (const ObservedPower& s : counter_) lengths.push_back(s.end - s.begin);
-    const double update = middle(lengths);
+    const double update = upper_median(lengths);
     if (adds.counter_every > 0.6 * update || adds.counter_window > 0.7 * adds.counter_every) return;
     const double integral = likelihood(counter_, timing);
     std::map<double, double> found;  // log likelihood by phase
@@ -382,7 +377,7 @@ class Timings {
       apart.push_back(samples_[i].end - samples_[i - 1].end);
       lengths.push_back(samples_[i].end - samples_[i].begin);
     }
-    return {middle(apart), middle(lengths)};
+    return {upper_median(apart), upper_median(lengths)};
   }
 
   static constexpr double kStep = 0.5e-3;  // seconds

@@ -1,6 +1,7 @@
 #include "analysis/kernels/regression/row_errors.h"
 
 #include "analysis/timeline/sensors/error_model.h"
+#include "base/median.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -66,9 +67,7 @@ void RowErrors::estimate(bool first, double effective_parameters) {
     if (sizes.empty()) continue;
     const double count = static_cast<double>(sizes.size());
     if (first) {
-      const auto middle = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
-      std::nth_element(sizes.begin(), middle, sizes.end());
-      noise_[kind] = {std::max(1.48 * *middle, 0.5), 0};
+      noise_[kind] = {std::max(1.48 * upper_median(sizes), 0.5), 0};
       continue;
     }
     const double freedom = std::max(count - effective_parameters, 0.1 * count);

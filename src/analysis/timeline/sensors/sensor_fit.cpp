@@ -9,6 +9,7 @@
 
 #include "analysis/timeline/sensors/observed_power.h"
 #include "analysis/timeline/sensors/observed_sensor.h"
+#include "base/median.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -300,12 +301,6 @@ namespace {
 
 constexpr std::size_t kLeastUpdates = 10;
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 std::vector<double> intervals_of(const std::vector<double>& times) {
   std::vector<double> intervals;
   for (std::size_t i = 1; i < times.size(); ++i) intervals.push_back(times[i] - times[i - 1]);
@@ -315,7 +310,7 @@ std::vector<double> intervals_of(const std::vector<double>& times) {
 // The period of times on a lattice with independent errors, by linear regression on their lattice
 // index; absent where they lie on none.
 std::optional<FittedDuration> lattice_period(const std::vector<double>& times) {
-  const double interval = median(intervals_of(times));
+  const double interval = upper_median(intervals_of(times));
   if (!(interval > 0)) return std::nullopt;
   const double n = static_cast<double>(times.size());
   double sum_k = 0, sum_t = 0, sum_kk = 0, sum_kt = 0, sum_tt = 0, k = 0;
@@ -341,10 +336,10 @@ std::optional<FittedDuration> lattice_period(const std::vector<double>& times) {
 
 FittedDuration median_interval(const std::vector<double>& times) {
   std::vector<double> intervals = intervals_of(times);
-  const double middle = median(intervals);
+  const double middle = upper_median(intervals);
   for (double& interval : intervals) interval = std::abs(interval - middle);
   // The median's standard error from the median absolute deviation, for a normal distribution.
-  const double sigma = 1.48 * median(intervals);
+  const double sigma = 1.48 * upper_median(intervals);
   return FittedDuration::of(middle,
                             1.96 * 1.25 * sigma / std::sqrt(static_cast<double>(intervals.size())));
 }
@@ -378,7 +373,7 @@ Result<FittedDuration> fit_counter_refresh(std::span<const model::CounterReading
   // A slow read leaves the time of the update uncertain.
   std::vector<double> spans;
   for (const Update& u : updates) spans.push_back(u.span());
-  const double usual = median(spans);
+  const double usual = upper_median(spans);
   std::vector<double> times;
   for (const Update& u : updates) {
     if (u.span() <= 1.5 * usual) times.push_back(0.5 * (u.first + u.last));

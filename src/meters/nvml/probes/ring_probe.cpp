@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/median.h"
 #include "meters/nvml/api/nvml_api.h"
 #include "meters/nvml/probes/probes.h"
 
@@ -32,11 +33,10 @@ std::optional<Duration> RingContent::refresh() const {
   std::sort(stamps.begin(), stamps.end());
   std::vector<std::uint64_t> steps;
   for (std::size_t i = 1; i < stamps.size(); ++i) steps.push_back(stamps[i] - stamps[i - 1]);
-  const auto median = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
-  std::nth_element(steps.begin(), median, steps.end());
+  const auto step = upper_median(std::move(steps));
   // Rings of tens of milliseconds are known; anything far off is no period.
-  if (*median < 1000 || *median > 2'000'000) return std::nullopt;
-  return stamp_time(*median);
+  if (step < 1000 || step > 2'000'000) return std::nullopt;
+  return stamp_time(step);
 }
 
 abi::Return read_ring(const NvmlApi& api, abi::Device device, abi::SamplingType type,

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "base/median.h"
 #include "spans/cupti/aggregate/driver_device.h"
 #include "spans/cupti/aggregate/graph_templates.h"
 
@@ -115,9 +116,7 @@ std::int64_t ActivityAggregator::watermark(bool all) {
     std::vector<std::int64_t> starts;
     starts.reserve(waiting_.size());
     for (const Activity& a : waiting_) starts.push_back(a.start);
-    const auto half = starts.begin() + static_cast<std::ptrdiff_t>(starts.size() / 2);
-    std::nth_element(starts.begin(), half, starts.end());
-    mark = std::max(mark, *half);
+    mark = std::max(mark, upper_median(std::move(starts)));
   }
   return std::max(mark, settled_);
 }
