@@ -40,7 +40,7 @@ struct SyntheticRun {
   double overlapped =
       0;  // the share of bursts that another kernel's overlap, on a second stream ...
   double overlapped_watts = 1;  // ... where both draw so many times the mean of their powers
-  double alone = 0;             // seconds for which each kernel's layer is replayed afterwards ...
+  double alone = 0;             // seconds for which each kernel is replayed afterwards ...
   double alone_watts = 1;       // ... where each draws so many times its power
   double alone_pause = -1;      // ... with such pauses between launches, in seconds; -1: its own
   std::vector<double> alone_longer;  // ... where its launches take so many times as long
@@ -231,8 +231,7 @@ inline Synthesised synthesise(const SyntheticRun& run) {
       truth.hold(run.idle + watts * length / period, span);
       out.replay_joules += static_cast<double>(calls) * watts * length;
       model::ActivityEncoder encoder;
-      encoder.add(model::LayerEntry{k, model::Phase::kForward, calls,
-                                    static_cast<std::uint64_t>(1e9 * span), 0});
+      encoder.add(model::KernelRerun{});
       replayed(t, encoder.take());
     }
     bins.finish();

@@ -15,7 +15,7 @@
 namespace jouleprof::analysis {
 namespace {
 
-// The isolated re-runs of layers and kernels, and the launches in them.
+// The isolated re-runs of kernels, and the launches in them.
 
 // The re-runs of one trace, without launches. Absent: its chunks are damaged.
 std::optional<std::vector<ActivityTable::Replay>> replay_loops(const model::Trace& trace,
@@ -25,14 +25,11 @@ std::optional<std::vector<ActivityTable::Replay>> replay_loops(const model::Trac
   for (const auto& chunk : trace.chunks) {
     if (chunk.kind != model::ChunkKind::kReplay) continue;
     model::ActivityDecoder decoder(chunk.bytes);
-    for (model::LayerEntry e; decoder.next(e);) {
-      if (e.layer >= trace.layers.size() && !model::is_kernel_rerun(e)) return std::nullopt;
+    for (model::KernelRerun e; decoder.next(e);) {
       ActivityTable::Replay& loop = out.emplace_back();
       loop.trace = index;
-      loop.layer = e.layer;
-      loop.of_kernel = e.calls == 0;
-      loop.clock = model::KernelRerun::of(e).clock;
-      loop.of_program = model::KernelRerun::of(e).launches;
+      loop.clock = 1e3 * static_cast<double>(e.clock_kilohertz);
+      loop.of_program = e.launches;
       loop.begin = time.seconds_of(chunk.begin);
       loop.end = time.seconds_of(chunk.end);
     }
@@ -105,7 +102,7 @@ class Builder {
       if (!take_loops(bins)) return tl::unexpected(damaged(recording_.traces[bins.trace]));
     }
     for (auto& loop : table_.replays) leave_out_preparations(loop);
-    mix_replays(recording_, variants_, table_.replays, mix_);
+    mix_replays(variants_, table_.replays, mix_);
     for (const Bins& bins : bins_) {
       const auto finish = [&](const BinLattice::Bin& bin) { finish_bin(bin); };
       lattice_->take_before(table_.time.seconds_of(bins.chunk->begin), finish);
@@ -289,7 +286,6 @@ class Builder {
 
   // In a kernel's loop, copies and sets only prepare its memory; in that of a memset, copies do.
   void leave_out_preparations(ActivityTable::Replay& loop) const {
-    if (!loop.of_kernel) return;
     const auto kind = [&](const auto& ran) { return table_.classes[ran.first].key.kind; };
     const auto ran = std::any_of(loop.ran.begin(), loop.ran.end(), [&](const auto& one) {
       return kind(one) == model::ActivityKind::kKernel;

@@ -64,18 +64,16 @@ struct ActivityTable {
     double overlapped = 0;
   };
 
-  // An isolated re-run of a layer or kernel, and the launches in it. Totals exclude that time.
+  // An isolated re-run of a kernel, and the launches in it. Totals exclude that time.
   struct Replay {
     struct Ran {
       std::uint64_t launches = 0;
       double busy = 0;  // seconds
     };
     std::uint32_t trace = 0;  // index into Recording::traces
-    std::uint32_t layer = 0;  // of that trace; model::kNone: of a kernel, in whatever layers
-    bool of_kernel = false;
     double begin = 0;
     double end = 0;
-    // Of a kernel's loop, of one of its sizes: 0, not known.
+    // Of one of the kernel's sizes: 0, not known.
     double clock = 0;              // of the SMs, in hertz
     std::uint64_t of_program = 0;  // launches that it stands for
     using ByClass = std::map<std::uint32_t, Ran>;
@@ -83,7 +81,7 @@ struct ActivityTable {
 
     ByClass ran;
     std::vector<ByClass> slots;                       // one after the other from `begin` on
-    std::map<std::uint32_t, std::uint32_t> variants;  // of a kernel's re-run, by signature
+    std::map<std::uint32_t, std::uint32_t> variants;  // by signature
 
     std::uint32_t variant_of(std::uint32_t kernel_class) const {
       const auto found = variants.find(kernel_class);

@@ -35,18 +35,6 @@ class KernelVariants {
   const std::vector<Variant>& all() const { return variants_; }
   // The variants of a signature, as indices of all() [first, last); empty: it is not split.
   std::pair<std::uint32_t, std::uint32_t> of_class(std::uint32_t kernel_class) const;
-  // Busy seconds of variants in the scopes of a trace for which `is(scope)` holds, by index of
-  // all().
-  template <class Is>
-  std::map<std::uint32_t, double> busy_of(std::uint32_t trace, Is is) const {
-    std::map<std::uint32_t, double> out;
-    for (const auto& [key, did] : did_) {
-      if (std::get<1>(key) != trace || did.variant == model::kNone || !is(std::get<2>(key)))
-        continue;
-      out[did.variant] += did.busy;
-    }
-    return out;
-  }
   // Index into all(); kNone: the signature is not split, or the scope was not added.
   std::uint32_t of(std::uint32_t kernel_class, std::uint32_t trace, std::uint32_t scope) const;
   // The variant with the closest time of a launch; kNone: the signature is not split.
@@ -100,11 +88,9 @@ class VariantMix {
   std::vector<Span> spans_;
 };
 
-// The variants of kernels in isolated re-runs.
-
-// In the re-run of a layer, the variants are those of the layer in place. In the re-run of a kernel
-// it is the one with the closest time of a launch, which is stored in Replay::variants.
-void mix_replays(const model::Recording& recording, const KernelVariants& variants,
-                 std::vector<ActivityTable::Replay>& replays, VariantMix& mix);
+// In the re-run of a kernel, its variant is the one with the closest time of a launch, which is
+// stored in Replay::variants.
+void mix_replays(const KernelVariants& variants, std::vector<ActivityTable::Replay>& replays,
+                 VariantMix& mix);
 
 }  // namespace jouleprof::analysis

@@ -75,11 +75,6 @@ TEST(KernelVariants, NearestIsByRatio) {
   EXPECT_EQ(variants.nearest(7, 20 * kMicro), model::kNone);
 }
 
-TEST(KernelVariants, BusyOfSomeScopes) {
-  const auto busy = two_sizes().busy_of(0, [](std::uint32_t scope) { return scope != 1; });
-  EXPECT_THAT(busy, ElementsAre(Pair(0, DoubleNear(1e-3, 1e-9)), Pair(1, DoubleNear(2e-3, 1e-9))));
-}
-
 TEST(VariantMix, IsThatOfTheSecondElseOfAll) {
   const auto variants = two_sizes();
   VariantMix mix(variants);

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/activity/layer_tree.h"
 #include "analysis/processes/apportion.h"
 #include "analysis/processes/processes.h"
 #include "analysis/processes/traced_split.h"

@@ -19,4 +19,18 @@ Result<std::optional<model::ActivityProfile>> attribute_layer_time(
     const model::Recording& recording, const model::Domain& domain, EnergyTimeline& timeline,
     const BoardLevels& levels, std::optional<HostTime> from, std::optional<HostTime> to);
 
+// The row of a layer without its energy. `first`: the row of its trace's first layer; `row`: its
+// own.
+inline model::ActivityRow layer_row(const model::Layer& layer, std::uint32_t first,
+                                    std::size_t row) {
+  model::ActivityRow out;
+  out.name = layer.name;
+  out.detail = layer.shapes.empty() ? layer.type : layer.type + " " + layer.shapes;
+  if (layer.parent < row - first) out.parent = first + layer.parent;
+  out.macs = layer.macs;
+  out.parameters = layer.parameters;
+  if (layer.compiled) out.reason = "compiled: one region, layers within are not separate";
+  return out;
+}
+
 }  // namespace jouleprof::analysis

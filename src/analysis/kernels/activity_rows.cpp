@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "analysis/activity/layer_tree.h"
+#include "analysis/activity/layer_time.h"
 #include "analysis/processes/apportion.h"
 #include "analysis/timeline/sensors/error_model.h"
 #include "base/text.h"

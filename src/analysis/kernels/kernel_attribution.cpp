@@ -76,7 +76,7 @@ class Attribution {
                             table_.time.host_of(last.begin + last.width), table_.replay_time)
                 .value_or(0);
     const SmClocks clocks(recording_, out_.domain, table_, held_);
-    auto check = drop_deviating_replays(recording_, table_, clocks, evidence_.observed);
+    auto check = drop_deviating_replays(table_, clocks, evidence_.observed);
     out_.warnings = std::move(check.warnings);
     auto model =
         KernelModel::fit(table_, evidence_.observed, evidence_.idle, limit_watts(),

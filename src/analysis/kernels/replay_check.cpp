@@ -8,7 +8,6 @@
 #include <map>
 #include <utility>
 
-#include "analysis/activity/layer_tree.h"
 #include "analysis/timeline/sensors/error_model.h"
 #include "base/text.h"
 
@@ -20,19 +19,13 @@ constexpr double kFarClock = 0.25;  // logarithm of the ratio of clocks
 constexpr std::size_t kMostNamed = 10;
 
 using ByClass = ActivityTable::Replay::ByClass;
-using IsOfLayer = bool (*)(const model::Trace&, std::uint32_t scope, std::uint32_t layer);
 
-// Launches by kernel signature in those passes of the re-run layer, layers within included; for the
-// re-run of a kernel of no layer, wherever it ran.
-ByClass in_place(const model::Recording& recording, const ActivityTable& table,
-                 const ActivityTable::Replay& replay, IsOfLayer is_of_layer) {
+// Launches of the variant of the re-run kernel by signature, wherever they ran.
+ByClass in_place(const ActivityTable& table, const ActivityTable::Replay& replay) {
   ByClass out;
-  const model::Trace& trace = recording.traces[replay.trace];
   for (const auto& share : table.shares) {
     if (share.trace != replay.trace) continue;
-    if (replay.layer != model::kNone && !is_of_layer(trace, share.scope, replay.layer)) continue;
-    // For the re-run of a kernel: only launches of the same variant.
-    if (replay.of_kernel && share.variant != replay.variant_of(share.kernel_class)) continue;
+    if (share.variant != replay.variant_of(share.kernel_class)) continue;
     out[share.kernel_class].launches += share.launches;
     out[share.kernel_class].busy += share.busy;
   }
@@ -53,19 +46,7 @@ double longer(const ByClass& in_program, const ByClass& alone_by_class) {
   return expected > 0 ? alone / expected - 1 : 0;
 }
 
-// A re-run has the layer's forward passes alone, or its backward passes, too: then it has kernels
-// that no forward pass of the layer has.
-ByClass passes_like(const model::Recording& recording, const ActivityTable& table,
-                    const ActivityTable::Replay& replay) {
-  auto forward = in_place(recording, table, replay, is_forward_of);
-  auto both = in_place(recording, table, replay, is_pass_of);
-  const bool has_backward = std::any_of(replay.ran.begin(), replay.ran.end(), [&](const auto& ran) {
-    return both.contains(ran.first) && !forward.contains(ran.first);
-  });
-  return has_backward ? both : forward;
-}
-
-// The kernel that a re-run of one is of: the one with most busy time.
+// The kernel of a re-run in which any ran: the one with most busy time.
 std::uint32_t kernel_of(const ActivityTable::Replay& replay) {
   return std::max_element(
              replay.ran.begin(), replay.ran.end(),
@@ -73,25 +54,15 @@ std::uint32_t kernel_of(const ActivityTable::Replay& replay) {
       ->first;
 }
 
-// Of the layer, or of the kernel.
-std::string name_of(const model::Recording& recording, const ActivityTable& table,
-                    const ActivityTable::Replay& replay) {
-  if (!replay.of_kernel || replay.ran.empty()) {
-    if (replay.layer == model::kNone) return "a kernel that did not run";
-    return recording.traces[replay.trace].layers[replay.layer].name;
-  }
-  return demangle(table.classes[kernel_of(replay)].key.name);
-}
-
 // Re-runs of several sizes of one kernel in the proportions of the program, in which they also ran
 // where a loop does not know them: where the program's launches are not separated by size, only
 // together do they take the time in place.
 ByClass all_sizes(const ActivityTable& table, const ActivityTable::Replay& replay) {
-  if (replay.layer != model::kNone || replay.ran.empty()) return replay.ran;
+  if (replay.ran.empty()) return replay.ran;
   const std::uint32_t kernel = kernel_of(replay);
   ActivityTable::Replay::Ran sum;
   for (const auto& other : table.replays) {
-    if (other.trace != replay.trace || other.layer != model::kNone || other.ran.empty()) continue;
+    if (other.trace != replay.trace || other.ran.empty()) continue;
     if (kernel_of(other) != kernel || other.variant_of(kernel) != replay.variant_of(kernel))
       continue;
     const auto& ran = other.ran.at(kernel);
@@ -115,8 +86,8 @@ double without_clock(double times, double clocks) {
 
 }  // namespace
 
-ReplayCheck drop_deviating_replays(const model::Recording& recording, const ActivityTable& table,
-                                   const SmClocks& clocks, std::vector<ObservedPower>& observed) {
+ReplayCheck drop_deviating_replays(const ActivityTable& table, const SmClocks& clocks,
+                                   std::vector<ObservedPower>& observed) {
   const auto drop = [&](double begin, double end) {
     std::erase_if(observed, [&](const ObservedPower& s) { return s.end > begin && s.begin < end; });
   };
@@ -126,19 +97,18 @@ ReplayCheck drop_deviating_replays(const model::Recording& recording, const Acti
   ReplayCheck out;
   std::vector<std::string> dropped;
   for (const auto& replay : table.replays) {
-    const bool of_kernel = replay.of_kernel && !replay.ran.empty();
-    const bool known = of_kernel && replay.clock > 0 && clocks.program_hertz();
+    const bool known = !replay.ran.empty() && replay.clock > 0 && clocks.program_hertz();
     const double clock = known ? replay.clock / *clocks.program_hertz() : 1;
     if ((differ && !known) || std::abs(std::log(clock)) > kFarClock) {
       ++elsewhere;
       drop(replay.begin, replay.end);
       continue;
     }
-    const auto in_program = passes_like(recording, table, replay);
+    const auto in_program = in_place(table, replay);
     const ByClass alone = all_sizes(table, replay);
     const double more = without_clock(1 + longer(in_program, alone), clock) - 1;
-    if (std::abs(more) <= (of_kernel ? kErrors.rerun_kernel_apart : kErrors.rerun_apart)) {
-      if (of_kernel) {
+    if (std::abs(more) <= kErrors.rerun_kernel_apart) {
+      if (!replay.ran.empty()) {
         const std::uint32_t kernel = kernel_of(replay);
         const std::uint32_t variant = replay.variant_of(kernel);
         const double middle = more < 0 ? 1 + more / 2 : 1;
@@ -160,7 +130,8 @@ ReplayCheck drop_deviating_replays(const model::Recording& recording, const Acti
       }
       continue;
     }
-    dropped.push_back(fmt::format("{} ({:+.0f} %)", name_of(recording, table, replay), 100 * more));
+    const auto& name = table.classes[kernel_of(replay)].key.name;
+    dropped.push_back(fmt::format("{} ({:+.0f} %)", demangle(name), 100 * more));
     drop(replay.begin, replay.end);
   }
   if (elsewhere > 0) {

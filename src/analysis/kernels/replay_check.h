@@ -7,7 +7,6 @@
 #include "analysis/activity/activity_table.h"
 #include "analysis/activity/sm_clocks.h"
 #include "analysis/timeline/sensors/observed_power.h"
-#include "model/recording.h"
 
 namespace jouleprof::analysis {
 
@@ -37,13 +36,12 @@ struct ReplayCheck {
 };
 
 // Removes from `observed` the readings of isolated re-runs that do not represent the program:
-//  - a re-run of a layer or kernel whose time per launch differs by more than 10 % from that in the
-//    layer's forward passes (with kernels that only its backward passes have: in both): other work
-//    or a warmer cache, and other power; of a kernel, by more than 30 %;
+//  - those of a kernel whose time per launch differs by more than 30 % from that in the program:
+//    other work or a warmer cache, and other power;
 //  - of the other re-runs, slots in which launches were slower than in place, as at a power limit;
 //  - those at clocks too far from the program's, and all that do not know theirs where clocks
 //    differed.
-ReplayCheck drop_deviating_replays(const model::Recording& recording, const ActivityTable& table,
-                                   const SmClocks& clocks, std::vector<ObservedPower>& observed);
+ReplayCheck drop_deviating_replays(const ActivityTable& table, const SmClocks& clocks,
+                                   std::vector<ObservedPower>& observed);
 
 }  // namespace jouleprof::analysis

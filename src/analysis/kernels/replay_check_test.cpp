@@ -15,37 +15,23 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Two layers of a model launch the same kernel signature, 30 us long in the one and 10 us in the
-// other; backward it takes 50 us.
-struct TwoLayers {
-  TwoLayers() {
-    auto& trace = recording.traces.emplace_back();
-    trace.layers.resize(3);
-    trace.layers[0].name = "model";
-    trace.layers[1].name = "wide";
-    trace.layers[2].name = "narrow";
-    trace.layers[1].parent = trace.layers[2].parent = 0;
-    trace.scopes.resize(3);
-    trace.scopes[0].layer = 1;
-    trace.scopes[1].layer = trace.scopes[2].layer = 2;
-    trace.scopes[0].phase = trace.scopes[1].phase = model::Phase::kForward;
-    trace.scopes[2].phase = model::Phase::kBackward;
+// A kernel that takes 30 us for half of its launches and 10 us for the others.
+struct TwoSizes {
+  TwoSizes() {
+    recording.traces.resize(1);
     table.classes.resize(1);
+    table.classes[0].key.name = "_Z4gemmPf";
     table.shares = {{0, model::kNone, 0, 0, 10, 10 * 30e-6},
-                    {0, model::kNone, 0, 1, 10, 10 * 10e-6},
-                    {0, model::kNone, 0, 2, 10, 10 * 50e-6}};
+                    {0, model::kNone, 0, 1, 10, 10 * 10e-6}};
   }
 
-  std::vector<std::string> replayed(std::uint32_t layer, double each, bool of_kernel = false) {
+  std::vector<std::string> replayed(double each) {
     ActivityTable::Replay replay;
-    replay.layer = layer;
     replay.begin = 2;
     replay.end = 3;
-    replay.of_kernel = of_kernel;
     replay.slots = slots;
     replay.clock = clock;
     replay.variants = variants;
-    replay.ran = more;
     replay.ran[0] = {1000, 1000 * each};
     table.replays = {replay};
     observed.resize(3);
@@ -53,8 +39,7 @@ struct TwoLayers {
       observed[i].begin = 1 + static_cast<double>(i);
       observed[i].end = observed[i].begin + 0.5;
     }
-    auto found =
-        drop_deviating_replays(recording, table, SmClocks(recording, {}, table, 0), observed);
+    auto found = drop_deviating_replays(table, SmClocks(recording, {}, table, 0), observed);
     deviating = found.deviating;
     loops = found.loops;
     return found.warnings;
@@ -76,7 +61,6 @@ struct TwoLayers {
   model::Recording recording;
   ActivityTable table;
   std::vector<ActivityTable::Replay::ByClass> slots;
-  ActivityTable::Replay::ByClass more;  // signatures that ran, too
   std::map<std::uint32_t, std::uint32_t> variants;
   std::vector<ObservedPower> observed;
   std::vector<DeviatingKernel> deviating;
@@ -84,61 +68,44 @@ struct TwoLayers {
   double clock = 0;  // of the re-run
 };
 
-TEST(ReplayCheck, ASharedSignatureHasTheTimeOfTheReRunLayer) {
-  TwoLayers two;
-  EXPECT_THAT(two.replayed(1, 30e-6), IsEmpty());
-  EXPECT_THAT(two.replayed(2, 10e-6), IsEmpty());
-  EXPECT_EQ(two.observed.size(), 3u);
-}
-
-TEST(ReplayCheck, AKernelsReRunHasItsTimeInTheWholeModelAndItsName) {
-  TwoLayers two;
-  two.table.classes[0].key.name = "_Z4gemmPf";
-  EXPECT_THAT(two.replayed(0, 20e-6, true), IsEmpty());  // the mean of both layers
-  EXPECT_THAT(two.replayed(0, 30e-6, true), ElementsAre(HasSubstr("gemm(float*) (+50 %)")));
+TEST(ReplayCheck, AReRunHasTheTimeOfAllLaunchesAndItsName) {
+  TwoSizes two;
+  EXPECT_THAT(two.replayed(20e-6), IsEmpty());  // the mean of both sizes
+  EXPECT_THAT(two.replayed(30e-6), ElementsAre(HasSubstr("gemm(float*) (+50 %)")));
   EXPECT_EQ(two.observed.size(), 2u);
 }
 
-TEST(ReplayCheck, AReRunOfNoLayerHasTheTimeOfAllItsLaunches) {
-  TwoLayers two;
-  two.table.classes[0].key.name = "_Z4gemmPf";
-  EXPECT_THAT(two.replayed(model::kNone, 30e-6, true), IsEmpty());  // backward passes included
-  EXPECT_EQ(two.observed.size(), 3u);
-  EXPECT_THAT(two.replayed(model::kNone, 50e-6, true),
-              ElementsAre(HasSubstr("gemm(float*) (+67 %)")));
-}
-
 TEST(ReplayCheck, SizesOfOneKernelTakeItsTimeTogether) {
-  TwoLayers two;
-  two.replayed(model::kNone, 10e-6, true);
+  TwoSizes two;
+  two.replayed(10e-6);
   ActivityTable::Replay more = two.table.replays[0];
-  for (const double each : {50e-6, 90e-6}) {
+  for (const double each : {30e-6, 70e-6}) {
     more.ran[0] = {1000, 1000 * each};
     two.table.replays.resize(1);
     two.table.replays.push_back(more);
     two.observed.resize(3);
-    const auto found = drop_deviating_replays(
-        two.recording, two.table, SmClocks(two.recording, {}, two.table, 0), two.observed);
-    // Ten and fifty are thirty on average, as in the program; ten and ninety are not.
-    EXPECT_EQ(found.warnings.empty(), each < 60e-6);
+    const auto found =
+        drop_deviating_replays(two.table, SmClocks(two.recording, {}, two.table, 0), two.observed);
+    // Ten and thirty are twenty on average, as in the program; ten and seventy are not.
+    EXPECT_EQ(found.warnings.empty(), each < 40e-6);
   }
 }
 
 TEST(ReplayCheck, AKernelWithASlightlyDifferentTimeIsUsedAndNoted) {
-  TwoLayers two;
-  EXPECT_THAT(two.replayed(0, 24e-6, true), IsEmpty());
+  TwoSizes two;
+  EXPECT_THAT(two.replayed(24e-6), IsEmpty());
   EXPECT_EQ(two.observed.size(), 3u);
   ASSERT_EQ(two.deviating.size(), 1u);
   EXPECT_EQ(two.deviating[0].kernel_class, 0u);
   EXPECT_NEAR(two.deviating[0].ratio, 0.2, 1e-9);
-  two.replayed(0, 20.5e-6, true);
+  two.replayed(20.5e-6);
   EXPECT_THAT(two.deviating, IsEmpty());
 }
 
 // In the program it waits for memory: its power lies between 0.8 and 1 times that of the loop.
 TEST(ReplayCheck, AKernelThatTakesLongerInTheProgramDrawsLessThere) {
-  TwoLayers two;
-  EXPECT_THAT(two.replayed(0, 16e-6, true), IsEmpty());
+  TwoSizes two;
+  EXPECT_THAT(two.replayed(16e-6), IsEmpty());
   ASSERT_EQ(two.loops.size(), 1u);
   EXPECT_EQ(two.loops[0].kernel_class, 0u);
   EXPECT_NEAR(two.loops[0].factor, 1 / 0.9, 1e-9);
@@ -147,95 +114,78 @@ TEST(ReplayCheck, AKernelThatTakesLongerInTheProgramDrawsLessThere) {
 }
 
 TEST(ReplayCheck, ALoopAtAnotherClockCountsAtThatOfTheProgram) {
-  TwoLayers two;
+  TwoSizes two;
   two.at_clock(1.8e9);
-  two.clock = 1.98e9;                                          // a tenth more
-  EXPECT_THAT(two.replayed(0, 20e-6 / 1.1, true), IsEmpty());  // as much faster as the clock
+  two.clock = 1.98e9;                                 // a tenth more
+  EXPECT_THAT(two.replayed(20e-6 / 1.1), IsEmpty());  // as much faster as the clock
   ASSERT_EQ(two.loops.size(), 1u);
   EXPECT_NEAR(two.loops[0].factor, std::pow(1.1, 2.2), 1e-9);
   ASSERT_EQ(two.deviating.size(), 1u);
   EXPECT_NEAR(two.deviating[0].ratio, std::log(1.1), 1e-9);
-  two.replayed(0, 20e-6, true);  // it waits for memory
+  two.replayed(20e-6);  // it waits for memory
   EXPECT_NEAR(two.loops[0].factor, std::pow(1.1, 2.2), 1e-9);
   two.clock = 2.5e9;
-  EXPECT_THAT(two.replayed(0, 20e-6, true), ElementsAre(HasSubstr("isolated re-runs not used")));
+  EXPECT_THAT(two.replayed(20e-6), ElementsAre(HasSubstr("isolated re-runs not used")));
   EXPECT_THAT(two.loops, IsEmpty());
   EXPECT_EQ(two.observed.size(), 2u);
 }
 
 // Loops of two sizes ran equally long, but the program launched the short one nine times as often.
 TEST(ReplayCheck, SizesCountInTheProportionsOfTheProgramWhereLoopsKnowThem) {
-  TwoLayers two;
-  two.replayed(model::kNone, 25e-6, true);
+  TwoSizes two;
+  two.replayed(15e-6);
   ActivityTable::Replay more = two.table.replays[0];
   two.table.replays[0].of_program = 9;
-  more.ran[0] = {1000, 1000 * 75e-6};
+  more.ran[0] = {1000, 1000 * 65e-6};
   more.of_program = 1;
   two.table.replays.push_back(more);
   two.observed.resize(3);
-  const auto found = drop_deviating_replays(
-      two.recording, two.table, SmClocks(two.recording, {}, two.table, 0), two.observed);
+  const auto found =
+      drop_deviating_replays(two.table, SmClocks(two.recording, {}, two.table, 0), two.observed);
   EXPECT_THAT(found.warnings, IsEmpty());
-  EXPECT_THAT(found.deviating, IsEmpty());  // (9 x 25 + 75) / 10 = 30 us, as in the program
+  EXPECT_THAT(found.deviating, IsEmpty());  // (9 x 15 + 65) / 10 = 20 us, as in the program
 }
 
 TEST(ReplayCheck, SlotsSlowedByThePowerLimitAreDropped) {
-  TwoLayers two;
+  TwoSizes two;
   // As observed at 2 s and for half a second: the first slot is as in place, the tenth 4 % slower.
   two.slots.resize(50);
-  two.slots[0][0] = {100, 100 * 30e-6};
-  two.slots[10][0] = {100, 100 * 31.2e-6};
-  EXPECT_THAT(two.replayed(1, 30e-6), IsEmpty());
+  two.slots[0][0] = {100, 100 * 20e-6};
+  two.slots[10][0] = {100, 100 * 20.8e-6};
+  EXPECT_THAT(two.replayed(20e-6), IsEmpty());
   EXPECT_EQ(two.observed.size(), 2u);
-  two.slots[10][0] = {100, 100 * 30.6e-6};
-  two.replayed(1, 30e-6);
+  two.slots[10][0] = {100, 100 * 20.4e-6};
+  two.replayed(20e-6);
   EXPECT_EQ(two.observed.size(), 3u);
   // Slots of 20 ms from 2 s on: the fortieth lies behind what was observed until 2.5 s.
-  two.slots[40][0] = {100, 100 * 35e-6};
-  two.replayed(1, 30e-6);
+  two.slots[40][0] = {100, 100 * 23.3e-6};
+  two.replayed(20e-6);
   EXPECT_EQ(two.observed.size(), 3u);
 }
 
 TEST(ReplayCheck, AKernelsReRunIsComparedWithItsVariant) {
-  TwoLayers two;
+  TwoSizes two;
   two.table.variants = {{0, 1}, {0, 1}};
   two.table.shares[0].variant = 1;
   two.table.shares[1].variant = 0;
   two.variants = {{0, 1}};
-  EXPECT_THAT(two.replayed(0, 30e-6, true), IsEmpty());
+  EXPECT_THAT(two.replayed(30e-6), IsEmpty());
   two.variants = {{0, 0}};
-  EXPECT_THAT(two.replayed(0, 30e-6, true), ElementsAre(HasSubstr("+200 %")));
+  EXPECT_THAT(two.replayed(30e-6), ElementsAre(HasSubstr("+200 %")));
 }
 
 TEST(ReplayCheck, AReRunWithAnotherTimeIsDropped) {
-  TwoLayers two;
-  EXPECT_THAT(two.replayed(2, 13e-6), ElementsAre(HasSubstr("narrow (+30 %)")));
+  TwoSizes two;
+  EXPECT_THAT(two.replayed(27e-6), ElementsAre(HasSubstr("gemm(float*) (+35 %)")));
   ASSERT_EQ(two.observed.size(), 2u);
   EXPECT_EQ(two.observed[1].begin, 3);
-  EXPECT_THAT(two.replayed(1, 20e-6), ElementsAre(HasSubstr("wide (-33 %)")));
-}
-
-TEST(ReplayCheck, ALayerContainsTheLayersWithinIt) {
-  TwoLayers two;
-  EXPECT_THAT(two.replayed(0, 20e-6), IsEmpty());
-  EXPECT_THAT(two.replayed(0, 30e-6), ElementsAre(HasSubstr("model (+50 %)")));
-}
-
-// The signature takes 30 us on average in forward and backward passes together.
-TEST(ReplayCheck, AReRunWithBackwardKernelsIsComparedWithBothPasses) {
-  TwoLayers two;
-  two.table.classes.resize(2);
-  two.table.shares.push_back({1, model::kNone, 0, 2, 10, 10 * 5e-6});  // only in a backward pass
-  EXPECT_THAT(two.replayed(0, 30e-6), ElementsAre(HasSubstr("model (+50 %)")));
-  two.more[1] = {1000, 1000 * 5e-6};
-  EXPECT_THAT(two.replayed(0, 30e-6), IsEmpty());
-  EXPECT_THAT(two.replayed(0, 20e-6), ElementsAre(HasSubstr("model")));
+  EXPECT_THAT(two.replayed(13e-6), ElementsAre(HasSubstr("gemm(float*) (-35 %)")));
 }
 
 TEST(ReplayCheck, KernelsThatNeverRanInPlaceAreNotCompared) {
-  TwoLayers two;
+  TwoSizes two;
   two.table.shares.clear();
-  EXPECT_THAT(two.replayed(2, 13e-6), IsEmpty());
+  EXPECT_THAT(two.replayed(13e-6), IsEmpty());
 }
 
 }  // namespace

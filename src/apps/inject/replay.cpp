@@ -162,7 +162,8 @@ void announce(const reruns::Plan& plan, double most) {
 reruns::RerunMarks marks(State& s) {
   reruns::RerunMarks out{[] { layers::replay_prepared(); },
                          [](double clock, double launches) {
-                           layers::replayed_kernel({static_cast<std::uint64_t>(launches), clock});
+                           layers::replayed_kernel({static_cast<std::uint64_t>(launches),
+                                                    static_cast<std::uint64_t>(clock / 1e3)});
                          },
                          [&s] { return s.stop.load() || s.recorder->launches_of_others() > 0; },
                          {},

@@ -84,9 +84,8 @@ enum class ChunkKind : std::uint8_t {
   kEvents = 3,    // EventEntry: every launch on a device
   kLayers = 4,    // LayerEntry: calls of layers on the host, over the interval of the chunk
   kWideBins = 5,  // as kBins, in bins of kWide times that: of programs that run for long
-  // LayerEntry: one layer that was run in isolation over the interval of the chunk, call after
-  // call, to identify its kernels; with 0 calls one kernel, of that layer or (kNone) of whichever
-  // layers launch it; without an entry, the preparation for that. No work of the program.
+  // KernelRerun: one kernel that was run in isolation over the interval of the chunk, launch after
+  // launch; without an entry, the preparation for that. No work of the program.
   kReplay = 6,
   kPhases = 7,  // PhaseEntry: time of the host in phases, outside of layers
   // The part of the time in kBins, kWideBins and kScopes during which other launches ran; the same

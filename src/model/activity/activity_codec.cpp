@@ -44,6 +44,11 @@ void ActivityEncoder::add(const LayerEntry& entry) {
   put_varint(bytes_, entry.cpu_nanoseconds);
 }
 
+void ActivityEncoder::add(const KernelRerun& entry) {
+  put_varint(bytes_, entry.launches);
+  put_varint(bytes_, entry.clock_kilohertz);
+}
+
 void ActivityEncoder::add(const PhaseEntry& entry) {
   put_varint(bytes_, static_cast<std::uint64_t>(entry.phase));
   put_varint(bytes_, entry.times);
@@ -138,6 +143,10 @@ bool ActivityDecoder::next(LayerEntry& entry) {
   entry.layer = static_cast<std::uint32_t>(layer);
   return phase(entry.phase) && number(entry.calls) && number(entry.wall_nanoseconds) &&
          number(entry.cpu_nanoseconds);
+}
+
+bool ActivityDecoder::next(KernelRerun& entry) {
+  return at_ != end_ && number(entry.launches) && number(entry.clock_kilohertz);
 }
 
 bool ActivityDecoder::next(PhaseEntry& entry) {

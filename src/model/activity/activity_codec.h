@@ -6,7 +6,7 @@
 //            start - previous entry's start (zigzag, nanoseconds; first: from the chunk's begin),
 //            duration nanoseconds, kernel class, scope + 1 (0: none), stream
 //   kLayers  layer, phase, calls, wall nanoseconds, CPU nanoseconds
-//   kReplay  as kLayers
+//   kReplay  launches, clock in kHz
 //   kPhases  phase, times, wall nanoseconds, CPU nanoseconds
 //
 // Wide bins as kBins; the overlapped kinds as those that they are a part of.
@@ -66,24 +66,12 @@ struct LayerEntry {
   bool operator==(const LayerEntry&) const = default;
 };
 
-// Whether an entry of ChunkKind::kReplay is of a kernel, in whatever layers the program launches
-// it.
-inline bool is_kernel_rerun(const LayerEntry& entry) {
-  return entry.layer == kNone && entry.calls == 0;
-}
-// Such an entry without a phase has, where those of layers have their times, how many launches of
-// the program the loop stands for, and its mean SM clock in kHz (0: not known).
+// A kernel's loop, in whatever layers the program launches it.
 struct KernelRerun {
-  std::uint64_t launches = 0;  // 0: not known
-  double clock = 0;            // hertz
+  std::uint64_t launches = 0;         // of the program, for which it stands; 0: not known
+  std::uint64_t clock_kilohertz = 0;  // the mean SM clock; 0: not known
 
-  static KernelRerun of(const LayerEntry& entry) {
-    if (!is_kernel_rerun(entry) || entry.phase != Phase::kNone) return {};
-    return {entry.wall_nanoseconds, 1e3 * static_cast<double>(entry.cpu_nanoseconds)};
-  }
-  LayerEntry entry() const {
-    return {kNone, Phase::kNone, 0, launches, static_cast<std::uint64_t>(clock / 1e3)};
-  }
+  bool operator==(const KernelRerun&) const = default;
 };
 
 // Time in backward passes or optimizers' steps on the host, without calls of layers in them. For
@@ -103,6 +91,7 @@ class ActivityEncoder {
   void add(const ScopeEntry& entry);
   void add(const EventEntry& entry);
   void add(const LayerEntry& entry);
+  void add(const KernelRerun& entry);
   void add(const PhaseEntry& entry);
 
   bool empty() const { return bytes_.empty(); }
@@ -127,6 +116,7 @@ class ActivityDecoder {
   bool next(ScopeEntry& entry);
   bool next(EventEntry& entry);
   bool next(LayerEntry& entry);
+  bool next(KernelRerun& entry);
   bool next(PhaseEntry& entry);
   bool ok() const { return ok_; }
 

@@ -74,6 +74,10 @@ TEST(ActivityCodec, LayersComeBack) {
                                  {1, Phase::kBackward, 2, 3, 4}});
 }
 
+TEST(ActivityCodec, ReRunsComeBack) {
+  expect_round_trip<KernelRerun>({{0, 0}, {kLargest, kLargest}, {1, 2}});
+}
+
 TEST(ActivityCodec, TheBytesAreThese) {
   EXPECT_EQ(encoded<BinEntry>({{2, 300, 1, 0}, {3, 0, 127, 128}}),
             std::string("\x02\xAC\x02\x01\x00\x01\x00\x7F\x80\x01", 10));
@@ -129,6 +133,7 @@ TEST(ActivityCodec, AnyBytesCanBeRead) {
     read(ScopeEntry{});
     read(EventEntry{});
     read(LayerEntry{});
+    read(KernelRerun{});
   }
 }
 

@@ -108,8 +108,8 @@ struct ActivityProfile {
   Energy others;        // of processes that were not traced
   Energy lost;          // of `unattributed`: in time of which a killed process left no record
   Energy unattributed;  // what the model does not explain; may be negative
-  // While layers were run alone (ChunkKind::kReplay), of the whole recording. In no figure above or
-  // below.
+  // While kernels were run alone (ChunkKind::kReplay), of the whole recording. In no figure above
+  // or below.
   std::optional<Measurement> replay;
   Duration replay_time{};
   Duration replay_inside{};            // of it, between begin and end

@@ -121,8 +121,10 @@ class RandomTrace {
           encoder.add(model::EventEntry{std::int64_t{below(1000)} - 3, below(1000), below(kMany),
                                         index_or_none(kMany), below(10)});
           break;
-        case model::ChunkKind::kLayers:
         case model::ChunkKind::kReplay:
+          encoder.add(model::KernelRerun{below(999), below(999)});
+          break;
+        case model::ChunkKind::kLayers:
           encoder.add(model::LayerEntry{below(kMany), phase(), below(9), below(999), below(999)});
           break;
         case model::ChunkKind::kPhases:

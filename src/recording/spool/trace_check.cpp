@@ -108,12 +108,14 @@ std::string_view TraceCheck::add(const model::ActivityChunk& chunk, Duration bin
         if (e.duration_nanoseconds > kLongest) return kTooLong;
       }
       break;
-    case kLayers:
     case kReplay:
+      for (model::KernelRerun e; decoder.next(e);) {
+        if (e.launches > kLongest || e.clock_kilohertz > kLongest) return kTooLong;
+      }
+      break;
+    case kLayers:
       for (model::LayerEntry e; decoder.next(e);) {
-        // A re-run of a kernel may be of no layer.
-        const bool of_kernel = chunk.kind == kReplay && model::is_kernel_rerun(e);
-        if (e.layer >= layers_ && !of_kernel) return kNoLayer;
+        if (e.layer >= layers_) return kNoLayer;
         if (e.wall_nanoseconds > kLongest || e.cpu_nanoseconds > kLongest || e.calls > kLongest) {
           return kTooLong;
         }

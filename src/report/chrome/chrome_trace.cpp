@@ -152,33 +152,23 @@ class Writer {
       bool named = false;
       for (const auto& chunk : trace.chunks) {
         if (chunk.kind != model::ChunkKind::kReplay || !parts_.holds(chunk.begin)) continue;
-        const auto name = replay_name(trace, chunk);
-        if (!name) return tl::unexpected(name.error());
+        model::ActivityDecoder decoder(chunk.bytes);
+        model::KernelRerun entry;
+        const std::string name = decoder.next(entry) ? "a kernel" : "in between";
+        if (!decoder.ok()) {
+          return fail(Errc::kCorrupt, "the recording's activity chunks are damaged");
+        }
         if (!std::exchange(named, true)) {
           sink_.name("process", kReplayProcess, 0, "isolated re-runs, not in any figure", 2);
           sink_.name("thread", kReplayProcess, t, fmt::format("of {}", trace.program), 0);
         }
         sink_(
             R"({{"ph": "X", "cat": "replay", "name": {}, "pid": {}, "tid": {}, "ts": {}, "dur": {}}})",
-            chrome_string(*name), kReplayProcess, t, chrome_time(chunk.begin - origin_),
+            chrome_string(name), kReplayProcess, t, chrome_time(chunk.begin - origin_),
             chrome_time(chunk.end - chunk.begin));
       }
     }
     return {};
-  }
-
-  static Result<std::string> replay_name(const model::Trace& trace,
-                                         const model::ActivityChunk& chunk) {
-    model::ActivityDecoder decoder(chunk.bytes);
-    model::LayerEntry entry;
-    const bool any = decoder.next(entry);
-    if (any && model::is_kernel_rerun(entry)) return "a kernel";
-    if (!decoder.ok() || (any && entry.layer >= trace.layers.size())) {
-      return fail(Errc::kCorrupt, "the recording's activity chunks are damaged");
-    }
-    if (!any) return "in between";
-    const std::string& layer = trace.layers[entry.layer].name;
-    return entry.calls > 0 ? layer : "a kernel of " + layer;
   }
 
   Result<void> write_devices() {

@@ -260,15 +260,13 @@ TEST(ChromeTrace, ShortBinsAreAddedUpToSteps) {
 TEST(ChromeTrace, ReplaysAreNamed) {
   Example example(true);
   model::Trace& trace = example.recording.traces[0];
-  const auto replay = [&](Duration begin, Duration end, std::uint32_t layer, std::uint64_t calls) {
-    model::ActivityEncoder entry;
-    entry.add(model::LayerEntry{layer, model::Phase::kForward, calls, 0, 0});
-    trace.chunks.push_back(
-        {model::ChunkKind::kReplay, model::kNone, at(begin), at(end), entry.take()});
+  const auto replay = [&](Duration begin, Duration end, const std::string& bytes) {
+    trace.chunks.push_back({model::ChunkKind::kReplay, model::kNone, at(begin), at(end), bytes});
   };
-  trace.chunks.push_back({model::ChunkKind::kReplay, model::kNone, at(20ms), at(30ms), ""});
-  replay(30ms, 40ms, 1, 7);
-  replay(40ms, 60ms, 0, 0);
+  model::ActivityEncoder entry;
+  entry.add(model::KernelRerun{7, 1'755'000});
+  replay(20ms, 30ms, "");
+  replay(30ms, 40ms, entry.take());
   std::vector<std::string> names;
   const Json written = example.write();
   for (const auto& event : written["traceEvents"]) {
@@ -277,8 +275,8 @@ TEST(ChromeTrace, ReplaysAreNamed) {
     EXPECT_EQ(event["ph"], "X");
     EXPECT_GE(event["dur"].get<double>(), 10'000);
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"in between", "fc1", "a kernel of Model"}));
-  replay(60ms, 70ms, 99, 1);
+  EXPECT_EQ(names, (std::vector<std::string>{"in between", "a kernel"}));
+  replay(60ms, 70ms, "\xff");
   std::ostringstream out;
   EXPECT_FALSE(write_chrome_trace(out, example.recording, example.parts));
 }

@@ -1,5 +1,3 @@
-#include "report/html/timeline_json.h"
-
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -11,6 +9,7 @@
 #include "base/text.h"
 #include "model/activity/activity_codec.h"
 #include "model/device/gauge_names.h"
+#include "report/html/page_data.h"
 #include "report/quantity.h"
 
 namespace jouleprof::report {
@@ -366,16 +365,13 @@ Result<Json> replay_track(const analysis::Run& run, const analysis::PartSpan& sp
     for (const auto& chunk : trace.chunks) {
       if (chunk.kind != model::ChunkKind::kReplay || !span.contains(chunk.begin)) continue;
       model::ActivityDecoder decoder(chunk.bytes);
-      model::LayerEntry entry;
+      model::KernelRerun entry;
       const bool any = decoder.next(entry);
-      const bool of_kernel = any && model::is_kernel_rerun(entry);
-      if (!decoder.ok() || (any && !of_kernel && entry.layer >= trace.layers.size())) {
+      if (!decoder.ok()) {
         return fail(Errc::kCorrupt, "the recording's activity chunks are damaged");
       }
       track.push_back({time_json(chunk.begin - origin), time_json(chunk.end - chunk.begin),
-                       of_kernel ? Json("a kernel")
-                       : any     ? Json(trace.layers[entry.layer].name)
-                                 : Json(nullptr)});
+                       any ? Json("a kernel") : Json(nullptr)});
     }
   }
   return track;

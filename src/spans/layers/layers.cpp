@@ -63,7 +63,7 @@ void send_replays(model::ActivitySink& sink) {
   scopes::send(sink);
   for (const Replay& replay : replays) {
     model::ActivityEncoder encoder;
-    if (replay.kernel) encoder.add(replay.kernel->entry());
+    if (replay.kernel) encoder.add(*replay.kernel);
     model::ActivityChunk chunk;
     chunk.kind = model::ChunkKind::kReplay;
     chunk.begin = replay.begin;

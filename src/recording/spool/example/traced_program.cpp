@@ -89,9 +89,9 @@ class Program {
     sink_.status(status_);
   }
 
-  void send_replay(HostTime begin, HostTime end, const std::string& kernel) {
+  void send_replay(HostTime begin, HostTime end) {
     model::ActivityEncoder entry;
-    entry.add(model::LayerEntry{class_of(kernel) + 1, model::Phase::kForward, 1, 0, 0});
+    entry.add(model::KernelRerun{});
     sink_.add({model::ChunkKind::kReplay, model::kNone, begin, end, entry.take()});
   }
 
@@ -179,7 +179,7 @@ int main(int argc, char** argv) {
     std::this_thread::sleep_for(stop - HostClock::now());
     program.send(begin, stop, squares);
   }
-  if (replay > Duration{}) program.send_replay(end - replay, end, squares.front().kernel);
+  if (replay > Duration{}) program.send_replay(end - replay, end);
   if (quits) ::_exit(0);
   program.send_status(true);
   (*writer)->close();
