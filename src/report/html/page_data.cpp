@@ -18,8 +18,6 @@
 #include "model/profile.h"
 #include "report/activity/activity.h"
 #include "report/html/page.h"
-#include "report/html/timeline_json.h"
-#include "report/json/activity_json.h"
 #include "report/json/json_format.h"
 #include "report/quantity.h"
 #include "report/redaction.h"

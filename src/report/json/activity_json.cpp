@@ -1,11 +1,10 @@
-#include "report/json/activity_json.h"
-
 #include <cmath>
 #include <utility>
 
 #include "model/window_sum.h"
 #include "report/activity/activity.h"
 #include "report/format/format.h"
+#include "report/json/json_format.h"
 #include "report/json/records.h"
 #include "report/quantity.h"
 #include "report/render.h"

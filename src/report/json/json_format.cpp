@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "report/format/format.h"
-#include "report/json/activity_json.h"
 #include "report/json/records.h"
 #include "report/quantity.h"
 #include "report/render.h"

@@ -1,8 +1,12 @@
 // The summary as a JSON object (docs/json.md).
 #pragma once
 
+#include <vector>
+
+#include "model/activity/activity_profile.h"
 #include "model/profile.h"
 #include "model/serving_profile.h"
+#include "report/activity/activity.h"
 #include "report/costs/costs.h"
 #include "report/costs/wall.h"
 #include "report/json/json_text.h"
@@ -31,5 +35,10 @@ Json costs_json(const Costs& costs);
 // The object `wall` (docs/json.md).
 
 Json wall_json(const WallComparison& wall);
+
+// A table of attributed energy as a JSON object (docs/json.md).
+
+Json activity_document(const std::vector<model::ActivityProfile>& profiles,
+                       const ActivityOptions& options);
 
 }  // namespace jouleprof::report

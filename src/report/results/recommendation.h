@@ -46,6 +46,10 @@ Result<std::string> recommendation_to_zeus_profile(const AdvisedSweep& sweep);
 
 // Joules of one day's work that `best` saves against the reference, in work of the reference's
 // pace.
-double saved_joules_per_day(const analysis::Recommendation& advice, const DailyUse& daily);
+inline double saved_joules_per_day(const analysis::Recommendation& advice, const DailyUse& daily) {
+  const auto& reference = advice.points[advice.reference].mean;
+  const double works = daily.hours * 3600 / reference.seconds;
+  return works * (reference.joules - advice.points[advice.best].mean.joules);
+}
 
 }  // namespace jouleprof::report

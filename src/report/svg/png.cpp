@@ -1,5 +1,3 @@
-#include "report/svg/png.h"
-
 #include <fmt/format.h>
 
 #include <cmath>

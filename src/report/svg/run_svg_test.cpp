@@ -11,7 +11,6 @@
 #include "report/figures.h"
 #include "report/quantity.h"
 #include "report/svg/drawing.h"
-#include "report/svg/png.h"
 #include "report/svg/svg_format.h"
 
 namespace jouleprof::report {

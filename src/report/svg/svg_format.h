@@ -5,9 +5,12 @@
 #include <vector>
 
 #include "analysis/run.h"
+#include "base/result.h"
 #include "model/profile.h"
+#include "model/sweep.h"
 #include "report/figures.h"
 #include "report/format/format.h"
+#include "report/results/recommendation.h"
 #include "report/svg/drawing.h"
 
 namespace jouleprof::report {
@@ -34,5 +37,33 @@ double draw_balance(Drawing& drawing, double y, const model::Profile& profile);
 // One chart for each such device, with the domains within it. `origin`: the zero of its times.
 double draw_timeline(Drawing& drawing, double y, const model::Profile& profile,
                      const std::vector<PowerTrack>& tracks, HostTime origin);
+
+// A sweep as a figure.
+
+// An SVG document without scripts or references: one panel each for energy, time, throughput and
+// mean power against the setting, and for clock, temperature and utilisation where `runs` have them
+// (of our own sweep; empty: the sweep's samples alone). Every measurement is a point; the curve is
+// a monotone interpolation of the means; the recommended setting is marked.
+std::string sweep_svg(const AdvisedSweep& sweep, const std::vector<model::SweepRun>& runs);
+
+// A smooth curve through points that neither overshoots nor adds an extremum.
+
+struct CurvePoint {
+  double x = 0;
+  double y = 0;
+};
+
+// The slopes at the points of a piecewise cubic Hermite curve that is monotone wherever its points
+// are (Fritsch and Carlson 1980). `points`: at least two, with ascending x.
+std::vector<double> monotone_slopes(const std::vector<CurvePoint>& points);
+
+// A picture of an SVG document.
+
+// Errors: unavailable where librsvg-2 or cairo is not installed.
+Result<void> check_png();
+
+// The PNG file of `svg`, `scale` pixels for each of its own. It is drawn by librsvg-2 and cairo,
+// which are loaded at the first call. Errors: as check_png(); internal with their words.
+Result<std::string> png_of_svg(const std::string& svg, double scale = 2);
 
 }  // namespace jouleprof::report

@@ -1,5 +1,3 @@
-#include "report/svg/sweep_svg.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 
 #include "model/sweep.h"
 #include "report/svg/drawing.h"
+#include "report/svg/svg_format.h"
 
 namespace jouleprof::report {
 namespace {

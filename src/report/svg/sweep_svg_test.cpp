@@ -1,9 +1,9 @@
-#include "report/svg/sweep_svg.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+
+#include "report/svg/svg_format.h"
 
 namespace jouleprof::report {
 namespace {

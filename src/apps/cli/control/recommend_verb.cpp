@@ -12,7 +12,7 @@
 #include "report/cells.h"
 #include "report/results/pages.h"
 #include "report/results/recommendation.h"
-#include "report/svg/sweep_svg.h"
+#include "report/svg/svg_format.h"
 
 namespace jouleprof::cli {
 namespace {

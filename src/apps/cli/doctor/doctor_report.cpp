@@ -1,10 +1,9 @@
-#include "apps/cli/doctor/doctor_report.h"
-
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "apps/cli/doctor/doctor.h"
 #include "apps/cli/measuring.h"
 #include "model/device/sensor_table.h"
 #include "report/headline_text.h"

@@ -13,7 +13,6 @@
 
 #include "analysis/timeline/sensors/sensor_fit.h"
 #include "apps/cli/doctor/doctor.h"
-#include "apps/cli/doctor/doctor_report.h"
 #include "apps/cli/measuring.h"
 #include "apps/cli/options/input.h"
 #include "apps/cli/options/option_table.h"

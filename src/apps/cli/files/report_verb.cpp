@@ -29,7 +29,7 @@
 #include "report/cells.h"
 #include "report/results/job.h"
 #include "report/results/pages.h"
-#include "report/svg/png.h"
+#include "report/svg/svg_format.h"
 
 namespace jouleprof::cli {
 namespace {

@@ -1,5 +1,3 @@
-#include "report/text/activity/activity_rows.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>

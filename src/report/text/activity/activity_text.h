@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "report/activity/activity.h"
 #include "report/text/table.h"
@@ -40,5 +41,12 @@ Lines kernel_lines(const ActivityContext& context);
 Lines part_lines(const ActivityContext& context);
 
 std::string count_text(std::uint64_t count);  // "1 234 567"
+
+// Kernels' names in the columns of a terminal.
+
+// Each name in at most `width` columns. Without the return type and the parameters, which say what
+// the template arguments say; what is still too long is cut around the place where it begins to
+// differ from the name that is most like it, so that two names do not look the same.
+std::vector<std::string> shortened_names(const std::vector<std::string>& names, std::size_t width);
 
 }  // namespace jouleprof::report

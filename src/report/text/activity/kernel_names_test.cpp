@@ -4,7 +4,7 @@
 #include <set>
 
 #include "report/cells.h"
-#include "report/text/activity/activity_rows.h"
+#include "report/text/activity/activity_text.h"
 
 namespace jouleprof::report {
 namespace {
