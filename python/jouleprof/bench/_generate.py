@@ -1,11 +1,12 @@
 """Greedy generation: prefill and decode in windows of their own, each token awaited as a server does."""
 
+import contextlib
 import dataclasses
 import time
 from typing import List
 
-from ._blocks import distribution, middle, quantile, relative_half_width
-from ._latency import _LAG_NANOSECONDS, _is_within
+from ._blocks import distribution, middle, quantile
+from ._latency import repeat
 
 
 @dataclasses.dataclass
@@ -37,11 +38,11 @@ class Generator:
         torch = self._torch
         with torch.inference_mode():
             begin = time.monotonic_ns()
-            with windows[0]() if windows else _Nothing():
+            with windows[0]() if windows else contextlib.nullcontext():
                 token, cache = self._forward(self._prompt, None)
                 first = time.monotonic_ns()
             gaps, last = [], first
-            with windows[1]() if windows else _Nothing():
+            with windows[1]() if windows else contextlib.nullcontext():
                 for _ in range(self._new_tokens - 1):
                     token, cache = self._forward(token, cache)
                     now = time.monotonic_ns()
@@ -56,42 +57,15 @@ class Generator:
         return token, output.past_key_values
 
 
-class _Nothing:
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-
 def measure(generator, observer, monitor, name, limits):
     """Requests in one window `name`, with windows `name, prefill` and `name, decode`."""
     def make(phase):
         return lambda: monitor.window(f"{name}, {phase}", sync_execution=False)
 
     windows = make("prefill"), make("decode")
-    requests = []
-    next_look = limits.least_seconds
-    whole = monitor.window(name, sync_execution=False)
-    begin = time.monotonic_ns()
-    with whole:
-        while True:
-            requests.append(generator.request(windows))
-            seconds = (requests[-1].end - begin) * 1e-9
-            if seconds < min(next_look, limits.most_seconds):
-                continue
-            if limits.target is None or seconds >= limits.most_seconds:
-                break
-            next_look = 1.5 * seconds
-            spread = relative_half_width([r.seconds for r in requests])
-            noise = observer.relative_noise(begin, requests[-1].end - _LAG_NANOSECONDS)
-            if _is_within(limits.target, spread, noise):
-                break
-    end = time.monotonic_ns()
-    spread = relative_half_width([r.seconds for r in requests])
-    reached = None if limits.target is None else _is_within(
-        limits.target, spread, observer.relative_noise(begin, end))
-    return requests, spread, reached
+    steady = repeat(lambda: generator.request(windows), lambda request: request.seconds, observer,
+                    monitor.window(name, sync_execution=False), limits)
+    return steady.blocks, steady.spread, steady.reached_target
 
 
 def latency_of(requests, spread):

@@ -20,7 +20,7 @@ class Limits:
 class Steady:
     begin: int  # CLOCK_MONOTONIC, nanoseconds
     end: int
-    blocks: List[Block]
+    blocks: List[Block]  # or requests
     spread: Optional[float]  # relative 95 % half-width of the mean time of an iteration
     noise: Optional[float]  # the same of the window's energy, from the sensor alone
     reached_target: Optional[bool]  # None: there was none
@@ -30,18 +30,18 @@ class Steady:
         return sum(block.count for block in self.blocks)
 
 
-def measure(step, device, plan, observer, monitor, name, limits):
-    """Runs blocks in one window `name`."""
-    count, group = plan
-    blocks: List[Block] = []
+def repeat(once, seconds_of, observer, window, limits):
+    """Calls `once` in `window` until the mean of its seconds is known well enough."""
+    blocks = []
     next_look = limits.least_seconds
-    spread = noise = None
-    device.synchronise()
-    window = monitor.window(name, sync_execution=False)
+
+    def errors(end):
+        return relative_half_width([seconds_of(block) for block in blocks]), observer.relative_noise(begin, end)
+
     begin = time.monotonic_ns()
     with window:
         while True:
-            blocks.append(run_block(step, device, count, group))
+            blocks.append(once())
             seconds = (blocks[-1].end - begin) * 1e-9
             if seconds < min(next_look, limits.most_seconds):
                 continue
@@ -49,15 +49,20 @@ def measure(step, device, plan, observer, monitor, name, limits):
                 break
             # A question takes a millisecond: it is asked few times.
             next_look = 1.5 * seconds
-            spread = relative_half_width([block.seconds_each for block in blocks])
-            noise = observer.relative_noise(begin, blocks[-1].end - _LAG_NANOSECONDS)
-            if _is_within(limits.target, spread, noise):
+            if _is_within(limits.target, *errors(blocks[-1].end - _LAG_NANOSECONDS)):
                 break
     end = time.monotonic_ns()
-    spread = relative_half_width([block.seconds_each for block in blocks])
-    noise = observer.relative_noise(begin, end)
+    spread, noise = errors(end)
     reached = None if limits.target is None else _is_within(limits.target, spread, noise)
     return Steady(begin, end, blocks, spread, noise, reached)
+
+
+def measure(step, device, plan, observer, monitor, name, limits):
+    """Runs blocks in one window `name`."""
+    count, group = plan
+    device.synchronise()
+    return repeat(lambda: run_block(step, device, count, group), lambda block: block.seconds_each, observer,
+                  monitor.window(name, sync_execution=False), limits)
 
 
 def _is_within(target, spread, noise):
