@@ -112,11 +112,8 @@ class BenchText {
  private:
   void note(std::string_view label, Style style, const std::string& words,
             Style words_style = Style::kPlain) {
-    Table table({""});
-    table.add_text({std::string(label), style}, {printable(words, text_.ascii), words_style},
-                   kMostReasonLines);
-    auto made = table.lines(width(), text_.colour);
-    lines_.insert(lines_.end(), made.begin() + 1, made.end());
+    add_note(lines_, {std::string(label), style}, {printable(words, text_.ascii), words_style},
+             kMostReasonLines, width(), text_.colour);
   }
   void dim(std::string_view label, const std::string& words) { note(label, Style::kDim, words); }
   std::size_t width() const { return static_cast<std::size_t>(std::max(text_.width, 60)); }
@@ -357,9 +354,7 @@ class BenchText {
 std::string bench_to_text(const std::vector<BenchResult>& results, const BenchOptions& options,
                           const TextOptions& text) {
   std::string all;
-  const auto append = [&](const Lines& lines) {
-    for (const auto& line : lines) all += line + '\n';
-  };
+  const auto append = [&](const Lines& lines) { all += joined_lines(lines); };
   for (const auto& result : results) {
     if (!all.empty()) all += '\n';
     append(BenchText(result, options, text).lines());

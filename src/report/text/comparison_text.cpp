@@ -13,7 +13,6 @@ namespace {
 
 using analysis::Difference;
 using analysis::Verdict;
-using Lines = std::vector<std::string>;
 
 Style style_of(const Difference& d) {
   if (d.verdict == Verdict::kHigher) return Style::kAlarm;
@@ -52,17 +51,13 @@ class Writer {
       note(std::string(to_string(report_.by)), "no rows: " + without_rows());
     }
     notes();
-    std::string all;
-    for (const auto& line : lines_) all += line + '\n';
-    return all;
+    return joined_lines(lines_);
   }
 
  private:
   void note(const std::string& label, const std::string& words, Style style = Style::kDim) {
-    Table table({""});
-    table.add_text({label, style}, {printable(words, text_.ascii)}, text_.details ? 4 : 2);
-    Lines made = table.lines(width_, text_.colour);
-    lines_.insert(lines_.end(), made.begin() + 1, made.end());
+    add_note(lines_, {label, style}, {printable(words, text_.ascii)}, text_.details ? 4 : 2, width_,
+             text_.colour);
   }
 
   static std::string side(const std::string& title, const std::vector<std::string>& runs) {

@@ -14,7 +14,6 @@ namespace jouleprof::report {
 namespace {
 
 using analysis::Job;
-using Lines = std::vector<std::string>;
 
 constexpr std::size_t kShownRows = 12;
 constexpr std::int64_t kRounding = 10;  // microjoules, of the sum of some shares
@@ -39,8 +38,7 @@ class Writer {
     }
     lines_.emplace_back();
     total();
-    std::string all;
-    for (const auto& line : lines_) all += line + '\n';
+    std::string all = joined_lines(lines_);
     const auto costs = costs_of(job_, options_.costs, options_.whole_machine);
     if (costs) all += costs_to_text(*costs, text_);
     return all;
@@ -48,10 +46,7 @@ class Writer {
 
  private:
   void note(const std::string& label, const std::string& words, Style style = Style::kDim) {
-    Table table({""});
-    table.add_text({label, style}, {printable(words, text_.ascii)}, 4);
-    const Lines made = table.lines(width_, text_.colour);
-    lines_.insert(lines_.end(), made.begin() + 1, made.end());
+    add_note(lines_, {label, style}, {printable(words, text_.ascii)}, 4, width_, text_.colour);
   }
 
   void add(const Table& table) {

@@ -15,7 +15,6 @@ namespace {
 
 using analysis::Change;
 using analysis::Recommendation;
-using Lines = std::vector<std::string>;
 
 constexpr double kJoulesPerKilowattHour = 3.6e6;
 
@@ -77,10 +76,8 @@ std::string changes_text(double saving, double slowdown) {
 }
 
 void add_note(Lines& lines, const char* label, const std::string& words, const TextOptions& text) {
-  Table table({""});
-  table.add_text({label, Style::kDim}, {printable(words, text.ascii)}, 3);
-  const Lines made = table.lines(static_cast<std::size_t>(std::max(text.width, 60)), text.colour);
-  lines.insert(lines.end(), made.begin() + 1, made.end());
+  report::add_note(lines, {label, Style::kDim}, {printable(words, text.ascii)}, 3,
+                   static_cast<std::size_t>(std::max(text.width, 60)), text.colour);
 }
 
 // With what probability the recommended setting meets the constraints.
@@ -327,11 +324,8 @@ Lines several(const std::vector<AdvisedSweep>& sweeps, const RecommendationOptio
 
 std::string recommendation_to_text(const std::vector<AdvisedSweep>& sweeps,
                                    const RecommendationOptions& options, const TextOptions& text) {
-  std::string all;
-  const Lines lines =
-      sweeps.size() == 1 ? one(sweeps.front(), options, text) : several(sweeps, options, text);
-  for (const auto& line : lines) all += line + '\n';
-  return all;
+  return joined_lines(sweeps.size() == 1 ? one(sweeps.front(), options, text)
+                                         : several(sweeps, options, text));
 }
 
 }  // namespace jouleprof::report

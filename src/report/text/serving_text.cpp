@@ -33,27 +33,18 @@ class Writer {
                    "step; marginal: what would be saved without it. Between the two lies the "
                    "choice of a rule, which is no error. Rest and held are not in either.");
     for (const auto& warning : profile_.warnings) note("warning", warning, Style::kAttention);
-    return joined();
+    return joined_lines(lines_);
   }
 
   std::string brief() {
     boards();
     for (const auto& warning : profile_.warnings) note("warning", warning, Style::kAttention);
-    return joined();
+    return joined_lines(lines_);
   }
 
  private:
-  std::string joined() const {
-    std::string all;
-    for (const auto& line : lines_) all += line + '\n';
-    return all;
-  }
-
   void note(const std::string& label, const std::string& words, Style style = Style::kDim) {
-    Table table({""});
-    table.add_text({label, style}, {printable(words, text_.ascii)}, 4);
-    const auto made = table.lines(width_, text_.colour);
-    lines_.insert(lines_.end(), made.begin() + 1, made.end());
+    add_note(lines_, {label, style}, {printable(words, text_.ascii)}, 4, width_, text_.colour);
   }
 
   static std::string per_token(const ServedEnergy& e) {

@@ -157,4 +157,18 @@ std::vector<std::string> Table::lines(std::size_t width, bool colour) const {
   return lines;
 }
 
+std::string joined_lines(const Lines& lines) {
+  std::string text;
+  for (const auto& line : lines) text += line + '\n';
+  return text;
+}
+
+void add_note(Lines& lines, Cell label, Cell text, std::size_t most, std::size_t width,
+              bool colour) {
+  Table table({""});
+  table.add_text(std::move(label), std::move(text), most);
+  const Lines made = table.lines(width, colour);
+  lines.insert(lines.end(), made.begin() + 1, made.end());
+}
+
 }  // namespace jouleprof::report

@@ -9,6 +9,11 @@ namespace jouleprof::report {
 
 enum class Style { kPlain, kBold, kDim, kAttention, kAlarm };
 
+using Lines = std::vector<std::string>;
+
+// Each with its end.
+std::string joined_lines(const Lines& lines);
+
 // `text` in the style's terminal colour, or as it is.
 std::string paint(std::string text, Style style, bool colour);
 
@@ -31,7 +36,7 @@ class Table {
   bool fits(std::size_t width) const;
   // Lines of at most `width` columns. Columns that have no room continue below, with the first
   // column again; no figure is cut. A text without a label belongs to the row above it.
-  std::vector<std::string> lines(std::size_t width, bool colour) const;
+  Lines lines(std::size_t width, bool colour) const;
 
  private:
   struct Row {
@@ -47,5 +52,9 @@ class Table {
   std::vector<bool> left_;
   std::vector<Row> rows_;
 };
+
+// Appends a label and a text to the right of it, wrapped to at most `most` lines.
+void add_note(Lines& lines, Cell label, Cell text, std::size_t most, std::size_t width,
+              bool colour);
 
 }  // namespace jouleprof::report

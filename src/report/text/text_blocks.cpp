@@ -315,10 +315,8 @@ std::string TextContext::plus_minus(const Measurement& m) const {
 
 void TextContext::note(Lines& lines, std::string_view label, Style style, std::string_view text,
                        std::size_t max_lines, Style text_style) const {
-  Table table({""});
-  table.add_text({std::string(label), style}, {std::string(text), text_style}, max_lines);
-  const Lines made = table.lines(width, options.colour);
-  lines.insert(lines.end(), made.begin() + 1, made.end());
+  add_note(lines, {std::string(label), style}, {std::string(text), text_style}, max_lines, width,
+           options.colour);
 }
 
 Lines domain_block(const TextContext& c) {

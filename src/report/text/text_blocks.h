@@ -13,8 +13,6 @@
 
 namespace jouleprof::report {
 
-using Lines = std::vector<std::string>;
-
 // What all blocks share. Refers to the profile and the options it was made of.
 struct TextContext {
   TextContext(const model::Profile& profile, const TextOptions& options);

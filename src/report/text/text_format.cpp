@@ -287,9 +287,7 @@ std::string brief_text(const TextContext& c) {
     if (used + blocks[3].size() > height) blocks[3].clear();
   }
   std::string text;
-  for (const Lines& block : blocks) {
-    for (const std::string& line : block) text += line + '\n';
-  }
+  for (const Lines& block : blocks) text += joined_lines(block);
   return text;
 }
 
@@ -336,7 +334,7 @@ std::string to_text(const model::Profile& profile, const TextOptions& options) {
         !text.empty() && i + 1 < blocks.size() && !blocks[i].empty() && used < height;
     if (apart) ++used;
     if (apart) text += '\n';
-    for (const std::string& line : blocks[i]) text += line + '\n';
+    text += joined_lines(blocks[i]);
   }
   return text;
 }

@@ -389,9 +389,7 @@ class Writer {
         "Dynamic: above rest, of a window on average. A window has all energy of its devices in "
         "its time. Total: where windows of several processes overlap, each time counts once.",
         6);
-    std::string text;
-    for (const std::string& line : table_) text += line + '\n';
-    return text;
+    return joined_lines(table_);
   }
 
  private:

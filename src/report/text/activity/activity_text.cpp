@@ -50,21 +50,15 @@ class Section {
     lines_.emplace_back();
     balance();
     foot();
-    return joined();
+    return joined_lines(lines_);
   }
 
   std::string brief() {
     rows();
-    return joined();
+    return joined_lines(lines_);
   }
 
  private:
-  std::string joined() const {
-    std::string text;
-    for (const auto& line : lines_) text += line + '\n';
-    return text;
-  }
-
   void head() {
     const Measurement& m = c_.profile.measured;
     if (m.provenance == model::Provenance::kSimulated) {
@@ -315,10 +309,8 @@ std::string ActivityContext::with_error(const model::Measurement& m) const {
 
 void ActivityContext::note(Lines& lines, std::string_view label, Style style,
                            std::string_view words, std::size_t most, Style text_style) const {
-  Table table({""});
-  table.add_text({std::string(label), style}, {std::string(words), text_style}, most);
-  const Lines made = table.lines(width, text.colour);
-  lines.insert(lines.end(), made.begin() + 1, made.end());
+  add_note(lines, {std::string(label), style}, {std::string(words), text_style}, most, width,
+           text.colour);
 }
 
 std::string count_text(std::uint64_t count) {
@@ -354,27 +346,18 @@ class Writer {
                            duration_text(*profile_.end_spread)));
     }
     for (const auto& problem : profile_.problems) note("warning", problem, Style::kAttention);
-    return joined();
+    return joined_lines(lines_);
   }
 
   std::string brief() {
     rows(false);
     straggler();
-    return joined();
+    return joined_lines(lines_);
   }
 
  private:
-  std::string joined() const {
-    std::string all;
-    for (const auto& line : lines_) all += line + '\n';
-    return all;
-  }
-
   void note(const std::string& label, const std::string& words, Style style = Style::kDim) {
-    Table table({""});
-    table.add_text({label, style}, {printable(words, text_.ascii)}, 4);
-    const Lines made = table.lines(width_, text_.colour);
-    lines_.insert(lines_.end(), made.begin() + 1, made.end());
+    add_note(lines_, {label, style}, {printable(words, text_.ascii)}, 4, width_, text_.colour);
   }
 
   std::string error_of(const std::optional<Measurement>& m) const {
