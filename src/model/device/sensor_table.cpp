@@ -165,8 +165,6 @@ ScaleError scale_of(const BoardScale& row) {
 
 }  // namespace
 
-std::span<const SensorRow> sensor_rows() { return kRows; }
-
 const SensorRow* row_of(std::string_view sensor_name) {
   const SensorRow* best = nullptr;
   for (const SensorRow& row : kRows) {

@@ -25,7 +25,6 @@ struct SensorRow {
   std::string_view privilege;  // who may read it, and how to get that
 };
 
-std::span<const SensorRow> sensor_rows();
 // The row of the longest fitting name; nullptr for a sensor that has none.
 const SensorRow* row_of(std::string_view sensor_name);
 
