@@ -63,6 +63,20 @@ TEST(CommandEnergy, HasTheRestOfABoardThatNoOtherFamilyUsed) {
   EXPECT_EQ(gpu.command->energy.provenance, model::Provenance::kMeasured);
 }
 
+// Another's process may have begun and ended in the gap.
+TEST(CommandEnergy, HasTheRestInDoubtWhereListsAreMissing) {
+  Shared run;
+  run.list(ProcessId{7}, 0.9);
+  std::erase_if(run.recording.process_readings.gpu_processes,
+                [](const auto& r) { return r.at > at(6) && r.at < at(9); });
+  const auto profile = run.profile();
+  const auto& gpu = domain(profile, kGpu0);
+  expect_exact(gpu);
+  EXPECT_NEAR(gpu.command->rest->joules(), 1200, 20);
+  EXPECT_LT(gpu.command->low(), gpu.command->energy.energy - Energy::joules(1200));
+  EXPECT_LE(gpu.command->high(), gpu.energy->high());
+}
+
 TEST(CommandEnergy, LacksTheRestOfADeviceThatOthersUsed) {
   Shared run;
   run.list(ProcessId{7}, 0.6);

@@ -255,6 +255,7 @@ std::optional<CommandEnergy> command_energy(const model::Recording& recording,
     // The upper bound holds what is undivided, too.
     above = beyond_division(bounds->high - processes - out.undivided, processes, others);
   }
+  if (out.rest && levels.may_be_shared) below += *out.rest;
   if (!out.rest && d.levels.rest) {
     const Energy dynamic = whole.energy - d.levels.rest->energy;
     const double share = dynamic > Energy{} ? processes.joules() / dynamic.joules() : 0;

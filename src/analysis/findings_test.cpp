@@ -148,6 +148,19 @@ TEST(Findings, WithoutATraceWaitingIsEstimatedFromUtilisation) {
   EXPECT_GT(found[0].energy.error, Energy::joules(50 * 5));
 }
 
+// Of the 5 kJ that the board was held with, others' contexts have 3.
+TEST(Findings, OfABoardThatOthersHoldTheEnergyIsTheCommandsPart) {
+  Analysed job;
+  job.gauge(kUtilisation, 0, 0, 100);
+  job.profile.domains[0].others = Energy::joules(3000);
+  EXPECT_THAT(codes(job.find()), IsEmpty());  // none is known to be its own
+  auto& process = job.profile.processes.emplace_back();
+  process.shares.push_back({kGpu0, Energy::joules(2000), {}, {}, Energy::joules(2000), {}});
+  const auto found = job.find();
+  ASSERT_THAT(codes(found), ElementsAre("waiting"));
+  EXPECT_NEAR(found[0].energy.energy.joules(), 2000, 1);
+}
+
 TEST(Findings, ABusyBoardHasNone) {
   Analysed job;
   job.trace(99, 1e-3);

@@ -10,6 +10,7 @@
 #include "analysis/collectives/collectives.h"
 #include "analysis/kernels/kernel_attribution.h"
 #include "analysis/levels/board_levels.h"
+#include "analysis/processes/recorded_use.h"
 #include "analysis/processes/traced_split.h"
 #include "analysis/profile_builder.h"
 #include "analysis/repeated/repeated_windows.h"
@@ -124,8 +125,15 @@ struct Run::State {
     known_levels.resize(recording.domains.size());
     auto& known = known_levels[domain];
     if (!known) {
-      known = board_levels(*timelines()[domain], recording.domains[domain], recording,
-                           work() ? work()->begin : HostTime{}, work() ? work()->end : HostTime{});
+      const auto& what = recording.domains[domain];
+      const HostTime begin = work() ? work()->begin : HostTime{};
+      const HostTime end = work() ? work()->end : HostTime{};
+      known = board_levels(*timelines()[domain], what, recording, begin, end);
+      if (known->is_board) {
+        const OtherUsers users = unlisted_users(recording, what, begin, end);
+        known->shared |= users == OtherUsers::kSure;
+        known->may_be_shared = users != OtherUsers::kNone;
+      }
     }
     return *known;
   }

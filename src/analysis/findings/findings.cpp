@@ -81,6 +81,18 @@ class BoardFindings {
     return activity_->end;
   }
 
+  // Of the held energy, what is not of processes outside of the command.
+  double own_part(Energy held) const {
+    if (!domain_.others || held <= Energy{}) return 1;  // it was not divided
+    Energy own = domain_.held_unowned.value_or(Energy{});
+    for (const auto& p : profile_.processes) {
+      for (const auto& share : p.shares) {
+        if (share.domain == domain_.domain.id) own += share.held.value_or(Energy{});
+      }
+    }
+    return std::clamp(own.joules() / held.joules(), 0.0, 1.0);
+  }
+
   // A part of a level's energy, whose own 95 % interval is `joules` wide to each side.
   static Measurement part_of(Measurement level, double part, double joules) {
     const auto scaled = [part](Energy energy) { return Energy::joules(part * energy.joules()); };
@@ -91,11 +103,15 @@ class BoardFindings {
     return level;
   }
 
-  // Joules are those of the balance: a part of the held energy, by time.
+  // Joules are those of the balance: a part of the held energy, by time. Of a board that others
+  // held, too, it is the command's part.
   void add_waiting() {
-    const auto& levels = domain_.levels;
+    auto levels = domain_.levels;
     if (!levels.held_time || !domain_.held_power || *levels.held_time <= Duration{}) return;
     if (!levels.held) return;
+    const double own = own_part(levels.held->energy);
+    if (own <= 0) return;
+    *levels.held = part_of(*levels.held, own, 0);
     const double held = seconds(*levels.held_time);
     const double watts = std::max(levels.held->energy.joules(), 0.0) / held;
     const bool assumed = !domain_.held_power->observed;

@@ -27,6 +27,7 @@ struct BoardLevels {
   Duration edge_error{};  // of the begin or end of a span: half of a 95 % interval
   // A process outside of the command's tree held the board, too.
   bool shared = false;
+  bool may_be_shared = false;  // its lists of processes do not say
 
   // The part of [begin, end] in which the board was held; absent where that is unknown.
   std::optional<Duration> held_time(HostTime begin, HostTime end) const;

@@ -21,6 +21,9 @@ constexpr Duration kAfterglow = 3s;
 constexpr Duration kNew = 5s;
 constexpr Duration kLeastReach = 1s;   // of a list, where the next one is missing
 constexpr Duration kNoticed = 1200ms;  // after its end, that a process has ended
+constexpr double kSkipped = 2.5;       // steps between two lists: some are missing
+constexpr Duration kLongGap = 3s;      // of lists: what was listed around it need not have gone on
+constexpr int kBusyLooks = 4;          // with empty lists: these hide who works
 constexpr double kNoUse = 0.005;       // of a utilisation
 // The board's own utilisation is a mean over the second before it is read.
 constexpr Duration kGaugeLag = 1200ms;
@@ -62,6 +65,7 @@ class Stays {
   // `end`: of the time that is asked for.
   Stays(const BoardEvidence& evidence, HostTime end) : evidence_(evidence), end_(end) {
     find_reach();
+    find_hidden();
     const auto& looks = evidence_.looks;
     for (std::size_t k = 0; k < looks.size(); ++k) {
       std::map<std::size_t, Stay> next;
@@ -86,30 +90,64 @@ class Stays {
   }
 
   const std::vector<Stay>& all() const { return all_; }
-
+  // No list names a process, and the board works: this namespace hides them, or the driver does.
+  bool hides_all() const { return hides_all_; }
+  // The time between the lists around the interval where one or more are missing between them;
+  // else 0.
+  Duration gap(HostTime begin, HostTime end) const {
+    const auto before = last_until(begin);
+    const auto after = first_from(end);
+    const bool is_between = before != evidence_.looks.end() && after != evidence_.looks.end();
+    const Duration length = is_between ? after->at - before->at : Duration{};
+    return length > std::max(kNoticed, skipped_) ? length : Duration{};
+  }
   // No list was read for so long before or after the interval that a process of any owner can have
   // held the board in it.
   bool is_blind(HostTime begin, HostTime end) const {
-    const auto& looks = evidence_.looks;
-    const auto next = std::lower_bound(looks.begin(), looks.end(), end,
-                                       [](const BoardLook& l, HostTime t) { return l.at < t; });
-    const auto after = std::upper_bound(looks.begin(), looks.end(), begin,
-                                        [](HostTime t, const BoardLook& l) { return t < l.at; });
-    const bool has_before = after != looks.begin();
-    const HostTime from = has_before ? std::prev(after)->at : begin;
-    const HostTime to = next != looks.end() ? next->at : end_;
-    if (!has_before && next == looks.end()) return true;
-    return to - from > 2 * reach_;
+    const auto none = evidence_.looks.end();
+    const auto before = last_until(begin);
+    const auto after = first_from(end);
+    if (before == none && after == none) return true;
+    return (after != none ? after->at : end_) - (before != none ? before->at : begin) > 2 * reach_;
   }
 
  private:
+  using Look = std::vector<BoardLook>::const_iterator;  // end: there is none
+  Look last_until(HostTime t) const {
+    const auto& looks = evidence_.looks;
+    const auto after = std::upper_bound(looks.begin(), looks.end(), t,
+                                        [](HostTime x, const BoardLook& l) { return x < l.at; });
+    return after == looks.begin() ? looks.end() : std::prev(after);
+  }
+  Look first_from(HostTime t) const {
+    return std::lower_bound(evidence_.looks.begin(), evidence_.looks.end(), t,
+                            [](const BoardLook& l, HostTime x) { return l.at < x; });
+  }
+
   // Beyond this time a look says nothing.
   void find_reach() {
     const auto& looks = evidence_.looks;
     std::vector<Duration> steps;
     for (std::size_t i = 1; i < looks.size(); ++i) steps.push_back(looks[i].at - looks[i - 1].at);
     if (steps.empty()) return;
-    reach_ = std::max(kLeastReach, upper_median(std::move(steps)) * 3 / 2);
+    const Duration middle = upper_median(std::move(steps));
+    reach_ = std::max(kLeastReach, middle * 3 / 2);
+    skipped_ = std::chrono::duration_cast<Duration>(kSkipped * middle);
+  }
+
+  // Processes that begin and end between two lists keep a board busy, too: but not at many.
+  void find_hidden() {
+    int busy = 0;
+    for (const auto& look : evidence_.looks) {
+      if (!look.uses.empty() || look.has_unidentified) return;
+      const auto reading =
+          std::lower_bound(evidence_.utilisation.begin(), evidence_.utilisation.end(), look.at,
+                           [](const auto& r, HostTime t) { return r.at < t; });
+      if (reading != evidence_.utilisation.end() && reading->at <= look.at + kGaugeLag &&
+          reading->value >= kErrors.utilisation)
+        ++busy;
+    }
+    hides_all_ = busy >= kBusyLooks;
   }
 
   HostTime start_of(std::size_t process) const {
@@ -164,6 +202,8 @@ class Stays {
   HostTime end_;
   HostTime asked_{};  // the last look with a utilisation
   Duration reach_ = kLeastReach;
+  Duration skipped_{};
+  bool hides_all_ = false;
   std::map<std::size_t, Stay> open_;
   std::vector<Stay> all_;
 };
@@ -187,11 +227,10 @@ Worked worked(const Stay& stay, HostTime begin, HostTime end) {
     const bool is_covered = begin >= next->since || next != stay.reports.begin();
     return is_covered ? of(next->utilisation) : Worked{};
   }
-  // After its last report: what it did until then goes on, but one at rest may have begun to work.
-  if (!stay.reports.empty() && stay.reports.back().utilisation > kNoUse) {
-    return of(stay.reports.back().utilisation);
-  }
-  return {};
+  // After its last report: what it did until then goes on, but one at rest may soon begin to work.
+  if (stay.reports.empty()) return {};
+  const auto& last = stay.reports.back();
+  return last.utilisation > kNoUse || end <= last.at + kNoticed ? of(last.utilisation) : Worked{};
 }
 
 // The activity of one part over time.
@@ -342,6 +381,20 @@ class Claims {
                               is_known && !any_worked}));
     }
     return out;
+  }
+
+  // In a gap of the lists: of those that were listed around it, or of one that lived in it.
+  std::vector<Claim> of_gap(Duration gap) const {
+    Claim claim;
+    for (const Stay* stay : present_) claim.candidates.push_back(stay->process);
+    claim.candidates.insert(claim.candidates.end(), brief_.begin(), brief_.end());
+    std::sort(claim.candidates.begin(), claim.candidates.end());
+    claim.weight = 1;
+    claim = narrowed(std::move(claim));
+    claim.in_doubt = claim.of_unidentified = true;
+    if (gap > kLongGap && claim.candidates.back() != kUnidentified)
+      claim.candidates.push_back(kUnidentified);
+    return {std::move(claim)};
   }
 
   std::vector<Claim> of(std::optional<Claim>& doubt) const {
@@ -510,6 +563,26 @@ std::vector<KnownContext> unlisted_spans(const BoardEvidence& evidence) {
 
 }  // namespace
 
+OtherUsers unlisted_users(const BoardEvidence& evidence, HostTime begin, HostTime end) {
+  if (evidence.looks.empty()) return OtherUsers::kNone;
+  const Stays stays(evidence, end);
+  auto out = stays.hides_all() ? OtherUsers::kMaybe : OtherUsers::kNone;
+  HostTime before = begin;
+  for (const auto& look : evidence.looks) {
+    if (look.at <= begin || before >= end) continue;
+    if (stays.gap(before, std::min(look.at, end)) > Duration{}) out = OtherUsers::kMaybe;
+    before = look.at;
+  }
+  for (const Stay& stay : stays.all()) {
+    const bool is_here = stay.begin < end && stay.end > begin;
+    if (stay.process != kUnidentified || !is_here || stay.is_brief(evidence)) continue;
+    // One that was there before all others is none of the command's short processes.
+    if (stay.first == evidence.looks.front().at && stay.first < begin) return OtherUsers::kSure;
+    out = OtherUsers::kMaybe;
+  }
+  return out;
+}
+
 std::vector<UseSlice> board_use(const BoardEvidence& evidence, HostTime begin, HostTime end) {
   std::vector<UseSlice> out;
   if (end <= begin) return out;
@@ -568,14 +641,16 @@ std::vector<UseSlice> board_use(const BoardEvidence& evidence, HostTime begin, H
     for (const auto& span : unlisted) {
       if (span.begin <= slice.begin && span.end >= slice.end) brief.push_back(span.process);
     }
-    if (!brief.empty() && stays.is_blind(slice.begin, slice.end)) {
+    const Duration gap = stays.gap(slice.begin, slice.end);
+    if (!brief.empty() && (stays.hides_all() || stays.is_blind(slice.begin, slice.end))) {
       brief.push_back(kUnidentified);
     } else if (stays_here.empty()) {
       slice.holders = brief;  // a board that is held between two lists is held by one of these
     }
     const Claims claims(evidence, parts, slice.begin, slice.end, stays_here, brief);
-    slice.claims =
-        parts.empty() ? claims.of(slice.doubt) : claims.of_parts(slice.is_guess, slice.doubt);
+    slice.claims = !parts.empty() ? claims.of_parts(slice.is_guess, slice.doubt)
+                   : gap > Duration{} && !stays_here.empty() ? claims.of_gap(gap)
+                                                             : claims.of(slice.doubt);
     const auto before = out.rbegin() + 1;
     if (before != out.rend() && before->claims == slice.claims &&
         before->is_guess == slice.is_guess && before->doubt == slice.doubt &&

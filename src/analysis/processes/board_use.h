@@ -99,6 +99,12 @@ struct UseSlice {
   std::optional<Claim> doubt = std::nullopt;
 };
 
+// Whether processes that cannot be named used a board in an interval: hidden ones that its lists
+// count, or any where lists are missing or name nothing though the board works. The command's own
+// short processes may be among them.
+enum class OtherUsers { kNone, kMaybe, kSure };
+OtherUsers unlisted_users(const BoardEvidence& evidence, HostTime begin, HostTime end);
+
 // The slices of [begin, end], without gaps and in order.
 //
 //  - A process holds a context from the look before the first that lists it, or its start, to the

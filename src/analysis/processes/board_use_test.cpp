@@ -238,6 +238,54 @@ TEST(BoardUse, WithoutListsAProcessOfAnyOwnerMayHaveWorked) {
   EXPECT_THAT(board.candidates(14.5), ElementsAre(Candidates{0}));
 }
 
+TEST(BoardUse, InAGapOfTheListsThoseAroundItWorkedInDoubt) {
+  Board board(2);
+  for (int t = 1; t < 20; ++t) {
+    if (t < 9 || t > 11) board.look(t, {{0, 0.5}});
+  }
+  EXPECT_FALSE(board.slice(7.5).claims[0].in_doubt);
+  const auto slice = board.slice(10);  // from 8 to 12: another may have begun and ended in it
+  ASSERT_EQ(slice.claims.size(), 1u);
+  EXPECT_EQ(slice.claims[0].candidates, (Candidates{0, kUnidentified}));
+  EXPECT_TRUE(slice.claims[0].in_doubt);
+  EXPECT_EQ(unlisted_users(board.evidence, at(3), at(18)), OtherUsers::kMaybe);
+  EXPECT_EQ(unlisted_users(board.evidence, at(13), at(18)), OtherUsers::kNone);
+}
+
+TEST(BoardUse, ListsThatNameNothingWhileTheBoardWorksDoNotTell) {
+  Board board(1);
+  board.evidence.lives[0] = {at(4.2), at(5.1), true};
+  for (int t = 1; t < 20; ++t) board.look(t, {});
+  EXPECT_THAT(board.candidates(4.5), ElementsAre(Candidates{0}));
+  EXPECT_EQ(unlisted_users(board.evidence, at(3), at(18)), OtherUsers::kNone);
+  board.board_use_is(0.5);
+  EXPECT_THAT(board.candidates(4.5), ElementsAre(Candidates{0, kUnidentified}));
+  EXPECT_EQ(unlisted_users(board.evidence, at(3), at(18)), OtherUsers::kMaybe);
+  // One list that names a process: they tell.
+  board.evidence.looks[10].uses.push_back({0, {}});
+  EXPECT_EQ(unlisted_users(board.evidence, at(3), at(18)), OtherUsers::kNone);
+}
+
+TEST(BoardUse, AHiddenProcessThatWasThereBeforeTheWorkIsAnothers) {
+  Board board(1);
+  for (int t = 1; t < 20; ++t) board.look(t, {});
+  for (int t = 7; t < 12; ++t) board.has_unidentified(t);
+  EXPECT_EQ(unlisted_users(board.evidence, at(3), at(18)), OtherUsers::kMaybe);
+  for (int t = 1; t < 7; ++t) board.has_unidentified(t);
+  EXPECT_EQ(unlisted_users(board.evidence, at(3), at(18)), OtherUsers::kSure);
+  EXPECT_EQ(unlisted_users(board.evidence, at(13), at(18)), OtherUsers::kNone);
+}
+
+// A notebook that rests does so until the next list, too.
+TEST(BoardUse, AUtilisationOfZeroGoesOnForAMoment) {
+  Board board(2);
+  for (int t = 1; t <= 10; ++t) board.look(t, {{0, 0.4}, {1, 0.0}});
+  board.cpu_is({0.3, 0.01});
+  const auto slices = board_use(board.evidence, at(0), at(10.8));
+  ASSERT_EQ(slices.back().claims.size(), 1u);
+  EXPECT_EQ(slices.back().claims[0].candidates, Candidates{0});
+}
+
 TEST(BoardUse, OneThatLivedBetweenTwoListsHeldTheBoard) {
   Board board(1);
   board.evidence.lives[0] = {at(10.2), at(10.9), true};

@@ -271,7 +271,8 @@ void add_bounds(const UseSlice& slice, Energy energy, const std::vector<model::P
     const Owner owner = owner_of(claim, processes);
     const bool is_own = owner == Owner::kProcess || owner == Owner::kCommand;
     if (claim.in_doubt) {
-      command.add_doubt(claim.weight, is_own && !claim.of_unidentified, owner != Owner::kOthers);
+      command.add_doubt(claim.weight, is_own && !claim.of_unidentified,
+                        owner != Owner::kOthers || claim.of_unidentified);
     } else {
       command.add(claim.weight, is_own, owner == Owner::kUnknown, claim.at_rest);
     }

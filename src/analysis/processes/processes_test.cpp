@@ -159,13 +159,21 @@ TEST(Processes, AloneOnAGpuItNeedsNoUtilisation) {
   EXPECT_EQ(split.unattributed, Energy{});
 }
 
-TEST(Processes, ListedBeforeAndAfterALongPauseOfTheListItRanInBetween) {
-  Machine m;
-  m.add(1, 10, 0);
-  for (const double t : {0.5, 1.5, 2.5, 8.5, 9.5, 10.5}) {
-    m.recording.process_readings.gpu_processes.push_back({ProcessId{1}, kGpu0, at(t), {}, {}});
+TEST(Processes, ListedBeforeAndAfterAPauseOfTheListItRanInBetween) {
+  for (const double pause : {3.0, 6.0}) {
+    Machine m;
+    m.add(1, 10, 0);
+    for (double t = 0.5; t < 11; t += 1) {
+      if (t > 3 && t < 2.5 + pause) continue;
+      m.recording.process_readings.gpu_processes.push_back({ProcessId{1}, kGpu0, at(t), {}, {}});
+    }
+    // In a long one, another may have run, too.
+    const auto split = m.split(DomainKind::kGpu);
+    EXPECT_NEAR(split.shares[0].joules(), pause < 4 ? 600 : 600 - 60 * pause, 61);
+    EXPECT_NEAR((split.shares[0] + split.unattributed).joules(), 600, 0.01);
+    EXPECT_LE(split.bounds[0].low.joules(), 600 - 60 * pause + 61);
+    EXPECT_NEAR(split.bounds[0].high.joules(), 600, 61);
   }
-  EXPECT_NEAR(m.split(DomainKind::kGpu).shares[0].joules(), 600, 0.01);
 }
 
 TEST(Processes, MeanUtilisationIsWeightedByItsTime) {

@@ -19,6 +19,7 @@ using namespace std::chrono_literals;
 constexpr Duration kOneLook = 50ms;      // readings of one list
 constexpr Duration kWaitedFor = 1200ms;  // after its end, a child's time is in its parent's
 constexpr Duration kGoOn = 10s;          // others' short processes, after one that a look listed
+constexpr Duration kListsEnded = 3s;     // before the end
 constexpr std::size_t kFewLooks = 2;     // that list a short one
 
 // The instances of the board that `domain` is or is part of.
@@ -217,6 +218,19 @@ std::vector<UseSlice> recorded_use(const model::Recording& recording, const mode
   auto slices = board_use(evidence, begin, end);
   add_strangers(evidence.looks, recording.processes, slices);
   return slices;
+}
+
+OtherUsers unlisted_users(const model::Recording& recording, const model::Domain& domain,
+                          HostTime begin, HostTime end) {
+  BoardEvidence evidence;
+  evidence.looks = looks_of(recording, domain);
+  for (const auto& p : recording.processes) evidence.lives.push_back({p.start, p.end, p.in_tree});
+  evidence.utilisation = gauge_of(recording, domain, model::gauge::kGpuUtilisation);
+  // Where even empty lists are counted, the lists have ended.
+  const bool have_ended = !gauge_of(recording, domain, model::gauge::kProcessCount).empty() &&
+                          evidence.looks.back().at + kListsEnded < end;
+  return std::max(have_ended ? OtherUsers::kMaybe : OtherUsers::kNone,
+                  unlisted_users(evidence, begin, end));
 }
 
 Owner owner_of(const Claim& claim, const std::vector<model::Process>& processes) {

@@ -13,6 +13,10 @@ namespace jouleprof::analysis {
 std::vector<UseSlice> recorded_use(const model::Recording& recording, const model::Domain& domain,
                                    HostTime begin, HostTime end);
 
+// The same of processes that cannot be named; see board_use.h.
+OtherUsers unlisted_users(const model::Recording& recording, const model::Domain& domain,
+                          HostTime begin, HostTime end);
+
 // Whose a claim is.
 enum class Owner {
   kProcess,  // one process of the command's tree

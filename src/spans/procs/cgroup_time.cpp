@@ -196,6 +196,7 @@ constexpr std::array kSchedulers{
     Scheduler{"", "torque", "torque"},          Scheduler{"lsf", "", ""},
     Scheduler{"", "htcondor", "htcondor"},      Scheduler{"nomad.slice", "", ".slice"},
 };
+constexpr std::string_view kPayload = "payload";  // of a machine that systemd-nspawn runs
 constexpr std::string_view kSlurmOwn = "system";  // a child that is no job
 // What a user makes below it is named by that user, and owns nothing.
 constexpr std::string_view kUserDelegate = "user@";
@@ -375,7 +376,10 @@ Named name_of_path(std::string_view path) {
   std::string parent;
   bool is_below_scheduler = false;
   bool is_below_user = false;
+  bool is_in_pods_container = false;
   for (const auto& segment : segments_of(path)) {
+    // What a pod's container or a machine in the machine makes below its group names nothing.
+    if (is_in_pods_container || (segment == kPayload && is_unit(parent))) break;
     if (is_below_user) {
       if (const auto job = flux_job_in(segment); !job.empty()) out.owner.job = job;
       continue;
@@ -389,9 +393,9 @@ Named name_of_path(std::string_view path) {
         rule != kRules.end() && rule->field == Field::kJob && !out.owner.job.empty();
     if (rule != kRules.end() && !is_jobs_own) {
       assign(*rule, *id_in(segment, *rule), out.owner);
+      is_in_pods_container = rule->field == Field::kContainer && !out.owner.pod.empty();
     }
-    const bool is_in_container = !out.owner.container.empty();
-    if (is_unit(segment) && !is_in_container &&
+    if (is_unit(segment) && out.owner.container.empty() && out.owner.job.empty() &&
         (rule == kRules.end() || segment.starts_with(kUserDelegate))) {
       out.owner.unit = segment;
     }

@@ -89,6 +89,10 @@ TEST(OwnerRules, KnowTheNamesOfEachRuntime) {
       {fmt::format("/kubepods/burstable/pod{}/{}", kPod, kA), container(kA, "", pod)},
       {fmt::format("/kubepods/pod{}/{}", kPod, kA), container(kA, "", pod)},
       {fmt::format("/kubepods/besteffort/pod{}", kPod), container("", "", pod)},
+      // A pod's container does not name another pod.
+      {fmt::format("/kubepods/pod{}/{}/kubepods/pod44444444-4444-4444-4444-444444444444/{}", kPod,
+                   kA, std::string(64, 'd')),
+       container(kA, "", pod)},
       {fmt::format("/kubepods/burstable/pod{}/{}", std::string(32, 'c'), kA),
        container(kA, "", std::string(32, 'c'))},  // a static pod
       {fmt::format("/system.slice/containerd.service/kubepods-besteffort-pod{}.slice:"
@@ -167,6 +171,10 @@ TEST(OwnerRules, KnowTheNamesOfEachRuntime) {
       // LXC before its version 4, and with nested names.
       {"/lxc/web-1", container("web-1", "lxc")},
       // What a container's root names below its group is none of the machine's.
+      {"/machine.slice/systemd-nspawn@web.service/payload/slurmstepd.scope/job_10/step_0",
+       with_unit({}, "systemd-nspawn@web.service")},
+      {"/machine.slice/machine-web.scope/payload/user.slice/user-1003.slice/user@1003.service",
+       with_unit({}, "machine-web.scope")},
       {"/lxc/101/ns/system.slice/ssh.service", container("101", "lxc")},
       {"/lxc.payload/web-1/init.scope", container("web-1", "lxc")},
       {"/lxc/101/ns/user.slice/user-1000.slice/user@1000.service", container("101", "lxc")},
