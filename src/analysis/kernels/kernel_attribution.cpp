@@ -28,8 +28,6 @@
 namespace jouleprof::analysis {
 namespace {
 
-// Of all launches: what their records would have is in the intervals.
-constexpr double kMostDropped = 0.005;
 constexpr double kMostHeld = 0.02;  // of the time with reduced clocks
 constexpr std::size_t kMostNamed = 5;
 
@@ -128,10 +126,7 @@ class Attribution {
       }
       if (use.kernels > 0) out_.method += ", and kernels of earlier runs";
     }
-    const bool alone = lost_.empty() && out_.others == Energy{} && out_.idle_observed &&
-                       kMostDropped * static_cast<double>(table_.launches) >=
-                           static_cast<double>(table_.dropped) &&
-                       !model.runs_between();
+    const bool alone = lost_.empty() && out_.others == Energy{} && out_.idle_observed;
     if ((held_ > kMostHeld && !clocks.program_hertz()) || !alone ||
         !out_.domain.uuid.starts_with("GPU-"))
       return;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <utility>
 
 #include "analysis/kernels/regression/power_regression.h"
 #include "analysis/kernels/regression/power_timing.h"
@@ -23,6 +24,7 @@ constexpr std::size_t kMostOverlapped = 200;
 constexpr int kReplayRounds = 2;
 constexpr int kBoundRounds = 4;
 constexpr double kNegligible = 1e-6;             // watts
+constexpr double kClock = 0.25;                  // seconds that a clock may last
 constexpr std::size_t kMostDoubted = 600;        // columns
 constexpr std::size_t kManyEntries = 5'000'000;  // entries of bins: fewer orders, in seconds
 constexpr std::size_t kFewOrders = 4;
@@ -278,6 +280,15 @@ void KernelModel::solve_with_known(const PowerRows& rows, std::vector<PowerPrior
   add_doubts(solution_, rows, priors, others, {});
   std::erase_if(known, [&](const KnownKernel& k) { return is_pooled(k.kernel_class); });
   if (known.empty()) return;
+  PowerRows doubted = rows;
+  std::vector<PowerRows> others_doubted(others.begin(), others.end());
+  doubt_clocks(doubted);
+  for (PowerRows& other : others_doubted) doubt_clocks(other);
+  own_ = solution_;
+  if (clock_variation_ > 0) {
+    solve(doubted, priors, also);
+    add_doubts(solution_, doubted, priors, others_doubted, {});
+  }
   std::vector<KnownPower> powers;
   for (const KnownKernel& k : known) powers.push_back(power_of(k));
   const auto wrong =
@@ -291,10 +302,23 @@ void KernelModel::solve_with_known(const PowerRows& rows, std::vector<PowerPrior
       known_.push_back(known[i]);
     }
   }
-  if (powers.empty()) return;
-  own_ = std::move(solution_);
-  solve(rows, priors, also, powers);
-  add_doubts(solution_, rows, priors, others, powers);
+  if (powers.empty()) {
+    solution_ = *std::exchange(own_, std::nullopt);
+    return;
+  }
+  solve(doubted, priors, also, powers);
+  add_doubts(solution_, doubted, priors, others_doubted, powers);
+}
+
+// Where clocks change, so does the power of each kernel: one reading says little of the others that
+// follow it within the time that a clock lasts. What is known of kernels counts more then.
+void KernelModel::doubt_clocks(PowerRows& rows) const {
+  for (PowerRow& row : rows.rows) {
+    if (row.in_rerun) continue;
+    const double active = std::max(row.watts - solution_.watts[0], 0.0);
+    const double lasts = std::max(kClock / std::max(row.end - row.begin, 1e-3), 1.0);
+    row.doubt = clock_variation_ * active * std::sqrt(lasts);
+  }
 }
 
 KnownPower KernelModel::power_of(const KnownKernel& known) const {

@@ -112,6 +112,7 @@ class KernelModel {
   void each_factor(const Use& use, Add add) const;
   Eigen::VectorXd factor_of(std::span<const Use> uses) const;
   Estimate energy_by(const PowerSolution& solution, std::span<const Use> uses) const;
+  void doubt_clocks(PowerRows& rows) const;
   KnownPower power_of(const KnownKernel& known) const;
   // The column in which a use's power differs from that of all others.
   std::size_t own_column(const Use& use) const;

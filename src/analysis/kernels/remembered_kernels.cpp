@@ -13,9 +13,8 @@ namespace {
 
 using model::RememberedKernel;
 
-constexpr double kLaunchApart = 0.07;    // of the time of a launch: as between variants
-constexpr double kClockApart = 0.03;     // of the SM clock: 6 to 8 % of the power
-constexpr double kMostOverlapped = 0.2;  // of the busy time
+constexpr double kLaunchApart = 0.07;  // of the time of a launch: as between variants
+constexpr double kClockApart = 0.03;   // of the SM clock: 6 to 8 % of the power
 
 bool is_near(double a, double b, double apart) {
   return std::max(a, b) <= (1 + apart) * std::min(a, b);
@@ -42,15 +41,18 @@ KnownKernel combined(const Found& found) {
   known.runs = found.size();
   known.first = known.last = found.front()->observed;
   double weights = 0;
+  double least = found.front()->error.watts();
   for (const auto* r : found) {
     const double weight = 1 / (std::pow(r->error.watts() / kErrors.normal95, 2) + between);
     weights += weight;
+    least = std::min(least, r->error.watts());
     known.watts += weight * r->power.watts();
     known.first = std::min(known.first, r->observed);
     known.last = std::max(known.last, r->observed);
   }
   known.watts /= weights;
-  known.sigma = std::sqrt(between + 1 / weights);
+  // Runs of one program err alike: their errors do not average out.
+  known.sigma = std::hypot(std::sqrt(between), least / kErrors.normal95);
   return known;
 }
 
@@ -97,7 +99,7 @@ std::vector<RememberedKernel> resolved_kernels(const std::string& board, const A
   std::vector<RememberedKernel> out;
   for (std::uint32_t k = 0; k < table.classes.size(); ++k) {
     const auto& c = table.classes[k];
-    if (model.is_pooled(k) || c.whole_overlapped > kMostOverlapped * c.whole_busy) continue;
+    if (model.is_pooled(k)) continue;
     for (auto use : model.all_of(k)) {
       const double launch =
           use.variant == model::kNone ? c.launch() : table.variants[use.variant].launch;
@@ -145,6 +147,10 @@ struct Differences {
       const KnownPower& k = known[static_cast<std::size_t>(j)];
       value[j] = k.watts - factors.col(j).dot(own.watts);
       covariance(j, j) += std::pow(k.sigma, 2) + std::pow(model_error * k.watts, 2);
+      for (Index i = 0; i < value.size(); ++i) {
+        covariance(i, j) += std::pow(kErrors.known_together, 2) *
+                            known[static_cast<std::size_t>(i)].watts * k.watts;
+      }
     }
   }
 };

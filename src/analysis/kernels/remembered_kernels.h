@@ -18,15 +18,15 @@ namespace jouleprof::analysis {
 
 // A signature, or a variant of it, is known where an earlier run on `board` resolved the same
 // signature with a mean time of a launch within 7 % and an SM clock within 3 % (or with both clocks
-// unknown). Its power is the mean of those runs; its sigma that of one more run: the error of the
-// mean, and the spread between runs (ErrorModel::between_runs, as two runs' worth of knowledge, and
+// unknown). Its power is the mean of those runs; its sigma that of one more run: the least error of
+// them, and the spread between runs (ErrorModel::between_runs, as two runs' worth of knowledge, and
 // the observed deviations). In the table's order. Pooled signatures have no power of their own.
 std::vector<KnownKernel> known_kernels(std::span<const model::RememberedKernel> remembered,
                                        const std::string& board, const ActivityTable& table,
                                        std::optional<double> sm_clock_hertz);
 
-// What the model's own data resolved to +-20 % or better, without what earlier runs know.
-// Signatures that overlap with others for a fifth of their time are left out. Without `observed`.
+// What the model's own data resolved to +-50 % or better, without what earlier runs know: its power
+// where nothing overlaps it. Without `observed`.
 std::vector<model::RememberedKernel> resolved_kernels(const std::string& board,
                                                       const ActivityTable& table,
                                                       const KernelModel& model,

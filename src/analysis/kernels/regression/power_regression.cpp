@@ -147,15 +147,25 @@ class Solver {
       information_(k, k) += weight;
       right_[k] += weight * prior(k).mean;
     }
+    // All err by one factor, too (ErrorModel::known_together): the inverse of their covariance is
+    // that of their own errors less a matrix of rank one (Sherman and Morrison 1950).
+    VectorXd common = VectorXd::Zero(n_);
+    const double factor = 1 / (kErrors.known_together * kErrors.known_together);
+    double all = factor;
     for (const KnownPower& k : known_) {
       const double weight = 1 / (k.sigma * k.sigma);
+      all += weight * k.watts * k.watts;
       for (const std::size_t a : k.columns) {
         right_[static_cast<Index>(a)] += weight * k.watts;
+        common[static_cast<Index>(a)] += weight * k.watts;
         for (const std::size_t b : k.columns) {
           information_(static_cast<Index>(a), static_cast<Index>(b)) += weight;
         }
       }
     }
+    if (known_.empty()) return;
+    information_ -= common * common.transpose() / all;
+    right_ -= common * (all - factor) / all;
   }
 
   bool any_rerun() const {

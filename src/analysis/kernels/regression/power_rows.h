@@ -34,6 +34,7 @@ struct PowerRow {
   bool counter = false;
   std::size_t first = 0;  // its terms go up to the next row's
   bool in_rerun = false;  // not of the program's own time
+  double doubt = 0;       // watts by which its power may differ from that of the same kernels
 };
 
 struct PowerRows {

@@ -97,8 +97,11 @@ void RowErrors::whitened(Value value, Use use) const {
     // The variance of a counter's row decreases with the number of updates that it spans.
     const double steps =
         kind == 0 ? std::max((rows_.rows[i].end - rows_.rows[i].begin) / 0.1, 0.2) : 1.0;
-    const double own = noise.sigma * noise.sigma / (1 + noise.moving * noise.moving) / steps;
-    const double size = std::abs(residuals_[static_cast<Eigen::Index>(i)]) / noise.sigma;
+    const double doubt = rows_.rows[i].doubt;
+    const double own =
+        noise.sigma * noise.sigma / (1 + noise.moving * noise.moving) / steps + doubt * doubt;
+    const double size =
+        std::abs(residuals_[static_cast<Eigen::Index>(i)]) / std::hypot(noise.sigma, doubt);
     use(i, SparseRow(last_row[kind]), last_value[kind], 1 / own / std::max(1.0, size / kOutlier));
   }
 }

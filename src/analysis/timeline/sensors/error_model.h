@@ -161,6 +161,9 @@ struct ErrorModel {
   // H200, 23 Nov, differed by 1.3 % (median of the signatures) to 8.8 %.
   double between_runs = 0.05;
   double least_between_runs = 0.02;  // chosen
+  // Of the powers of all kernels that an earlier run knows, by one factor. Chosen: between the
+  // median and the most of the above.
+  double known_together = 0.03;
   // Of the power, in percent, in isolated re-runs against in place; at most 50. H200, 22 Nov:
   // caches are warmer and the board is cooler.
   double rerun_percent = 7;
@@ -238,8 +241,8 @@ struct ErrorModel {
   // --- Earlier runs, isolated re-runs, many windows of one name ---
 
   double prior_runs = 2;  // that `between_runs` is worth; chosen
-  // Of the power, or in watts: what later runs may use. Chosen.
-  double resolved = 0.2;
+  // Of the power, or in watts: what later runs may use, with its error. Chosen.
+  double resolved = 0.5;
   double resolved_watts = 10;
   // Sigmas by which an earlier run contradicts this one; the least of another explanation, and the
   // difference in squared sigmas (twice the log-likelihood) of one that is nearly as good. Chosen.
