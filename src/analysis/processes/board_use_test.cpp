@@ -252,7 +252,7 @@ TEST(BoardUse, InAGapOfTheListsThoseAroundItWorkedInDoubt) {
   EXPECT_EQ(unlisted_users(board.evidence, at(13), at(18)), OtherUsers::kNone);
 }
 
-TEST(BoardUse, ListsThatNameNothingWhileTheBoardWorksDoNotTell) {
+TEST(BoardUse, ListsThatNameNothingWhileTheBoardWorksSayNothing) {
   Board board(1);
   board.evidence.lives[0] = {at(4.2), at(5.1), true};
   for (int t = 1; t < 20; ++t) board.look(t, {});
@@ -261,7 +261,7 @@ TEST(BoardUse, ListsThatNameNothingWhileTheBoardWorksDoNotTell) {
   board.board_use_is(0.5);
   EXPECT_THAT(board.candidates(4.5), ElementsAre(Candidates{0, kUnidentified}));
   EXPECT_EQ(unlisted_users(board.evidence, at(3), at(18)), OtherUsers::kMaybe);
-  // One list that names a process: they tell.
+  // One of them names a process: they list whoever works.
   board.evidence.looks[10].uses.push_back({0, {}});
   EXPECT_EQ(unlisted_users(board.evidence, at(3), at(18)), OtherUsers::kNone);
 }

@@ -139,5 +139,31 @@ TEST(PowerRegression, OutliersHaveLittleWeight) {
   EXPECT_NEAR(found.watts[1], 350, 20);
 }
 
+// Rows in which all columns rest say nothing of them.
+TEST(PowerRegression, WhatIsKnownErrsTogetherToo) {
+  PowerRows rows = random_rows(200, 350, 120, 90, 1);
+  for (auto& term : rows.terms) term.share = 0;
+  for (auto& row : rows.rows) row.watts = 90;
+  const std::vector<KnownPower> known{{{1}, 300, 3}, {{2}, 100, 1}};
+  const auto found = solve_power(rows, wide(), nullptr, known);
+  EXPECT_NEAR(found.watts[1], 300, 0.5);
+  EXPECT_NEAR(found.watts[2], 100, 0.5);
+  const double common = kErrors.known_together;
+  EXPECT_NEAR(std::sqrt(found.covariance(1, 1)), std::hypot(3, 300 * common), 0.1);
+  EXPECT_NEAR(found.covariance(1, 2), 300 * 100 * common * common, 1);
+}
+
+// Of twice the rows, those whose power may differ count less.
+TEST(PowerRegression, ADoubtfulRowCountsLess) {
+  PowerRows rows = random_rows(400, 350, 120, 90, 2);
+  for (std::size_t i = 0; i < rows.rows.size(); i += 2) {
+    rows.rows[i].watts += 40;
+    rows.rows[i].doubt = 40;
+  }
+  const double off = solve_power(rows, wide()).watts[1] - 350;
+  for (auto& row : rows.rows) row.doubt = 0;
+  EXPECT_LT(off, 0.8 * (solve_power(rows, wide()).watts[1] - 350));
+}
+
 }  // namespace
 }  // namespace jouleprof::analysis
