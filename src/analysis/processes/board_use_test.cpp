@@ -261,7 +261,7 @@ TEST(BoardUse, ListsThatNameNothingWhileTheBoardWorksSayNothing) {
   board.board_use_is(0.5);
   EXPECT_THAT(board.candidates(4.5), ElementsAre(Candidates{0, kUnidentified}));
   EXPECT_EQ(unlisted_users(board.evidence, at(3), at(18)), OtherUsers::kMaybe);
-  // One of them names a process: they list whoever works.
+  // One of them names a process: they are not hidden.
   board.evidence.looks[10].uses.push_back({0, {}});
   EXPECT_EQ(unlisted_users(board.evidence, at(3), at(18)), OtherUsers::kNone);
 }
