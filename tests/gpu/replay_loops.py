@@ -1,4 +1,4 @@
-"""The energy of the layers and kernels that ran in isolation, by a recording's sensors: a reference
+"""The energy of the kernels that ran in isolation, by a recording's sensors: a reference
 independent of the regression."""
 
 import collections
@@ -78,26 +78,21 @@ def _energy(tool, file, begin, end):
 
 
 def loops(tool, file, idle_watts):
-    """(layers, kernels): Loops of each; a kernel's name is its compiler's name, grid and block. Of a
-    kernel that was looped in several sizes, what they take in the proportions of the program."""
-    layers, kernels = [], collections.defaultdict(list)
+    """Loops of kernels: a kernel's name is its compiler's name, grid and block. Of one that was looped in
+    several sizes, what they take in the proportions of the program."""
+    kernels = collections.defaultdict(list)
     with sqlite3.connect(f"file:{file}?mode=ro", uri=True) as db:
         (start,) = db.execute("SELECT work_begin_nanoseconds FROM run").fetchone()
-        names = dict(db.execute("SELECT number, name FROM layer"))
         classes = {row[0]: row[1:] for row in db.execute(
             "SELECT number, name, grid_x, grid_y, grid_z, block_x, block_y, block_z FROM kernel_class")}
         for begin, end, packed in db.execute(
                 "SELECT begin_nanoseconds, end_nanoseconds, entries FROM activity_chunk "
                 "WHERE kind = 'replay' ORDER BY begin_nanoseconds").fetchall():
-            entry = numbers(packed)
-            if not entry:
+            if not numbers(packed):  # the preparation
                 continue
             seconds = (end - begin) / 1e9
             joules = _energy(tool, file, (begin - start) / 1e9, (end - start) / 1e9)
             joules -= idle_watts * seconds
-            if entry[2] > 0:
-                layers.append(Loop(names[entry[0]], entry[2], joules, seconds))
-                continue
             launches, busy = _launches(db, begin, end)
             if busy:
                 kernel = busy.most_common(1)[0][0]
@@ -109,4 +104,4 @@ def loops(tool, file, idle_watts):
                               "WHERE kind = 'replay'").fetchone()
         in_place = _in_place(db, first)
     db.close()
-    return layers, [_mixed(sizes, in_place[kernel]) for kernel, sizes in kernels.items()]
+    return [_mixed(sizes, in_place[kernel]) for kernel, sizes in kernels.items()]

@@ -168,10 +168,7 @@ def main():
     _, whole0, without, _ = measured(args, "without")
     file, whole1, replayed, kernels = measured(args, "with", f"--replay={args.loop}s")
     types_table(without, replayed)
-    layer_loops, kernel_loops = loops(args.tool, file, replayed["idle_watts"])
-    # What a loop of others took belongs to several rows.
-    alone = [row for row in replayed["rows"] if row["inclusive_joules"] == row["energy_joules"]]
-    loops_table("layer without others", layer_loops, {row["name"]: row for row in alone}, "calls")
+    kernel_loops = loops(args.tool, file, replayed["idle_watts"])
     loops_table("kernel", kernel_loops, {kernel_key(row): row for row in kernels["rows"]}, "launches")
     print(f"\nreplay: {replayed['replay_joules']} J over {replayed['replay_seconds']} s; "
           f"measured {replayed['measured_joules']} J, unattributed {replayed['unattributed_joules']} J")

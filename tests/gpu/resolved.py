@@ -282,7 +282,7 @@ def against_loops(args, file, kernels):
     their intervals, how many there are, the greatest kernels' differences in time)."""
     rows = {kernel_key(row): row for row in kernels["rows"]}
     off = whole = within = pairs = 0
-    for loop in loops(args.tool, file, kernels["idle_watts"])[1]:
+    for loop in loops(args.tool, file, kernels["idle_watts"]):
         row = rows.get(loop.name)
         if not row or not row["energy_joules"] or not row["launches"]:
             continue
