@@ -68,7 +68,7 @@ TEST(CommandEnergy, HasTheRestInDoubtWhereListsAreMissing) {
   Shared run;
   run.list(ProcessId{7}, 0.9);
   std::erase_if(run.recording.process_readings.gpu_processes,
-                [](const auto& r) { return r.at > at(6) && r.at < at(9); });
+                [](const auto& r) { return r.at > at(6) && r.at < at(10); });
   const auto profile = run.profile();
   const auto& gpu = domain(profile, kGpu0);
   expect_exact(gpu);

@@ -22,9 +22,11 @@ constexpr Duration kNew = 5s;
 constexpr Duration kLeastReach = 1s;   // of a list, where the next one is missing
 constexpr Duration kNoticed = 1200ms;  // after its end, that a process has ended
 constexpr double kSkipped = 2.5;       // steps between two lists: some are missing
-constexpr Duration kLongGap = 3s;      // of lists: what was listed around it need not have gone on
-constexpr int kBusyLooks = 4;          // with empty lists: these hide who works
-constexpr double kNoUse = 0.005;       // of a utilisation
+// Of lists: what was listed around it need not have gone on. A driver that makes contexts answers
+// nothing for seconds (H200, 23 Nov: 3.2 s).
+constexpr Duration kLongGap = 4s;
+constexpr int kBusyLooks = 4;     // with empty lists: these hide who works
+constexpr double kNoUse = 0.005;  // of a utilisation
 // The board's own utilisation is a mean over the second before it is read.
 constexpr Duration kGaugeLag = 1200ms;
 constexpr Duration kGaugeLead = 300ms;
@@ -137,6 +139,7 @@ class Stays {
 
   // Processes that begin and end between two lists keep a board busy, too: but not at many.
   void find_hidden() {
+    if (!evidence_.known.empty()) return;  // these worked
     int busy = 0;
     for (const auto& look : evidence_.looks) {
       if (!look.uses.empty() || look.has_unidentified) return;
@@ -570,7 +573,9 @@ OtherUsers unlisted_users(const BoardEvidence& evidence, HostTime begin, HostTim
   HostTime before = begin;
   for (const auto& look : evidence.looks) {
     if (look.at <= begin || before >= end) continue;
-    if (stays.gap(before, std::min(look.at, end)) > Duration{}) out = OtherUsers::kMaybe;
+    const bool is_long = stays.gap(before, std::min(look.at, end)) > kLongGap;
+    // Kernels that were traced say what of the energy is theirs.
+    if (is_long && evidence.known.empty()) out = OtherUsers::kMaybe;
     before = look.at;
   }
   for (const Stay& stay : stays.all()) {
@@ -649,8 +654,9 @@ std::vector<UseSlice> board_use(const BoardEvidence& evidence, HostTime begin, H
     }
     const Claims claims(evidence, parts, slice.begin, slice.end, stays_here, brief);
     slice.claims = !parts.empty() ? claims.of_parts(slice.is_guess, slice.doubt)
-                   : gap > Duration{} && !stays_here.empty() ? claims.of_gap(gap)
-                                                             : claims.of(slice.doubt);
+                   : gap > Duration{} && !stays_here.empty() && evidence.known.empty()
+                       ? claims.of_gap(gap)
+                       : claims.of(slice.doubt);
     const auto before = out.rbegin() + 1;
     if (before != out.rend() && before->claims == slice.claims &&
         before->is_guess == slice.is_guess && before->doubt == slice.doubt &&

@@ -241,15 +241,17 @@ TEST(BoardUse, WithoutListsAProcessOfAnyOwnerMayHaveWorked) {
 TEST(BoardUse, InAGapOfTheListsThoseAroundItWorkedInDoubt) {
   Board board(2);
   for (int t = 1; t < 20; ++t) {
-    if (t < 9 || t > 11) board.look(t, {{0, 0.5}});
+    if (t < 9 || t > 12) board.look(t, {{0, 0.5}});
   }
   EXPECT_FALSE(board.slice(7.5).claims[0].in_doubt);
-  const auto slice = board.slice(10);  // from 8 to 12: another may have begun and ended in it
+  const auto slice = board.slice(10);  // from 8 to 13: another may have begun and ended in it
   ASSERT_EQ(slice.claims.size(), 1u);
   EXPECT_EQ(slice.claims[0].candidates, (Candidates{0, kUnidentified}));
   EXPECT_TRUE(slice.claims[0].in_doubt);
   EXPECT_EQ(unlisted_users(board.evidence, at(3), at(18)), OtherUsers::kMaybe);
   EXPECT_EQ(unlisted_users(board.evidence, at(13), at(18)), OtherUsers::kNone);
+  board.evidence.known.push_back({1, at(4), at(18)});  // traced
+  EXPECT_EQ(unlisted_users(board.evidence, at(3), at(18)), OtherUsers::kNone);
 }
 
 TEST(BoardUse, ListsThatNameNothingWhileTheBoardWorksSayNothing) {

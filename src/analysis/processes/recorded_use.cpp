@@ -112,6 +112,24 @@ std::vector<BoardLook> looks_of(const model::Recording& recording, const model::
   return out;
 }
 
+// Of traced processes that worked on the board.
+std::vector<KnownContext> known_contexts(const model::Recording& recording,
+                                         const model::Domain& domain, HostTime begin,
+                                         HostTime end) {
+  std::vector<KnownContext> out;
+  for (const auto& trace : recording.traces) {
+    const auto process = process_of(recording, trace);
+    const bool is_here =
+        std::any_of(trace.chunks.begin(), trace.chunks.end(), [&](const auto& chunk) {
+          return model::is_bins(chunk.kind) && is_on(recording, trace, chunk, domain);
+        });
+    if (!process || !is_here) continue;
+    const auto span = context_span(trace, &recording.processes[*process], begin, end);
+    out.push_back({*process, span.begin, span.end});
+  }
+  return out;
+}
+
 // The looks that list a process of others which few looks list, so that others' processes may have
 // begun and ended between two looks, too.
 std::vector<HostTime> looks_with_strangers(const std::vector<BoardLook>& looks,
@@ -158,16 +176,7 @@ std::vector<UseSlice> recorded_use(const model::Recording& recording, const mode
   BoardEvidence evidence;
   evidence.looks = looks_of(recording, domain);
   for (const auto& p : recording.processes) evidence.lives.push_back({p.start, p.end, p.in_tree});
-  for (const auto& trace : recording.traces) {
-    const auto process = process_of(recording, trace);
-    const bool is_here =
-        std::any_of(trace.chunks.begin(), trace.chunks.end(), [&](const auto& chunk) {
-          return model::is_bins(chunk.kind) && is_on(recording, trace, chunk, domain);
-        });
-    if (!process || !is_here) continue;
-    const auto span = context_span(trace, &recording.processes[*process], begin, end);
-    evidence.known.push_back({*process, span.begin, span.end});
-  }
+  evidence.known = known_contexts(recording, domain, begin, end);
   for (const auto* part : parts_of(recording, domain)) {
     evidence.parts.push_back({static_cast<double>(slices_of(*part)),
                               gauge_of(recording, *part, model::gauge::kSmActivity)});
@@ -225,9 +234,11 @@ OtherUsers unlisted_users(const model::Recording& recording, const model::Domain
   BoardEvidence evidence;
   evidence.looks = looks_of(recording, domain);
   for (const auto& p : recording.processes) evidence.lives.push_back({p.start, p.end, p.in_tree});
+  evidence.known = known_contexts(recording, domain, begin, end);
   evidence.utilisation = gauge_of(recording, domain, model::gauge::kGpuUtilisation);
   // Where even empty lists are counted, the lists have ended.
-  const bool have_ended = !gauge_of(recording, domain, model::gauge::kProcessCount).empty() &&
+  const bool have_ended = evidence.known.empty() &&
+                          !gauge_of(recording, domain, model::gauge::kProcessCount).empty() &&
                           evidence.looks.back().at + kListsEnded < end;
   return std::max(have_ended ? OtherUsers::kMaybe : OtherUsers::kNone,
                   unlisted_users(evidence, begin, end));
