@@ -229,7 +229,8 @@ class JsonFieldReader {
 // A text that is no UTF-8 arrives with replacement characters.
 template <class Message, std::size_t N>
 std::string message_text(const Message& message, const std::array<const char*, N>& types) {
-  nlohmann::json object;
+  // A null that becomes an object without memory for it crashes when it is destroyed.
+  nlohmann::json object = nlohmann::json::object();
   if (message.index() < N) object["type"] = types[message.index()];
   std::visit(
       [&](const auto& record) {
