@@ -37,6 +37,17 @@ const model::ActivityRow& row(const model::ActivityProfile& p, std::string_view 
   return p.by_kernel.front();
 }
 
+// Each kernel within its interval.
+void expect_resolved(const model::ActivityProfile& p, const Synthesised& made) {
+  for (std::size_t k = 0; k < made.joules.size(); ++k) {
+    const auto& known = row(p, "kernel " + std::to_string(k));
+    EXPECT_TRUE(known.resolvable) << known.name;
+    EXPECT_LT(std::abs(known.energy->energy.joules() - made.joules[k]),
+              known.energy->repeatability.joules())
+        << known.name;
+  }
+}
+
 TEST(Replay, SeparatesCollinearKernels) {
   SyntheticRun run = repeated_model();
   const auto without = only_activity(synthesise(run).recording);
@@ -67,13 +78,7 @@ TEST(Replay, SeparatesKernelsOfAProgramThatWaits) {
   for (run.seed = 1; run.seed <= 3; ++run.seed) {
     const auto made = synthesise(run);
     const auto p = only_activity(made.recording);
-    for (std::size_t k = 0; k < run.kernels.size(); ++k) {
-      const auto& known = row(p, "kernel " + std::to_string(k));
-      EXPECT_TRUE(known.resolvable) << known.name;
-      EXPECT_LT(std::abs(known.energy->energy.joules() - made.joules[k]),
-                known.energy->repeatability.joules())
-          << known.name;
-    }
+    expect_resolved(p, made);
   }
 }
 
@@ -91,14 +96,9 @@ TEST(Replay, SeparatesKernelsOfAProgramWhosePausesDrawPower) {
   const auto made = synthesise(run);
   const auto p = only_activity(made.recording);
   for (std::size_t k = 0; k < run.kernels.size(); ++k) {
-    const std::string name = "kernel " + std::to_string(k);
-    EXPECT_FALSE(row(without, name).resolvable);
-    const auto& known = row(p, name);
-    EXPECT_TRUE(known.resolvable) << name;
-    EXPECT_LT(std::abs(known.energy->energy.joules() - made.joules[k]),
-              known.energy->repeatability.joules())
-        << name;
+    EXPECT_FALSE(row(without, "kernel " + std::to_string(k)).resolvable);
   }
+  expect_resolved(p, made);
 }
 
 TEST(Replay, SeparatesAMemset) {

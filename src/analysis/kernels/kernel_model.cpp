@@ -274,20 +274,18 @@ void KernelModel::add_doubts(PowerSolution& solution, const PowerRows& rows,
 }
 
 // What the readings say alone comes first: what contradicts them is left out.
-void KernelModel::solve_with_known(const PowerRows& rows, std::vector<PowerPrior>& priors,
-                                   const PowerRows* also, std::span<const PowerRows> others,
+void KernelModel::solve_with_known(PowerRows& rows, std::vector<PowerPrior>& priors,
+                                   const PowerRows* also, std::span<PowerRows> others,
                                    std::vector<KnownKernel> known) {
   add_doubts(solution_, rows, priors, others, {});
   std::erase_if(known, [&](const KnownKernel& k) { return is_pooled(k.kernel_class); });
   if (known.empty()) return;
-  PowerRows doubted = rows;
-  std::vector<PowerRows> others_doubted(others.begin(), others.end());
-  doubt_clocks(doubted);
-  for (PowerRows& other : others_doubted) doubt_clocks(other);
   own_ = solution_;
   if (clock_variation_ > 0) {
-    solve(doubted, priors, also);
-    add_doubts(solution_, doubted, priors, others_doubted, {});
+    for (PowerRows& other : others) doubt_clocks(other);
+    doubt_clocks(rows);
+    solve(rows, priors, also);
+    add_doubts(solution_, rows, priors, others, {});
   }
   std::vector<KnownPower> powers;
   for (const KnownKernel& k : known) powers.push_back(power_of(k));
@@ -306,8 +304,8 @@ void KernelModel::solve_with_known(const PowerRows& rows, std::vector<PowerPrior
     solution_ = *std::exchange(own_, std::nullopt);
     return;
   }
-  solve(doubted, priors, also, powers);
-  add_doubts(solution_, doubted, priors, others_doubted, powers);
+  solve(rows, priors, also, powers);
+  add_doubts(solution_, rows, priors, others, powers);
 }
 
 // Where clocks change, so does the power of each kernel: one reading says little of the others that

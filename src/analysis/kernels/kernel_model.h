@@ -120,9 +120,8 @@ class KernelModel {
   void add_doubts(PowerSolution& solution, const PowerRows& rows,
                   const std::vector<PowerPrior>& priors, std::span<const PowerRows> others,
                   std::span<const KnownPower> known) const;
-  void solve_with_known(const PowerRows& rows, std::vector<PowerPrior>& priors,
-                        const PowerRows* also, std::span<const PowerRows> others,
-                        std::vector<KnownKernel> known);
+  void solve_with_known(PowerRows& rows, std::vector<PowerPrior>& priors, const PowerRows* also,
+                        std::span<PowerRows> others, std::vector<KnownKernel> known);
 
   const ActivityTable* table_;
   std::vector<std::uint32_t> column_of_;  // by ActivityTable::Entry's numbers

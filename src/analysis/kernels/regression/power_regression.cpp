@@ -63,7 +63,10 @@ class Solver {
     out.robust = out.covariance * cluster_scores() * out.covariance + idle;
     out.covariance += idle;
     out.influence = influence(factor, watts);
-    if (any_rerun() || !known_.empty()) out.program_shift = factor.solve(program_information());
+    if (any_rerun() || !known_.empty()) {
+      out.program_shift = factor.solve(program_information());
+      out.all_program_shift = out.program_shift.rightCols(n_ - 1) * watts.tail(n_ - 1);
+    }
     out.alternative_shift =
         others == nullptr ? VectorXd::Zero(n_) : alternative_shift(factor, watts, *others);
     out.noise = errors_.noise();
@@ -368,14 +371,18 @@ double PowerSolution::shift_by_program(const VectorXd& factor, std::size_t colum
 
 double PowerSolution::shift_by_all_of_program(const VectorXd& factor) const {
   if (program_shift.size() == 0) return factor.dot(watts);
-  double together = 0;
-  double own = 0;
-  for (Index k = 1; k < factor.size(); ++k) {
-    const double shift = watts[k] * factor.dot(program_shift.col(k));
-    together += shift;
-    if (factor[k] != 0) own += std::abs(shift);
+  // Most factors are zero: a layer runs few kernel signatures.
+  std::vector<Index> used;
+  for (Index k = 0; k < factor.size(); ++k) {
+    if (factor[k] != 0) used.push_back(k);
   }
-  return std::max(std::abs(together), own);
+  double own = 0;
+  for (const Index k : used) {
+    double shift = 0;
+    for (const Index i : used) shift += factor[i] * program_shift(i, k);
+    if (k > 0) own += std::abs(watts[k] * shift);
+  }
+  return std::max(std::abs(factor.dot(all_program_shift)), own);
 }
 
 double PowerSolution::maximum_shift(const VectorXd& factor, double ratio) const {

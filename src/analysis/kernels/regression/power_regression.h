@@ -51,6 +51,8 @@ struct PowerSolution {
   // Column k: the shift of `watts` if column k drew 1 W more in the program's own rows, but not in
   // isolated re-runs. Empty without rows of re-runs and known powers: nearly the identity then.
   Eigen::MatrixXd program_shift;
+  // The same if all columns drew twice their watts there; empty with it.
+  Eigen::VectorXd all_program_shift;
   std::array<RowErrors::Noise, 2> noise{};
   double counter_sigma = 0;  // watts: error of a counter's row over one update
   double sample_sigma = 0;   // watts: error of a sample's row
