@@ -11,6 +11,7 @@ namespace jouleprof::analysis {
 namespace {
 
 using simulated::at;
+using simulated::kGpu0;
 using simulated::Recorded;
 using testing::ElementsAre;
 using Named = JobBuilder::Named;
@@ -268,6 +269,85 @@ TEST(JobShares, ARankIsNotAlsoOneOfTheOthers) {
   EXPECT_GE(two.undivided, Energy{});
   ASSERT_TRUE(two.command);
   EXPECT_LE(two.command->energy.energy, two.total->energy);
+}
+
+// One of two processes of equal use that hold the board all along, each in its own recording: to
+// each the other's is another's, whose start it reads by its own clock.
+model::Recording one_of_two(pid_t own, const std::string& job, double utilisation = -1,
+                            double from = 3, double to = 13) {
+  auto recording = recorded(from, to);
+  recording.run.rank.job = job;
+  recording.run.rank.global = static_cast<std::uint32_t>(own - 100);
+  for (const pid_t pid : {100, 101}) {
+    const auto id = model::ProcessId{static_cast<std::uint32_t>(pid)};
+    const bool is_own = pid == own;
+    const HostTime start = at(3) + std::chrono::nanoseconds{is_own ? 0 : 40};
+    recording.processes.push_back({id, pid, {}, 1, "rank", "", start, {}, is_own});
+    for (double t = 3.5; t <= 14; t += 1) {
+      auto& readings = recording.process_readings;
+      readings.gpu_processes.push_back(
+          {id, kGpu0, at(t), utilisation < 0 ? std::nullopt : std::optional(utilisation), 1 << 20});
+      readings.processes.push_back({id, at(t), duration_of(0.2 * (t - 3)), {}, {}, {}, {}});
+    }
+  }
+  return recording;
+}
+
+// What one recording cannot divide between them is the job's, and so is the rest of the board.
+TEST(JobShares, RanksThatShareABoardAreOneFamily) {
+  const auto one = profile_of(one_of_two(100, "7"));
+  EXPECT_LT(one->domains[0].command->energy.energy, Energy::joules(100));
+  for (const double end : {13.0, 8.0}) {
+    const Job job = job_of({{one_of_two(100, "7", -1, 3, end), one_of_two(101, "7")}});
+    EXPECT_EQ(sum_of(job), job.total->energy);
+    ASSERT_EQ(job.shares.size(), 1u);
+    EXPECT_NEAR(job.shares[0].dynamic.joules(), 3800, 40) << end;
+    EXPECT_NEAR(job.shares[0].rest.joules(), 1200 + 400, 20) << end;  // the board's, the package's
+  }
+  const Job two = job_of({{one_of_two(100, "7"), one_of_two(101, "8")}});
+  EXPECT_EQ(sum_of(two), two.total->energy);
+  EXPECT_LT(two.shares[0].dynamic + two.shares[1].dynamic, Energy::joules(100));
+}
+
+// The utilisations that each recorder was given contradict the other's.
+TEST(JobShares, OfJobsThatShareABoardNeverExceedIt) {
+  auto first = one_of_two(100, "7", 0.5);
+  auto second = one_of_two(101, "8", 0.5);
+  for (auto* recording : {&first, &second}) {
+    for (auto& r : recording->process_readings.gpu_processes) {
+      const bool is_own = (r.process == model::ProcessId{100}) == (recording == &first);
+      r.compute_utilisation = is_own ? 0.8 : 0.2;
+    }
+  }
+  const Job job = job_of({{std::move(first), std::move(second)}});
+  EXPECT_EQ(sum_of(job), job.total->energy);
+  EXPECT_GE(job.undivided, Energy{});
+  EXPECT_NEAR(job.shares[0].dynamic.joules(), 1900, 30);
+  EXPECT_NEAR(job.shares[1].dynamic.joules(), 1900, 30);
+  // Either of them may have been right, or both by half.
+  EXPECT_GT(job.command->energy.error, Energy::joules(1000));
+}
+
+TEST(JobShares, HaveTheIntervalsOfTheirRecordings) {
+  for (const bool in_doubt : {false, true}) {
+    auto recording = one_of_two(100, "7", 0.4);
+    if (in_doubt) {
+      std::erase_if(recording.process_readings.gpu_processes, [](const auto& r) {
+        return r.process == model::ProcessId{101} || (r.at > at(6) && r.at < at(10));
+      });
+    }
+    const auto profile = profile_of(recording);
+    std::optional<model::CommandEnergy> sum;
+    for (const auto& d : profile->domains) {
+      if (d.command) model::add(sum, *d.command);
+    }
+    const Job job = job_of({{std::move(recording)}});
+    ASSERT_TRUE(sum && job.command);
+    EXPECT_EQ(job.command->energy.energy, sum->energy.energy);
+    EXPECT_NEAR(job.command->low().joules(), sum->low().joules(), 1e-3);
+    EXPECT_NEAR(job.command->high().joules(), sum->high().joules(), 1e-3);
+    EXPECT_NE(job.command->energy.shift, 0);
+  }
 }
 
 // Two ranks with a window each, of 2 s and 4 s; they overlap for 1 s.
