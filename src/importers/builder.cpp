@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/median.h"
+#include "importers/source_text.h"
 
 namespace jouleprof::importers {
 
@@ -97,6 +98,19 @@ model::Domain& RecordingBuilder::domain(model::DomainId id) {
   return recording_.domains[static_cast<std::size_t>(id)];
 }
 
+model::Process& RecordingBuilder::process(pid_t pid, HostTime at) {
+  const auto [place, is_new] = processes_.try_emplace(pid, recording_.processes.size());
+  if (is_new) {
+    model::Process process;
+    process.id = static_cast<model::ProcessId>(place->second);
+    process.pid = pid;
+    process.name = "(unknown)";
+    process.start = at;
+    recording_.processes.push_back(std::move(process));
+  }
+  return recording_.processes[place->second];
+}
+
 void RecordingBuilder::add_power(model::SensorId sensor, HostTime at, std::optional<double> watts) {
   const bool possible = watts && *watts >= 0 && *watts < kImpossibleWatts;
   if (possible) {
@@ -131,16 +145,16 @@ void RecordingBuilder::set_clock(const Layout& layout, RealTime (*to_real)(Durat
   }
   if (layout.segments.size() > 1) {
     warn(
-        fmt::format("the recording was paused {} time{}: {} not part of its time, and the energy "
+        fmt::format("the recording was paused {}: {} not part of its time, and the energy "
                     "then is unknown",
-                    layout.segments.size() - 1, layout.segments.size() == 2 ? "" : "s",
+                    counted(layout.segments.size() - 1, "time"),
                     layout.cut > Duration::zero()
                         ? fmt::format("{:.0f} s without data are", seconds(layout.cut))
                         : std::string("the pauses are")));
   }
   if (layout.backward_steps > 0) {
-    warn(fmt::format("time stamps go back {} time{}: the clock was set, or logs were joined",
-                     layout.backward_steps, layout.backward_steps == 1 ? "" : "s"));
+    warn(fmt::format("time stamps go back {}: the clock was set, or logs were joined",
+                     counted(layout.backward_steps, "time")));
   }
 }
 
@@ -160,8 +174,8 @@ Result<model::Recording> RecordingBuilder::finish(const std::string& path, HostT
                     path));
   }
   if (impossible_ > 0) {
-    warn(fmt::format("{} power value{} that no device can draw {} left out", impossible_,
-                     impossible_ == 1 ? "" : "s", impossible_ == 1 ? "was" : "were"));
+    warn(fmt::format("{} that no device can draw {} left out", counted(impossible_, "power value"),
+                     impossible_ == 1 ? "was" : "were"));
   }
   if (!recording_.run.work_begin) {
     recording_.run.work_begin = begin;

@@ -1,7 +1,10 @@
 // Collects an importer's data into a recording.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -55,6 +58,8 @@ class RecordingBuilder {
   model::DomainId add_domain(model::DomainKind kind, std::string device, std::string name);
   model::SensorId add_sensor(model::DomainId domain, model::SensorKind kind, std::string name);
   model::Domain& domain(model::DomainId id);
+  // Of that number; one that is first seen at `at` where there is none, called "(unknown)".
+  model::Process& process(pid_t pid, HostTime at);
 
   // A reading at `at`. Absent watts and impossible ones (negative, or 100 kW and more: error codes
   // that a tool wrote as numbers) become a ReadFailure.
@@ -76,6 +81,7 @@ class RecordingBuilder {
 
  private:
   model::Recording recording_;
+  std::map<pid_t, std::size_t> processes_;  // places in the recording
   std::size_t impossible_ = 0;
 };
 

@@ -292,15 +292,15 @@ Result<model::Recording> import_files(const std::vector<std::filesystem::path>& 
   for (const SourceText& source : sources) {
     if (!recording || source.broken == 0) continue;
     recording->warnings.push_back(
-        {HostTime{}, fmt::format("{}: {} piece{} of its text {} no UTF-8, and replaced by U+FFFD",
-                                 source.path, source.broken, source.broken == 1 ? "" : "s",
-                                 source.broken == 1 ? "is" : "are")});
+        {HostTime{},
+         fmt::format("{}: {} of its text {} no UTF-8, and replaced by U+FFFD", source.path,
+                     counted(source.broken, "piece"), source.broken == 1 ? "is" : "are")});
   }
   if (recording && !left_out.empty()) {
     recording->warnings.push_back(
         {HostTime{},
-         fmt::format("{} file{} of the folder left out, without power or of no known format: {}",
-                     left_out.size(), left_out.size() == 1 ? "" : "s", fmt::join(left_out, ", "))});
+         fmt::format("{} of the folder left out, without power or of no known format: {}",
+                     counted(left_out.size(), "file"), fmt::join(left_out, ", "))});
   }
   return recording;
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "importers/builder.h"
 #include "jouleprof/units.h"
 
 namespace jouleprof::importers {
@@ -44,6 +45,10 @@ struct Contradiction {
 // Not: a clock that was set, the repeated hour at the end of summer time, a log that stands in the
 // file twice, and rows of one sensor by two loggers.
 std::optional<Contradiction> find_contradiction(const DeviceRows& rows);
+
+// Warns of a contradiction that is not certain. Errors: corrupt, of one that is.
+Result<void> check_one_value(const DeviceRows& rows, const std::string& path,
+                             RecordingBuilder& builder);
 
 // The rows to use, in the order of time: without repetitions of a row, and sorted where two loggers
 // wrote rows of one sensor. Indices into `rows`.

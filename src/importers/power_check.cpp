@@ -164,8 +164,8 @@ Result<void> check_powers(model::Recording& recording, const std::string& path) 
       std::erase_if(recording.readings.powers, [&](const model::PowerReading& r) {
         return sensors.contains(r.sensor) && r.power.watts() > most.watts;
       });
-      warn(fmt::format("{}: {} power value{} of up to {:g} W left out, above {}", domain.device,
-                       above.size(), above.size() == 1 ? "" : "s",
+      warn(fmt::format("{}: {} of up to {:g} W left out, above {}", domain.device,
+                       counted(above.size(), "power value"),
                        *std::max_element(above.begin(), above.end()), most.of));
     }
     if (auto right = check_counters(recording, domain, most, watts, path); !right) return right;

@@ -102,8 +102,6 @@ void spread_seconds(std::vector<Stamp>& stamps) {
   }
 }
 
-std::string_view plural(std::size_t count) { return count == 1 ? "" : "s"; }
-
 }  // namespace
 
 bool is_absent(std::string_view cell) {
@@ -179,7 +177,7 @@ Result<void> RowLog::set_header(const Cells& names) {
       continue;
     }
     LogColumn column{known->role, std::string(known->unit), std::move(device), 0};
-    if (known->role == Role::kValue) {
+    if (known->role == LogRole::kValue) {
       if (!unit.empty()) {
         if (!unit_scale(unit, known->unit)) {
           return error(fmt::format("{} is in a unit that is not known for it", show(name)));
@@ -203,7 +201,7 @@ Result<void> RowLog::set_header(const Cells& names) {
   }
   columns_ = std::move(columns);
   header_ = names;
-  last_line_ = {};
+  bad_.begin_columns();
   return {};
 }
 
@@ -211,7 +209,7 @@ Result<void> RowLog::take_units(const Cells& cells) {
   if (cells.size() != columns_.size()) return {};  // most columns have none: it says little
   for (std::size_t i = 0; i < cells.size(); ++i) {
     LogColumn& column = columns_[i];
-    if (column.role != Role::kValue || column.unit == cells[i]) continue;
+    if (column.role != LogRole::kValue || column.unit == cells[i]) continue;
     if (!unit_scale(cells[i], column.unit)) {
       return error(
           fmt::format("{} is in {}, which is no unit of it", show(header_[i]), show(cells[i])));
@@ -231,9 +229,8 @@ Result<void> RowLog::read(const SourceText& source, const std::string& device) {
   after_header_ = rows_.empty();
   for (Lines lines(source.text); lines.next();) {
     line_ = lines.number();
-    const std::string_view line = trim(lines.text());
-    if (line.empty()) continue;
-    const auto taken = take_line(line, lines.ended());
+    if (trim(lines.text()).empty()) continue;
+    const auto taken = take_line(lines);
     if (!taken) return forward_error(taken);
     if (!*taken) break;
   }
@@ -250,7 +247,9 @@ Result<void> RowLog::read(const SourceText& source, const std::string& device) {
 }
 
 // False: the file ends here.
-Result<bool> RowLog::take_line(std::string_view line, bool ended) {
+Result<bool> RowLog::take_line(const Lines& lines) {
+  const std::string_view line = trim(lines.text());
+  const bool ended = lines.ended();
   const bool may_be_header = tool_.is_header ? tool_.is_header(line) : !has_header();
   if (may_be_header) {
     if (!ended && has_header()) {
@@ -281,20 +280,8 @@ Result<bool> RowLog::take_line(std::string_view line, bool ended) {
   if (tool_.mend) tool_.mend(cells, header_);
   const std::string last = cells.empty() ? std::string() : cells.back();
   const std::size_t rows = rows_.size();
-  if (!ended && last_line_.may_be_cut(last)) {
-    builder_.warn(cut_off_warning(source_->path, line_));
-    return false;
-  }
-  if (auto why = take_row(cells)) {
+  if (!bad_.take(*source_, lines, last, builder_, [&] { return take_row(cells); })) {
     rows_.resize(rows);
-    row_uuids_.resize(rows);
-    if (ended) {
-      bad_.add(line_, std::move(*why));
-    } else {
-      builder_.warn(cut_off_warning(source_->path, line_));
-    }
-  } else {
-    last_line_.note(last);
   }
   return true;
 }
@@ -334,8 +321,8 @@ std::optional<std::string> RowLog::take_row(const Cells& cells) {
       }
     }
     row.device = device_of(keys);
+    row.uuid = !keys.uuid.empty() ? keys.uuid : keys.bus;
     rows_.push_back(std::move(row));
-    row_uuids_.push_back(!keys.uuid.empty() ? keys.uuid : keys.bus);
     return std::nullopt;
   }
   for (auto& [name, part] : by_device) {
@@ -347,7 +334,6 @@ std::optional<std::string> RowLog::take_row(const Cells& cells) {
     part.device = device_of(keys);
     row.begins = false;
     rows_.push_back(std::move(part));
-    row_uuids_.emplace_back();
   }
   return std::nullopt;
 }
@@ -355,7 +341,7 @@ std::optional<std::string> RowLog::take_row(const Cells& cells) {
 std::optional<std::string> RowLog::read_cell(const LogColumn& column, const std::string& cell,
                                              Keys& keys, LogRow& row) {
   switch (*column.role) {
-    case Role::kStamp: {
+    case LogRole::kStamp: {
       if (row.time || (cell.empty() && tool_.has_row_a_sensor)) break;  // one of several columns
       row.time = parse_log_time(cell);
       if (!row.time) return fmt::format("{} is no time", show(cell));
@@ -366,18 +352,18 @@ std::optional<std::string> RowLog::read_cell(const LogColumn& column, const std:
       row.time->at = duration_of(*count * scale);
       break;
     }
-    case Role::kDate:
+    case LogRole::kDate:
       keys.date = parse_compact_date(cell);
       if (!keys.date) return fmt::format("{} is no date", show(cell));
       break;
-    case Role::kTime: {
+    case LogRole::kTime: {
       const auto time = parse_time_of_day(cell);
       if (!time) return fmt::format("{} is no time of day", show(cell));
       row.time = keys.date ? LogTime{*keys.date + *time, LogTime::Kind::kCalendar}
                            : LogTime{*time, LogTime::Kind::kDay};
       break;
     }
-    case Role::kIndex: {
+    case LogRole::kIndex: {
       std::string_view number = cell;
       if (const auto words = split_blanks(cell); words.size() == 2) {
         if (words[0] != "GPU") {  // an instance of a GPU, a switch, a processor
@@ -394,33 +380,33 @@ std::optional<std::string> RowLog::read_cell(const LogColumn& column, const std:
       keys.index = fmt::format("{}", *index);
       break;
     }
-    case Role::kUuid:
+    case LogRole::kUuid:
       keys.uuid = cell;
       break;
-    case Role::kBus:
+    case LogRole::kBus:
       keys.bus = cell;
       break;
-    case Role::kName:
+    case LogRole::kName:
       keys.product = cell;
       break;
-    case Role::kDevice:
+    case LogRole::kDevice:
       keys.device = cell;
       break;
-    case Role::kDomain:
+    case LogRole::kDomain:
       keys.domain = cell;
       break;
-    case Role::kSensor:
+    case LogRole::kSensor:
       keys.sensor = cell;
       break;
-    case Role::kProvenance:
+    case LogRole::kProvenance:
       row.provenance = model::parse_provenance(cell).value_or(row.provenance);
       break;
-    case Role::kGood:
+    case LogRole::kGood:
       if (lower_case(cell) == "true" || cell == "1") break;
       keys.is_invalid = true;
       ++messages_;
       break;
-    case Role::kValue: {
+    case LogRole::kValue: {
       std::optional<double> value;
       if (!is_absent(cell)) {
         const auto [word, own_unit] = split_value(cell);
@@ -478,8 +464,9 @@ void RowLog::separate_uuids() {
   places_.clear();
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     const std::size_t number = places_.size();
-    rows_[i].device = device(row_uuids_[i], {model::DomainKind::kGpu, fmt::format("gpu{}", number),
-                                             "GPU " + row_uuids_[i], row_uuids_[i]});
+    const std::string& uuid = rows_[i].uuid;
+    rows_[i].device =
+        device(uuid, {model::DomainKind::kGpu, fmt::format("gpu{}", number), "GPU " + uuid, uuid});
   }
   builder_.warn(
       fmt::format("one index has several UUIDs, as in a log of several machines: its {} "
@@ -587,7 +574,6 @@ Result<void> RowLog::make_stamps() {
     row.stamp = past + row.time->at;
     kept.push_back(std::move(row));
   }
-  if (kept.size() != rows_.size()) row_uuids_.clear();
   rows_ = std::move(kept);
   leave_out_far_times();
   if (times_ == LogTime::Kind::kCalendar && !tool_.times_are_utc) {
@@ -619,7 +605,6 @@ void RowLog::leave_out_far_times() {
     }
     kept.push_back(std::move(rows_[i]));
   }
-  if (kept.size() != rows_.size()) row_uuids_.clear();
   rows_ = std::move(kept);
 }
 
@@ -680,12 +665,7 @@ Result<void> RowLog::check_one_value() {
         if (any) own.columns.push_back(std::move(column));
       }
     }
-    if (const auto found = find_contradiction(own)) {
-      if (found->is_certain) {
-        return fail(Errc::kCorrupt, fmt::format("{}: {}", source_->path, found->text));
-      }
-      builder_.warn(found->text);
-    }
+    if (auto one = importers::check_one_value(own, source_->path, builder_); !one) return one;
     const auto order = rows_in_order(own);
     sorted = sorted || !std::is_sorted(order.begin(), order.end());
     for (const std::size_t i : order) kept.push_back(places[i]);
@@ -700,8 +680,7 @@ Result<void> RowLog::check_one_value() {
                    [](const LogRow& a, const LogRow& b) { return a.stamp < b.stamp; });
   for (LogRow& row : rows_) row.starts_section = false;
   if (repeated > 0) {
-    builder_.warn(
-        fmt::format("{} row{} left out that stand in the log twice", repeated, plural(repeated)));
+    builder_.warn(fmt::format("{} left out that stand in the log twice", counted(repeated, "row")));
   }
   return {};
 }
@@ -818,18 +797,17 @@ Layout RowLog::add_rounds() {
 void RowLog::warn_of_rows() {
   for (std::string& text : bad_.warnings()) builder_.warn(std::move(text));
   if (!left_out_.empty()) {
-    builder_.warn(fmt::format("{} column{} left out: {}", left_out_.size(),
-                              plural(left_out_.size()),
+    builder_.warn(fmt::format("{} left out: {}", counted(left_out_.size(), "column"),
                               show(fmt::format("{}", fmt::join(left_out_, ", ")), 200)));
   }
   if (messages_ > 0) {
-    builder_.warn(fmt::format("{} line{} left out that {} no row of {}, or that it marks as bad",
-                              messages_, plural(messages_), messages_ == 1 ? "is" : "are",
+    builder_.warn(fmt::format("{} left out that {} no row of {}, or that it marks as bad",
+                              counted(messages_, "line"), messages_ == 1 ? "is" : "are",
                               tool_.name));
   }
   for (const auto& [entity, rows] : other_entities_) {
-    builder_.warn(fmt::format("{} row{} of {} left out: the power of whole GPUs is imported", rows,
-                              plural(rows), show(entity)));
+    builder_.warn(fmt::format("{} of {} left out: the power of whole GPUs is imported",
+                              counted(rows, "row"), show(entity)));
   }
 }
 

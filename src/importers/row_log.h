@@ -21,7 +21,7 @@
 
 namespace jouleprof::importers {
 
-enum class Role {
+enum class LogRole {
   kValue,
   kStamp,   // the whole time
   kDate,    // 20261121, before a time of day
@@ -40,7 +40,7 @@ enum class Role {
 // A column that a tool's logs may have.
 struct LogField {
   std::string_view name;  // in lower case; '#' at the end stands for the device's number
-  Role role = Role::kValue;
+  LogRole role = LogRole::kValue;
   std::string_view unit = {};  // meant where the log states none
   model::SensorKind kind = model::SensorKind::kGauge;
   std::string_view sensor = {};
@@ -49,10 +49,10 @@ struct LogField {
 
 // A column of one log.
 struct LogColumn {
-  std::optional<Role> role = {};  // absent: left out
-  std::string unit = {};          // meant where a cell states none
-  std::string device = {};        // of a log with a column a device
-  std::size_t sensor = 0;         // of a value
+  std::optional<LogRole> role = {};  // absent: left out
+  std::string unit = {};             // meant where a cell states none
+  std::string device = {};           // of a log with a column a device
+  std::size_t sensor = 0;            // of a value
 };
 
 struct LogDevice {
@@ -74,6 +74,7 @@ struct LogRow {
   Duration stamp{};
   std::size_t device = 0;
   std::size_t line = 0;
+  std::string uuid;                                                   // or bus id, as it is named
   std::vector<std::pair<std::size_t, std::optional<double>>> values;  // sensor, in its SI unit
   bool begins = false;                                                // a header stands before it
   bool starts_section = false;  // the tool was not recording just before
@@ -119,10 +120,6 @@ class RowLog {
   // where there is no row, or no power.
   Result<model::Recording> finish() &&;
 
-  // The columns of a log without header; `names` as a header has them.
-  Result<void> set_header(const Cells& names);
-  bool has_header() const { return !columns_.empty(); }
-
   // For logs whose lines are no cells of columns.
   std::size_t device(const std::string& key, LogDevice device);
   std::size_t sensor(LogSensor sensor);
@@ -149,8 +146,10 @@ class RowLog {
   enum class Taken { kRow, kOther, kBad };
 
   tl::unexpected<Error> error(std::string_view message) const;
+  bool has_header() const { return !columns_.empty(); }
+  Result<void> set_header(const Cells& names);
   Result<void> take_units(const Cells& cells);
-  Result<bool> take_line(std::string_view line, bool ended);
+  Result<bool> take_line(const Lines& lines);
   std::optional<std::string> take_row(const Cells& cells);
   std::optional<std::string> read_cell(const LogColumn& column, const std::string& cell, Keys& keys,
                                        LogRow& row);
@@ -177,7 +176,6 @@ class RowLog {
   std::vector<LogDevice> devices_;
   std::map<std::string, std::size_t> places_;  // of devices, by what names them
   std::map<std::size_t, std::map<std::string, std::size_t>> uuids_;  // of an index: rows of each
-  std::vector<std::string> row_uuids_;
   std::vector<LogRow> rows_;
   bool after_header_ = false;
   bool has_keys_ = false;
@@ -187,7 +185,6 @@ class RowLog {
   std::map<std::string, std::size_t> other_entities_;
   std::vector<std::string> left_out_;
   BadRows bad_;
-  LastLine last_line_;
   LogTime::Kind times_ = LogTime::Kind::kCalendar;
   bool has_times_ = false;
 };

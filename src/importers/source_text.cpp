@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "importers/builder.h"
 
 namespace jouleprof::importers {
 
@@ -86,6 +87,21 @@ std::optional<SourceText> without_time_prefixes(const SourceText& source) {
   return out;
 }
 
+bool BadRows::take(const SourceText& source, const Lines& line, std::string_view last_field,
+                   RecordingBuilder& builder,
+                   const std::function<std::optional<std::string>()>& take) {
+  const bool is_cut = !line.ended() && last_line_.may_be_cut(last_field);
+  auto why = is_cut ? std::optional<std::string>("") : take();
+  if (!why) {
+    last_line_.note(last_field);
+  } else if (line.ended()) {
+    add(line.number(), std::move(*why));
+  } else {
+    builder.warn(cut_off_warning(source.path, line.number()));
+  }
+  return !why;
+}
+
 void BadRows::add(std::size_t line, std::string why) {
   ++count_;
   if (!first_) first_ = First{line, std::move(why)};
@@ -93,8 +109,8 @@ void BadRows::add(std::size_t line, std::string why) {
 
 std::vector<std::string> BadRows::warnings() const {
   if (!first_) return {};
-  return {fmt::format("{} row{} left out that cannot be right; the first is line {}: {}", count_,
-                      count_ == 1 ? "" : "s", first_->line, first_->why)};
+  return {fmt::format("{} left out that cannot be right; the first is line {}: {}",
+                      counted(count_, "row"), first_->line, first_->why)};
 }
 
 Result<void> BadRows::check(const SourceText& source, std::size_t good) const {
@@ -125,6 +141,10 @@ std::string show(std::string_view text, std::size_t longest) {
   return fmt::format("'{}{}'", shown, text.size() > longest ? "..." : "");
 }
 
+std::string counted(std::size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 std::string cut_off_warning(std::string_view path, std::size_t line) {
   return fmt::format(
       "{}, line {}: the last line has no line end, so it may be cut off: it is left out", path,
@@ -148,6 +168,14 @@ std::optional<std::size_t> find_column(const std::vector<std::string>& header,
   const auto found = std::find(header.begin(), header.end(), name);
   if (found == header.end()) return std::nullopt;
   return static_cast<std::size_t>(found - header.begin());
+}
+
+bool has_columns(std::string_view text, ColumnGroups groups) {
+  const auto header = csv_header(text);
+  return std::all_of(groups.begin(), groups.end(), [&](const auto& group) {
+    return std::any_of(group.begin(), group.end(),
+                       [&](std::string_view name) { return find_column(header, name); });
+  });
 }
 
 std::optional<int> numbered_column(std::string_view name, std::string_view prefix,

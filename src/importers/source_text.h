@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
+#include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +16,8 @@
 #include "model/domain.h"
 
 namespace jouleprof::importers {
+
+class RecordingBuilder;
 
 // A file in memory.
 struct SourceText {
@@ -60,10 +64,13 @@ tl::unexpected<Error> fail_at(const SourceText& source, std::size_t line, std::s
 // A part of a file for a one-line message: short, without control characters.
 std::string show(std::string_view text, std::size_t longest = 40);
 
+// "1 row", "2 rows".
+std::string counted(std::size_t count, std::string_view noun);
+
 // The warning about a last line that was left out.
 std::string cut_off_warning(std::string_view path, std::size_t line);
 
-// Judges a last line without a line end: a file may lack it, or may be cut off within a number.
+// Checks a last line without a line end: a file may lack it, or may be cut off within a number.
 class LastLine {
  public:
   // The last field of each line before, as it is written.
@@ -80,6 +87,13 @@ class LastLine {
 // Rows that are left out because they cannot be right: the file's others count.
 class BadRows {
  public:
+  // Takes the row of a line; false where it is left out. `take` says why it cannot be right. A last
+  // line without a line end is left out with a warning of its own, also where its last field, as it
+  // is written, may be the begin of a longer one.
+  bool take(const SourceText& source, const Lines& line, std::string_view last_field,
+            RecordingBuilder& builder, const std::function<std::optional<std::string>()>& take);
+  // The rows that follow have other fields.
+  void begin_columns() { last_line_ = {}; }
   void add(std::size_t line, std::string why);
   std::size_t count() const { return count_; }
   // A warning for each reason, or for the first few; empty where there is none.
@@ -92,6 +106,7 @@ class BadRows {
     std::size_t line = 0;
     std::string why;
   };
+  LastLine last_line_;
   std::size_t count_ = 0;
   std::optional<First> first_;
 };
@@ -107,6 +122,10 @@ std::vector<std::string> csv_header(std::string_view text);
 
 std::optional<std::size_t> find_column(const std::vector<std::string>& header,
                                        std::string_view name);
+
+// Whether the text's header has a column of each group of names. For recognising a format.
+using ColumnGroups = std::initializer_list<std::initializer_list<std::string_view>>;
+bool has_columns(std::string_view text, ColumnGroups groups);
 
 // The "N" of a name such as "gpuN_energy"; nothing for any other name.
 std::optional<int> numbered_column(std::string_view name, std::string_view prefix,

@@ -12,8 +12,6 @@
 namespace jouleprof::importers {
 namespace {
 
-using Role = TableField::Role;
-
 constexpr double kMostJoules = 1e12;
 constexpr double kMostSeconds = 3.2e8;  // ten years
 
@@ -53,7 +51,7 @@ Result<void> WindowTable::take_header(const std::vector<std::string>& names) {
         continue;
       }
       column.field = &field;
-      if (field.role == Role::kEnergy) {
+      if (field.role == TableRole::kEnergy) {
         column.device = with_number(field.device, number.value_or(0));
         column.product = with_number(field.product, number.value_or(0));
       }
@@ -65,17 +63,15 @@ Result<void> WindowTable::take_header(const std::vector<std::string>& names) {
     const bool found = std::any_of(columns_.begin(), columns_.end(),
                                    [&](const Column& c) { return c.field == &field; });
     if (!found) {
-      return fail_at(*source_, 1,
+      return fail_at(source_, 1,
                      fmt::format("the header has no column '{}'", with_number(field.name, 0)));
     }
   }
   return {};
 }
 
-Result<void> WindowTable::read(const SourceText& source) {
-  source_ = &source;
-  LastLine last;
-  for (Lines lines(source.text); lines.next();) {
+Result<void> WindowTable::read() {
+  for (Lines lines(source_.text); lines.next();) {
     if (trim(lines.text()).empty()) continue;
     if (columns_.empty()) {
       if (auto header = take_header(csv_cells(lines.text())); !header) return header;
@@ -86,24 +82,17 @@ Result<void> WindowTable::read(const SourceText& source) {
     const std::string end = cells.empty() ? std::string() : cells.back();
     TableWindow row;
     row.line = lines.number();
-    const bool is_cut = !lines.ended() && last.may_be_cut(end);
-    auto why = is_cut ? std::optional<std::string>("") : take_row(cells, row);
-    if (why && !lines.ended()) {
-      builder_.warn(cut_off_warning(source.path, lines.number()));
-    } else if (why) {
-      bad_.add(lines.number(), std::move(*why));
-    } else if ((row.start || row.end) && !lines_.emplace(lines.text()).second) {
-      last.note(end);
+    if (!bad_.take(source_, lines, end, builder_, [&] { return take_row(cells, row); })) continue;
+    if ((row.start || row.end) && !lines_.emplace(lines.text()).second) {
       ++repeated_;
     } else {
-      last.note(end);
       windows_.push_back(std::move(row));
     }
   }
-  if (auto good = bad_.check(source, windows_.size()); !good) return good;
+  if (auto good = bad_.check(source_, windows_.size()); !good) return good;
   if (!windows_.empty()) return {};
   return fail(Errc::kUnavailable,
-              fmt::format("{}: a header, and no {} under it", source.path, tool_.row));
+              fmt::format("{}: a header, and no {} under it", source_.path, tool_.row));
 }
 
 std::optional<std::string> WindowTable::take_row(const std::vector<std::string>& cells,
@@ -115,10 +104,7 @@ std::optional<std::string> WindowTable::take_row(const std::vector<std::string>&
     if (auto why = read_cell(columns_[i], cells[i], row)) return why;
   }
   if (row.duration) row.window.duration = *row.duration;
-  if (tool_.check) {
-    if (auto why = tool_.check(row)) return why;
-  }
-  return std::nullopt;
+  return tool_.check ? tool_.check(*this, row) : std::nullopt;
 }
 
 std::optional<std::string> WindowTable::read_cell(const Column& column, const std::string& cell,
@@ -129,33 +115,33 @@ std::optional<std::string> WindowTable::read_cell(const Column& column, const st
   }
   const TableField& field = *column.field;
   switch (field.role) {
-    case Role::kName:
+    case TableRole::kName:
       row.window.name = cell;
       break;
-    case Role::kText:
+    case TableRole::kText:
       row.texts[column.name] = cell;
       break;
-    case Role::kLabel:
+    case TableRole::kLabel:
       if (cell.empty()) break;
       row.window.labels.push_back(
           {std::string(field.label.empty() ? column.name : field.label), cell});
       break;
-    case Role::kNumber:
+    case TableRole::kNumber:
       if (const auto number = parse_number(cell)) {
         row.numbers[column.name] = *number;
       } else if (field.is_needed) {
         return fmt::format("{} is {}", column.name, show(cell));
       }
       break;
-    case Role::kStart:
-    case Role::kEnd: {
+    case TableRole::kStart:
+    case TableRole::kEnd: {
       if (cell.empty()) break;
       const auto time = parse_log_time(cell);
       if (!time) return fmt::format("{} is {}, no time", column.name, show(cell));
-      (field.role == Role::kStart ? row.start : row.end) = time;
+      (field.role == TableRole::kStart ? row.start : row.end) = time;
       break;
     }
-    case Role::kDuration: {
+    case TableRole::kDuration: {
       const auto number = parse_number(cell);
       const auto exact = field.scale == 1 ? parse_seconds(cell) : std::nullopt;
       if (!number || *number < 0 || *number * field.scale > kMostSeconds) {
@@ -164,7 +150,7 @@ std::optional<std::string> WindowTable::read_cell(const Column& column, const st
       row.duration = exact ? *exact : duration_of(*number * field.scale);
       break;
     }
-    case Role::kEnergy: {
+    case TableRole::kEnergy: {
       if (cell.empty()) break;
       const auto number = parse_number(cell);
       if (!number || *number < 0 || *number * field.scale > kMostJoules) {
@@ -182,19 +168,29 @@ std::optional<std::string> WindowTable::read_cell(const Column& column, const st
   return std::nullopt;
 }
 
-Result<model::Recording> WindowTable::finish(RealTime (*calendar)(Duration)) && {
+Result<model::Recording> WindowTable::import() && {
+  if (auto done = read(); !done) return forward_error(done);
+  if (auto done = tool_.complete ? tool_.complete(*this) : Result<void>(); !done) {
+    return forward_error(done);
+  }
   for (std::string& text : bad_.warnings()) builder_.warn(std::move(text));
   if (repeated_ > 0) {
-    builder_.warn(fmt::format("{} row{} left out that stand{} in the file twice", repeated_,
-                              repeated_ == 1 ? "" : "s", repeated_ == 1 ? "s" : ""));
+    builder_.warn(fmt::format("{} left out that stand{} in the file twice",
+                              counted(repeated_, "row"), repeated_ == 1 ? "s" : ""));
   }
   for (const auto& [column, count] : zeros_) {
     builder_.warn(
-        fmt::format("{} value{} of {} that {} exactly 0 left out: tools write 0 for what "
+        fmt::format("{} of {} that {} exactly 0 left out: tools write 0 for what "
                     "they did not measure, too, and for windows shorter than an update "
                     "of the sensor",
-                    count, count == 1 ? "" : "s", column, count == 1 ? "is" : "are"));
+                    counted(count, "value"), column, count == 1 ? "is" : "are"));
   }
+  lay_out();
+  return std::move(builder_).take();
+}
+
+// Puts the windows on a time line where they have times.
+void WindowTable::lay_out() {
   std::optional<Duration> first;
   std::optional<LogTime::Kind> kind;
   for (TableWindow& row : windows_) {
@@ -215,9 +211,9 @@ Result<model::Recording> WindowTable::finish(RealTime (*calendar)(Duration)) && 
     recording.run.work_end = HostTime{};
     if (*kind == LogTime::Kind::kUnix) {
       recording.clock_points.push_back({HostTime{}, RealTime{*first}, {}});
-    } else if (*kind == LogTime::Kind::kCalendar && calendar) {
-      recording.clock_points.push_back({HostTime{}, calendar(*first), {}});
-      if (calendar == local_to_real) {
+    } else if (*kind == LogTime::Kind::kCalendar && tool_.calendar) {
+      recording.clock_points.push_back({HostTime{}, tool_.calendar(*first), {}});
+      if (tool_.calendar == local_to_real) {
         builder_.warn("the time stamps are local time, read in this machine's time zone");
       }
     } else {
@@ -232,7 +228,6 @@ Result<model::Recording> WindowTable::finish(RealTime (*calendar)(Duration)) && 
     }
     recording.imported_windows.push_back(std::move(row.window));
   }
-  return std::move(builder_).take();
 }
 
 }  // namespace jouleprof::importers

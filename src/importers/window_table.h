@@ -1,5 +1,5 @@
-// The reader of all tables of windows: a table of columns describes each tool's, a hook what its
-// rows mean.
+// The reader of all tables of windows: a table of columns describes each tool's, hooks what its
+// rows and the whole table mean.
 //
 // A row that does not fit its header or holds what cannot be is left out, and counted; so is a row
 // with a time that stands in the file twice. A last row without a line end counts where it is
@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -21,19 +20,20 @@
 
 namespace jouleprof::importers {
 
+enum class TableRole {
+  kName,    // of the window
+  kText,    // for the hook
+  kLabel,   // kept with the window under `label`
+  kNumber,  // for the hook
+  kStart,   // times
+  kEnd,
+  kDuration,
+  kEnergy,
+};
+
 struct TableField {
-  enum class Role {
-    kName,    // of the window
-    kText,    // for the hook
-    kLabel,   // kept with the window under `label`
-    kNumber,  // for the hook
-    kStart,   // times
-    kEnd,
-    kDuration,
-    kEnergy,
-  };
   std::string_view name;  // '#' in it stands for the device's number
-  Role role = Role::kText;
+  TableRole role = TableRole::kText;
   bool is_needed = false;
   double scale = 1;                  // to seconds or joules
   std::string_view label = {};       // of kLabel; absent: the column's name
@@ -50,6 +50,8 @@ struct TableWindow {
   std::map<std::string, std::string, std::less<>> texts;
 };
 
+class WindowTable;
+
 struct TableTool {
   std::string_view format;
   std::string_view row;     // what a row is: "window", "run"
@@ -59,22 +61,26 @@ struct TableTool {
   // The cells of a line with this many columns; null: CSV.
   std::vector<std::string> (*cells)(std::string_view line, std::size_t columns) = nullptr;
   // A row's last word: why it is left out.
-  std::function<std::optional<std::string>(TableWindow&)> check = {};
+  std::optional<std::string> (*check)(WindowTable& table, TableWindow& row) = nullptr;
+  // The table's last word, once all rows are read: the windows that stay, and warnings.
+  // Errors: unavailable where none does.
+  Result<void> (*complete)(WindowTable& table) = nullptr;
+  RealTime (*calendar)(Duration) = nullptr;  // of times with a date and no zone
 };
 
 class WindowTable {
  public:
-  explicit WindowTable(const TableTool& tool) : tool_(tool), builder_(std::string(tool.format)) {}
+  WindowTable(const TableTool& tool, const SourceText& source)
+      : tool_(tool), builder_(std::string(tool.format)), source_(source) {}
 
   // Errors: corrupt, with the line; unavailable where there is no row.
-  Result<void> read(const SourceText& source);
+  Result<model::Recording> import() &&;
+
+  const SourceText& source() const { return source_; }
   std::vector<TableWindow>& windows() { return windows_; }
   RecordingBuilder& builder() { return builder_; }
   model::DomainId domain(const std::string& device, const std::string& product);
   bool has_column(std::string_view name) const;
-
-  // Puts the windows on a time line where they have times. Calendar times are UTC or local.
-  Result<model::Recording> finish(RealTime (*calendar)(Duration)) &&;
 
  private:
   struct Column {
@@ -82,6 +88,8 @@ class WindowTable {
     std::string name;
     std::string device, product;  // of an energy
   };
+  Result<void> read();
+  void lay_out();
   Result<void> take_header(const std::vector<std::string>& names);
   std::optional<std::string> take_row(const std::vector<std::string>& cells, TableWindow& row);
   std::optional<std::string> read_cell(const Column& column, const std::string& cell,
@@ -89,7 +97,7 @@ class WindowTable {
 
   const TableTool& tool_;
   RecordingBuilder builder_;
-  const SourceText* source_ = nullptr;
+  const SourceText& source_;
   std::vector<Column> columns_;
   std::map<std::string, model::DomainId> domains_;  // by device
   std::vector<TableWindow> windows_;
@@ -98,5 +106,11 @@ class WindowTable {
   BadRows bad_;
   std::map<std::string, std::size_t> zeros_;  // of a column: energies of exactly 0
 };
+
+// Importer::read of a tool.
+template <const TableTool& tool>
+Result<model::Recording> read_table(std::span<const SourceText> sources, const ImportOptions&) {
+  return WindowTable(tool, sources.front()).import();
+}
 
 }  // namespace jouleprof::importers

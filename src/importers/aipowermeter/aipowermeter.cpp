@@ -99,16 +99,19 @@ class Import {
   }
 
   Result<model::Recording> finish() && {
-    if (auto one = check_one_value(); !one) return forward_error(one);
+    // Records of two machines in one file, or of two files of one time.
+    for (const auto& [device, rows] : series_) {
+      if (auto one = check_one_value(rows, path_, builder_); !one) return forward_error(one);
+    }
     set_parents();
     for (std::string& text : bad_.warnings()) builder_.warn(std::move(text));
     if (!left_out_.empty()) {
       std::vector<std::string> names;
       for (const auto& [name, records] : left_out_) {
-        names.push_back(fmt::format("{} ({} record{})", name, records, records == 1 ? "" : "s"));
+        names.push_back(fmt::format("{} ({})", name, counted(records, "record")));
       }
-      builder_.warn(fmt::format("{} figure{} left out: {}", names.size(),
-                                names.size() == 1 ? "" : "s", fmt::join(names, ", ")));
+      builder_.warn(
+          fmt::format("{} left out: {}", counted(names.size(), "figure"), fmt::join(names, ", ")));
     }
     builder_.recording().imported_windows =
         shares_.windows(layout_.times.front(), layout_.times.back());
@@ -263,19 +266,6 @@ class Import {
     rows.columns.front().values.push_back(*watts);
   }
 
-  // Records of two machines in one file, or of two files of one time.
-  Result<void> check_one_value() {
-    for (const auto& [device, rows] : series_) {
-      const auto found = find_contradiction(rows);
-      if (!found) continue;
-      if (found->is_certain) {
-        return fail(Errc::kCorrupt, fmt::format("{}: {}", path_, found->text));
-      }
-      builder_.warn(found->text);
-    }
-    return {};
-  }
-
   // What contains what: psys the packages and DRAM, the packages their cores and uncore.
   void set_parents() {
     const auto set = [this](const char* child, const char* parent) {
@@ -290,17 +280,7 @@ class Import {
   }
 
   model::Process& process(const std::string& pid, HostTime at) {
-    const auto [found, is_new] = processes_.try_emplace(pid, processes_.size());
-    auto& all = builder_.recording().processes;
-    if (is_new) {
-      model::Process process;
-      process.id = static_cast<model::ProcessId>(found->second);
-      process.pid = static_cast<pid_t>(*parse_integer(pid));
-      process.name = "(unknown)";
-      process.start = at;
-      all.push_back(std::move(process));
-    }
-    return all[found->second];
+    return builder_.process(static_cast<pid_t>(*parse_integer(pid)), at);
   }
 
   // The experiment's own processes. Their share of the CPU's time is recorded, but not the time
@@ -353,7 +333,6 @@ class Import {
   std::set<std::pair<const SourceText*, std::size_t>> without_date_;            // lines
   std::map<std::string, DeviceRows> series_;                                    // by device
   std::map<std::string, std::pair<model::DomainId, model::SensorId>> sensors_;  // by device
-  std::map<std::string, std::size_t> processes_;                                // by pid
   model::Provenance provenance_ = model::Provenance::kMeasured;  // of the section that is read
   ProcessShares shares_;
   std::map<std::string, std::size_t> left_out_;  // names of figures -> records that have them

@@ -195,11 +195,10 @@ std::vector<std::string> ExperimentFiles::warnings(const Layout& layout) const {
   if (!left_out_.empty()) {
     std::vector<std::string> names;
     for (const auto& [name, epochs] : left_out_) {
-      names.push_back(fmt::format("{} ({} epoch{})", name, epochs, epochs == 1 ? "" : "s"));
+      names.push_back(fmt::format("{} ({})", name, counted(epochs, "epoch")));
     }
-    found.push_back(fmt::format("{} figure{} of {} left out: {}", names.size(),
-                                names.size() == 1 ? "" : "s", results_path_,
-                                fmt::join(names, ", ")));
+    found.push_back(fmt::format("{} of {} left out: {}", counted(names.size(), "figure"),
+                                results_path_, fmt::join(names, ", ")));
   }
   return found;
 }

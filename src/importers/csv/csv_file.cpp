@@ -70,23 +70,20 @@ Result<void> CsvFile::read_start() {
   return {};
 }
 
-Result<CsvColumn> CsvFile::column(std::span<const ColumnName> names) {
-  auto found = optional_column(names);
-  if (!found) return forward_error(found);
-  if (*found) return std::move(**found);
-  return fail(Errc::kCorrupt,
-              fmt::format("{}, line 1: the header has no column {}", path(), list_of(names)));
+CsvColumn CsvFile::column(std::span<const ColumnName> names) {
+  CsvColumn found = optional_column(names);
+  if (!found) fail_header(fmt::format("the header has no column {}", list_of(names)));
+  return found;
 }
 
-Result<std::optional<CsvColumn>> CsvFile::optional_column(std::span<const ColumnName> names) {
-  std::optional<CsvColumn> found;
+CsvColumn CsvFile::optional_column(std::span<const ColumnName> names) {
+  CsvColumn found;
   for (std::size_t i = 0; i < header_.size(); ++i) {
     for (const ColumnName& name : names) {
       if (header_[i] != name.name) continue;
       if (found) {
-        return fail(Errc::kCorrupt,
-                    fmt::format("{}, line 1: the columns '{}' and '{}' have the same meaning",
-                                path(), found->name, header_[i]));
+        fail_header(
+            fmt::format("the columns '{}' and '{}' have the same meaning", found.name, header_[i]));
       }
       found = CsvColumn{i, name.decimals, header_[i]};
       asked_[i] = true;
@@ -95,7 +92,12 @@ Result<std::optional<CsvColumn>> CsvFile::optional_column(std::span<const Column
   return found;
 }
 
-Result<void> CsvFile::no_others() const {
+void CsvFile::fail_header(std::string_view message) {
+  if (!error_) error_ = Error{Errc::kCorrupt, fmt::format("{}, line 1: {}", path(), message)};
+}
+
+Result<void> CsvFile::check_header() const {
+  if (error_) return tl::unexpected(*error_);
   for (std::size_t i = 0; i < header_.size(); ++i) {
     if (asked_[i]) continue;
     return fail(Errc::kCorrupt, fmt::format("{}, line 1: the column {} is not one that this file "
@@ -105,32 +107,37 @@ Result<void> CsvFile::no_others() const {
   return {};
 }
 
-Result<bool> CsvFile::next(const std::function<Result<void>()>& take) {
+Result<bool> CsvFile::next(const std::function<void()>& take) {
   for (;;) {
     const std::size_t before = line_;
     const auto more = next_row();
     if (more && !*more) return false;
     if (!more && line_ == before) return more;  // the file, not a row
-    const Result<void> taken = more ? take() : forward_error(more);
-    if (taken) {
+    error_.reset();
+    if (more) {
+      take();
+    } else {
+      error_ = more.error();
+    }
+    if (!error_) {
       ++taken_;
       return true;
     }
-    if (taken.error().code != Errc::kCorrupt || is_hopeless_) return forward_error(taken);
+    if (error_->code != Errc::kCorrupt || is_hopeless_) return tl::unexpected(*error_);
     if (!ended_) {
       cut_off_ = cut_off_warning(path(), line_);
       return false;
     }
     ++left_out_;
-    if (!first_left_out_) first_left_out_ = taken.error();
+    if (!first_left_out_) first_left_out_ = error_;
   }
 }
 
 Result<void> CsvFile::check_left_out(std::vector<std::string>& warnings) const {
   if (!first_left_out_) return {};
   if (left_out_ > taken_) return tl::unexpected(*first_left_out_);
-  warnings.push_back(fmt::format("{} row{} left out that cannot be right; the first is {}",
-                                 left_out_, left_out_ == 1 ? "" : "s", first_left_out_->message));
+  warnings.push_back(fmt::format("{} left out that cannot be right; the first is {}",
+                                 counted(left_out_, "row"), first_left_out_->message));
   return {};
 }
 
@@ -215,20 +222,21 @@ Result<void> CsvFile::split_line() {
   return {};
 }
 
-Result<std::int64_t> CsvFile::integer(const CsvColumn& column) const {
+std::int64_t CsvFile::integer(const CsvColumn& column) {
   const auto value = scaled_integer(trim(field(column)), column.decimals);
-  if (!value) return fail_at(column, fmt::format("{} is not a number", show(field(column))));
-  return *value;
+  if (!value) fail_at(column, fmt::format("{} is not a number", show(field(column))));
+  return value.value_or(0);
 }
 
-tl::unexpected<Error> CsvFile::fail_at(const CsvColumn& column, std::string_view message) const {
-  return fail(Errc::kCorrupt,
-              fmt::format("{}, line {}, column '{}': {}", path(), line_, column.name, message));
+void CsvFile::fail_at(const CsvColumn& column, std::string_view message) {
+  if (error_) return;
+  error_ = Error{Errc::kCorrupt,
+                 fmt::format("{}, line {}, column '{}': {}", path(), line_, column.name, message)};
 }
 
-tl::unexpected<Error> CsvFile::fail_all_at(const CsvColumn& column, std::string_view message) {
+void CsvFile::fail_all_at(const CsvColumn& column, std::string_view message) {
   is_hopeless_ = true;
-  return fail_at(column, message);
+  fail_at(column, message);
 }
 
 }  // namespace jouleprof::importers

@@ -27,11 +27,13 @@ struct ColumnName {
   int decimals = 0;  // one unit of the name is 10^decimals of the value's own unit
 };
 
-// A column that was found.
+// A column of a file; false where the header has none.
 struct CsvColumn {
-  std::size_t index = 0;
+  std::optional<std::size_t> index = {};
   int decimals = 0;
-  std::string name;
+  std::string name = {};
+
+  explicit operator bool() const { return index.has_value(); }
 };
 
 class CsvFile {
@@ -39,32 +41,36 @@ class CsvFile {
   // Errors: as GzipReader; unavailable when there is no header line.
   static Result<CsvFile> open(const std::filesystem::path& path);
 
-  // The one column that bears one of these names. Errors: corrupt when there is none (`names` are
-  // listed) or more than one.
-  Result<CsvColumn> column(std::span<const ColumnName> names);
+  // The one column that bears one of these names.
+  CsvColumn column(std::span<const ColumnName> names);
   // Finds a column that may be missing.
-  Result<std::optional<CsvColumn>> optional_column(std::span<const ColumnName> names);
-  // Errors: corrupt, for the first column that was not asked for.
-  Result<void> no_others() const;
+  CsvColumn optional_column(std::span<const ColumnName> names);
+  // What is wrong with the header as a whole.
+  void fail_header(std::string_view message);
+  // After the last column. Errors: corrupt, for the first of: a column that is missing (its names
+  // are listed), or that the header has twice; fail_header(); a column that was not asked for.
+  Result<void> check_header() const;
 
   // Goes to the next row that `take` takes; false at the end. Blank lines are passed over. A row
-  // that has not as many fields as the header, or that `take` calls corrupt, is left out and
+  // that has not as many fields as the header, or at which `take` called fail_at(), is left out and
   // counted. A last line without a line end counts where it is whole; else cut_off() is set.
-  // Errors: as GzipReader; those of `take` that are not corrupt, or that fail_all_at() made.
-  Result<bool> next(const std::function<Result<void>()>& take);
+  // Errors: as GzipReader; corrupt where `take` called fail_all_at().
+  Result<bool> next(const std::function<void()>& take);
   // After the last row. Appends a warning of the rows that were left out. Errors: corrupt, for the
   // first of them, where more were left out than taken.
   Result<void> check_left_out(std::vector<std::string>& warnings) const;
   std::uint64_t left_out() const { return left_out_; }
 
-  std::string_view field(const CsvColumn& column) const { return fields_[column.index]; }
-  // A field as a whole number of the value's own unit, rounded. Errors: corrupt.
-  Result<std::int64_t> integer(const CsvColumn& column) const;
+  std::string_view field(const CsvColumn& column) const { return fields_[*column.index]; }
+  // A field as a whole number of the value's own unit, rounded. Fails the row, with 0, where it is
+  // none.
+  std::int64_t integer(const CsvColumn& column);
 
-  // corrupt: "PATH, line N, column 'NAME': MESSAGE".
-  tl::unexpected<Error> fail_at(const CsvColumn& column, std::string_view message) const;
+  // The row cannot be right: "PATH, line N, column 'NAME': MESSAGE". The first message counts.
+  void fail_at(const CsvColumn& column, std::string_view message);
   // fail_at() where the rows that follow would be no better.
-  tl::unexpected<Error> fail_all_at(const CsvColumn& column, std::string_view message);
+  void fail_all_at(const CsvColumn& column, std::string_view message);
+  bool failed() const { return error_.has_value(); }
 
   std::size_t line() const { return line_; }
   const std::optional<std::string>& cut_off() const { return cut_off_; }
@@ -86,6 +92,7 @@ class CsvFile {
   std::size_t line_ = 0;
   std::uint64_t taken_ = 0;  // rows
   std::uint64_t left_out_ = 0;
+  std::optional<Error> error_;  // of the header, then of the row
   std::optional<Error> first_left_out_;
   bool is_hopeless_ = false;
   std::vector<std::string> header_;

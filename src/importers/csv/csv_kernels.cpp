@@ -71,33 +71,20 @@ Result<CsvKernels> CsvKernels::open(const std::filesystem::path& path, CsvKernel
 }
 
 Result<void> CsvKernels::find_columns() {
-  auto start = file_.column(csv::kStart);
-  if (!start) return forward_error(start);
-  start_ = *start;
-  const auto maybe = [&](std::optional<CsvColumn>& to,
-                         std::span<const ColumnName> names) -> Result<void> {
-    auto found = file_.optional_column(names);
-    if (!found) return forward_error(found);
-    to = std::move(*found);
-    return {};
-  };
-  if (auto ok = maybe(duration_, csv::kDuration); !ok) return ok;
-  if (auto ok = maybe(stop_, csv::kEnd); !ok) return ok;
-  if (auto ok = maybe(id_, csv::kKernelId); !ok) return ok;
-  if (auto ok = maybe(name_, csv::kName); !ok) return ok;
-  if (auto ok = maybe(stream_, csv::kStream); !ok) return ok;
-  if (duration_.has_value() == stop_.has_value()) {
-    return fail(Errc::kCorrupt,
-                fmt::format("{}, line 1: the header needs either a duration ('duration_ns', ...) "
-                            "or an end ('end_ns', ...)",
-                            file_.path()));
+  start_ = file_.column(csv::kStart);
+  duration_ = file_.optional_column(csv::kDuration);
+  stop_ = file_.optional_column(csv::kEnd);
+  id_ = file_.optional_column(csv::kKernelId);
+  name_ = file_.optional_column(csv::kName);
+  stream_ = file_.optional_column(csv::kStream);
+  if (bool(duration_) == bool(stop_)) {
+    file_.fail_header(
+        "the header needs either a duration ('duration_ns', ...) or an end ('end_ns', ...)");
   }
-  if (id_.has_value() == name_.has_value()) {
-    return fail(
-        Errc::kCorrupt,
-        fmt::format("{}, line 1: the header needs either 'kernel_id' or 'name'", file_.path()));
+  if (bool(id_) == bool(name_)) {
+    file_.fail_header("the header needs either 'kernel_id' or 'name'");
   }
-  return file_.no_others();
+  return file_.check_header();
 }
 
 std::uint32_t CsvKernels::class_of_name(std::string_view name) {
@@ -113,29 +100,31 @@ std::uint32_t CsvKernels::class_of_name(std::string_view name) {
   return it->second;
 }
 
-Result<std::uint32_t> CsvKernels::class_of_row() {
+std::uint32_t CsvKernels::class_of_row() {
   if (name_) {
-    const std::string_view name = trim(file_.field(*name_));
-    if (name.empty()) return file_.fail_at(*name_, "a kernel without a name");
+    const std::string_view name = trim(file_.field(name_));
+    if (name.empty()) file_.fail_at(name_, "a kernel without a name");
+    if (name.empty()) return model::kNone;
     const std::uint32_t found = class_of_name(name);
     if (found == model::kNone) ++left_out_[std::string(name)];
     return found;
   }
-  const auto id = file_.integer(*id_);
-  if (!id) return forward_error(id);
-  if (*id < 0 || *id > kMostId) return file_.fail_at(*id_, fmt::format("{} is no kernel_id", *id));
-  const auto named = names_.names.find(*id);
-  if (const auto known = by_id_.find(*id); known != by_id_.end()) {
+  const std::int64_t id = file_.integer(id_);
+  if (id < 0 || id > kMostId) file_.fail_at(id_, fmt::format("{} is no kernel_id", id));
+  if (file_.failed()) return model::kNone;
+  const auto named = names_.names.find(id);
+  if (const auto known = by_id_.find(id); known != by_id_.end()) {
     if (known->second == model::kNone) ++left_out_[named->second];
     return known->second;
   }
   if (named == names_.names.end() && names_.given) {
-    return file_.fail_all_at(*id_, fmt::format("there is no name for kernel {}", *id));
+    file_.fail_all_at(id_, fmt::format("there is no name for kernel {}", id));
+    return model::kNone;
   }
   const std::uint32_t found =
-      class_of_name(named == names_.names.end() ? fmt::format("kernel {}", *id) : named->second);
+      class_of_name(named == names_.names.end() ? fmt::format("kernel {}", id) : named->second);
   if (found == model::kNone) ++left_out_[named->second];
-  by_id_[*id] = found;
+  by_id_[id] = found;
   return found;
 }
 
@@ -143,50 +132,42 @@ Result<bool> CsvKernels::next_row() {
   return file_.next([this] { return take_row(); });
 }
 
-Result<void> CsvKernels::take_row() {
+void CsvKernels::take_row() {
   Row& row = row_;
-  const auto start = file_.integer(start_);
-  if (!start) return forward_error(start);
   const std::int64_t base = names_.base_unix_ns.value_or(0);
-  const auto instant = [&](std::int64_t t, const CsvColumn& column) -> Result<RealTime> {
+  const auto instant = [&](const CsvColumn& column) {
     std::int64_t unix_ns = 0;
-    if (__builtin_add_overflow(t, base, &unix_ns) || unix_ns < 0 ||
+    if (__builtin_add_overflow(file_.integer(column), base, &unix_ns) || unix_ns < 0 ||
         unix_ns > csv::kLastUnixNanosecond) {
-      return file_.fail_at(column, fmt::format("{} is no time", show(file_.field(column))));
+      file_.fail_at(column, fmt::format("{} is no time", show(file_.field(column))));
+      return RealTime{};
     }
     return RealTime{Duration{unix_ns}};
   };
-  auto begin = instant(*start, start_);
-  if (!begin) return forward_error(begin);
-  row.begin = *begin;
-  const CsvColumn& last = duration_ ? *duration_ : *stop_;
-  const auto stop = file_.integer(last);
-  if (!stop) return forward_error(stop);
+  row.begin = instant(start_);
+  const CsvColumn& last = duration_ ? duration_ : stop_;
   if (duration_) {
-    if (*stop < 0 || *stop > csv::kLongestKernel.count()) {
-      return file_.fail_at(last, fmt::format("{} is no duration of a kernel: check the unit",
-                                             show(file_.field(last))));
+    const Duration run_time{file_.integer(last)};
+    const bool is_possible = run_time >= Duration{} && run_time <= csv::kLongestKernel;
+    if (!is_possible) {
+      file_.fail_at(last, fmt::format("{} is no duration of a kernel: check the unit",
+                                      show(file_.field(last))));
     }
-    row.end = row.begin + Duration{*stop};
+    row.end = row.begin + (is_possible ? run_time : Duration{});
   } else {
-    auto end = instant(*stop, last);
-    if (!end) return forward_error(end);
-    row.end = *end;
+    row.end = instant(last);
     if (row.end < row.begin || row.end - row.begin > csv::kLongestKernel) {
-      return file_.fail_at(last, "the kernel ends before it begins, or hours later");
+      file_.fail_at(last, "the kernel ends before it begins, or hours later");
     }
   }
   if (stream_) {
-    const auto stream = file_.integer(*stream_);
-    if (!stream) return forward_error(stream);
-    if (*stream < 0 || *stream >= model::kNone) return file_.fail_at(*stream_, "no stream");
-    row.stream = static_cast<std::uint32_t>(*stream);
+    const std::int64_t stream = file_.integer(stream_);
+    if (stream < 0 || stream >= model::kNone) file_.fail_at(stream_, "no stream");
+    row.stream = static_cast<std::uint32_t>(stream);
   }
+  if (file_.failed()) return;
   if (!limit_.add(row.end - row.begin)) return file_.fail_all_at(last, limit_.message());
-  auto kernel_class = class_of_row();
-  if (!kernel_class) return forward_error(kernel_class);
-  row.kernel_class = *kernel_class;
-  return {};
+  row.kernel_class = class_of_row();
 }
 
 Result<model::Trace> CsvKernels::read(RealTime origin, bool events) {

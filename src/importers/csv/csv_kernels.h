@@ -54,18 +54,13 @@ class CsvKernels {
       : file_(std::move(file)), names_(std::move(names)) {}
   Result<void> find_columns();
   Result<bool> next_row();
-  Result<void> take_row();
-  Result<std::uint32_t> class_of_row();
+  void take_row();
+  std::uint32_t class_of_row();
   std::uint32_t class_of_name(std::string_view name);
 
   CsvFile file_;
   CsvKernelNames names_;
-  CsvColumn start_;
-  std::optional<CsvColumn> duration_;
-  std::optional<CsvColumn> stop_;
-  std::optional<CsvColumn> id_;
-  std::optional<CsvColumn> name_;
-  std::optional<CsvColumn> stream_;
+  CsvColumn start_, duration_, stop_, id_, name_, stream_;
   model::Trace trace_;
   std::unordered_map<std::int64_t, std::uint32_t> by_id_;
   std::unordered_map<std::string, std::uint32_t> by_name_;

@@ -53,11 +53,10 @@ struct CsvCounter {
   std::vector<std::string> warnings;
 };
 
-Result<RealTime> instant(const CsvFile& file, const CsvColumn& column) {
-  const auto t = file.integer(column);
-  if (!t) return forward_error(t);
-  if (*t < 0 || *t > csv::kLastUnixNanosecond) return file.fail_at(column, "no time since 1970");
-  return RealTime{Duration{*t}};
+RealTime instant(CsvFile& file, const CsvColumn& column) {
+  const std::int64_t t = file.integer(column);
+  if (t < 0 || t > csv::kLastUnixNanosecond) file.fail_at(column, "no time since 1970");
+  return RealTime{Duration{t}};
 }
 
 tl::unexpected<Error> no_row(const CsvFile& file) {
@@ -66,7 +65,7 @@ tl::unexpected<Error> no_row(const CsvFile& file) {
 
 // Calls `take` for each row.
 Result<void> each_row(CsvFile& file, std::vector<std::string>& warnings,
-                      const std::function<Result<void>()>& take) {
+                      const std::function<void()>& take) {
   for (;;) {
     const auto more = file.next(take);
     if (!more) return forward_error(more);
@@ -88,33 +87,29 @@ Result<void> check_one_gpu(const CsvFile& file, const DeviceRows& rows) {
 Result<CsvSamples> read_csv_samples(const std::filesystem::path& path) {
   auto file = CsvFile::open(path);
   if (!file) return forward_error(file);
-  auto time = file->column(csv::kTime);
-  if (!time) return forward_error(time);
-  auto power = file->column(csv::kPower);
-  if (!power) return forward_error(power);
-  if (auto ok = file->no_others(); !ok) return forward_error(ok);
+  const CsvColumn time = file->column(csv::kTime);
+  const CsvColumn power = file->column(csv::kPower);
+  if (auto ok = file->check_header(); !ok) return forward_error(ok);
   CsvSamples out;
   DeviceRows all;
   all.device = "gpu0";
   all.columns.push_back({"the power", false, false, {}});
-  auto read = each_row(*file, out.warnings, [&]() -> Result<void> {
-    auto at = instant(*file, *time);
-    if (!at) return forward_error(at);
-    const auto microwatts = file->integer(*power);
-    if (!microwatts) return forward_error(microwatts);
-    if (!out.rows.empty() && *at < out.rows.back().at) {
-      return file->fail_all_at(*time, "the time goes back: sort the rows by time");
+  auto read = each_row(*file, out.warnings, [&] {
+    const RealTime at = instant(*file, time);
+    const double watts = static_cast<double>(file->integer(power)) * 1e-6;
+    if (file->failed()) return;
+    if (!out.rows.empty() && at < out.rows.back().at) {
+      return file->fail_all_at(time, "the time goes back: sort the rows by time");
     }
-    all.stamps.push_back(at->time_since_epoch());
+    all.stamps.push_back(at.time_since_epoch());
     all.lines.push_back(file->line());
     all.begins.push_back(false);
-    all.columns.front().values.push_back(static_cast<double>(*microwatts) * 1e-6);
-    if (!out.rows.empty() && *at == out.rows.back().at) {
+    all.columns.front().values.push_back(watts);
+    if (!out.rows.empty() && at == out.rows.back().at) {
       ++out.repeated;
-      return {};
+    } else {
+      out.rows.push_back({at, watts});
     }
-    out.rows.push_back({*at, static_cast<double>(*microwatts) * 1e-6});
-    return {};
   });
   if (!read) return forward_error(read);
   if (out.rows.empty()) return no_row(*file);
@@ -126,42 +121,34 @@ Result<CsvSamples> read_csv_samples(const std::filesystem::path& path) {
 Result<CsvCounter> read_csv_counter(const std::filesystem::path& path) {
   auto file = CsvFile::open(path);
   if (!file) return forward_error(file);
-  auto time = file->optional_column(csv::kTime);
-  if (!time) return forward_error(time);
-  auto before = *time ? Result<CsvColumn>(**time) : file->column(csv::kBefore);
-  if (!before) return forward_error(before);
-  auto after = *time ? Result<CsvColumn>(**time) : file->column(csv::kAfter);
-  if (!after) return forward_error(after);
-  auto energy = file->column(csv::kEnergy);
-  if (!energy) return forward_error(energy);
-  if (auto ok = file->no_others(); !ok) return forward_error(ok);
+  const CsvColumn time = file->optional_column(csv::kTime);
+  const CsvColumn before = time ? time : file->column(csv::kBefore);
+  const CsvColumn after = time ? time : file->column(csv::kAfter);
+  const CsvColumn energy = file->column(csv::kEnergy);
+  if (auto ok = file->check_header(); !ok) return forward_error(ok);
   CsvCounter out;
   out.quantum = Energy::microjoules(1);
-  for (int i = 0; i < energy->decimals; ++i) {
+  for (int i = 0; i < energy.decimals; ++i) {
     out.quantum = Energy::microjoules(out.quantum.microjoules() * 10);
   }
   DeviceRows all;
   all.device = "gpu0";
   all.columns.push_back({"the counter", false, true, {}});
-  auto read = each_row(*file, out.warnings, [&]() -> Result<void> {
-    auto begin = instant(*file, *before);
-    if (!begin) return forward_error(begin);
-    auto end = instant(*file, *after);
-    if (!end) return forward_error(end);
-    const auto total = file->integer(*energy);
-    if (!total) return forward_error(total);
-    if (*end < *begin) return file->fail_at(*after, "the read ends before it begins");
-    if (*total < 0) return file->fail_at(*energy, "an energy counter is never negative");
-    if (!out.rows.empty() && *begin < out.rows.back().before) {
-      return file->fail_all_at(*before, "the time goes back: sort the rows by time");
+  auto read = each_row(*file, out.warnings, [&] {
+    const RealTime begin = instant(*file, before), end = instant(*file, after);
+    const std::int64_t total = file->integer(energy);
+    if (end < begin) file->fail_at(after, "the read ends before it begins");
+    if (total < 0) file->fail_at(energy, "an energy counter is never negative");
+    if (file->failed()) return;
+    if (!out.rows.empty() && begin < out.rows.back().before) {
+      return file->fail_all_at(before, "the time goes back: sort the rows by time");
     }
     all.lines.push_back(file->line());
-    all.columns.front().values.push_back(static_cast<double>(*total));
-    if (file->field(*energy).find('.') != std::string_view::npos) {
+    all.columns.front().values.push_back(static_cast<double>(total));
+    if (file->field(energy).find('.') != std::string_view::npos) {
       out.quantum = Energy::microjoules(1);
     }
-    out.rows.push_back({*begin, *end, Energy::microjoules(*total)});
-    return {};
+    out.rows.push_back({begin, end, Energy::microjoules(total)});
   });
   if (!read) return forward_error(read);
   if (out.rows.empty()) return no_row(*file);
@@ -228,8 +215,8 @@ Result<void> Builder::read() {
     if (samples_->cut_off) builder_.warn(*samples_->cut_off);
     for (const std::string& text : samples_->warnings) builder_.warn(text);
     if (samples_->repeated > 0) {
-      builder_.warn(fmt::format("{} sample{} with the time of the one before {} left out",
-                                samples_->repeated, samples_->repeated == 1 ? "" : "s",
+      builder_.warn(fmt::format("{} with the time of the one before {} left out",
+                                counted(samples_->repeated, "sample"),
                                 samples_->repeated == 1 ? "was" : "were"));
     }
   }
@@ -313,8 +300,8 @@ Result<void> Builder::add_kernels() {
   if (kernels_->file().cut_off()) builder_.warn(*kernels_->file().cut_off());
   for (const auto& warning : kernels_->warnings()) builder_.warn(warning);
   for (const auto& [name, count] : kernels_->left_out()) {
-    builder_.warn(fmt::format("{} record{} of '{}' left out: no work of the GPU's", count,
-                              count == 1 ? "" : "s", name));
+    builder_.warn(
+        fmt::format("{} of '{}' left out: no work of the GPU's", counted(count, "record"), name));
   }
   trace->devices.push_back({0, "", sources_.device_name});
   builder_.recording().traces.push_back(std::move(*trace));

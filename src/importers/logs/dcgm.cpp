@@ -16,17 +16,17 @@ using enum model::SensorKind;
 namespace gauge = model::gauge;
 
 constexpr std::array<LogField, 11> kFields{
-    {{"entity", Role::kIndex},
-     {"dvnam", Role::kName},
-     {"power", Role::kValue, "W", kPowerAverage, "DCGM_FI_DEV_POWER_USAGE", true},
-     {"totec", Role::kValue, "mJ", kEnergyCounter, "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"},
-     {"tmptr", Role::kValue, "C", kGauge, gauge::kTemperature},
-     {"mmtmp", Role::kValue, "C", kGauge, gauge::kMemoryTemperature},
-     {"smclk", Role::kValue, "MHz", kGauge, gauge::kSmClock},
-     {"mmclk", Role::kValue, "MHz", kGauge, gauge::kMemoryClock},
-     {"gputl", Role::kValue, "%", kGauge, gauge::kGpuUtilisation},
-     {"mcutl", Role::kValue, "%", kGauge, gauge::kMemoryUtilisation},
-     {"fbusd", Role::kValue, "MB", kGauge, gauge::kMemoryUsed}}};
+    {{"entity", LogRole::kIndex},
+     {"dvnam", LogRole::kName},
+     {"power", LogRole::kValue, "W", kPowerAverage, "DCGM_FI_DEV_POWER_USAGE", true},
+     {"totec", LogRole::kValue, "mJ", kEnergyCounter, "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"},
+     {"tmptr", LogRole::kValue, "C", kGauge, gauge::kTemperature},
+     {"mmtmp", LogRole::kValue, "C", kGauge, gauge::kMemoryTemperature},
+     {"smclk", LogRole::kValue, "MHz", kGauge, gauge::kSmClock},
+     {"mmclk", LogRole::kValue, "MHz", kGauge, gauge::kMemoryClock},
+     {"gputl", LogRole::kValue, "%", kGauge, gauge::kGpuUtilisation},
+     {"mcutl", LogRole::kValue, "%", kGauge, gauge::kMemoryUtilisation},
+     {"fbusd", LogRole::kValue, "MB", kGauge, gauge::kMemoryUsed}}};
 
 bool is_header(std::string_view line) {
   const auto words = split_blanks(line);

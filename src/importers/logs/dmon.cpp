@@ -23,27 +23,7 @@
 namespace jouleprof::importers {
 namespace {
 
-using enum model::SensorKind;
 namespace gauge = model::gauge;
-
-// pwr follows the driver's average field (Ampere and newer).
-constexpr std::array<LogField, 16> kFields{
-    {{"date", Role::kDate},
-     {"time", Role::kTime},
-     {"gpu", Role::kIndex},
-     {"pwr", Role::kValue, "W", kPowerAverage, "nvidia-smi dmon pwr", true},
-     {"gtemp", Role::kValue, "C", kGauge, gauge::kTemperature},
-     {"temp", Role::kValue, "C", kGauge, gauge::kTemperature},
-     {"mtemp", Role::kValue, "C", kGauge, gauge::kMemoryTemperature},
-     {"sm", Role::kValue, "%", kGauge, gauge::kGpuUtilisation},
-     {"mem", Role::kValue, "%", kGauge, gauge::kMemoryUtilisation},  // of time, not of space
-     {"enc", Role::kValue, "%", kGauge, gauge::kEncoderUtilisation},
-     {"dec", Role::kValue, "%", kGauge, gauge::kDecoderUtilisation},
-     {"jpg", Role::kValue, "%", kGauge, gauge::kJpegUtilisation},
-     {"ofa", Role::kValue, "%", kGauge, gauge::kOfaUtilisation},
-     {"mclk", Role::kValue, "MHz", kGauge, gauge::kMemoryClock},
-     {"pclk", Role::kValue, "MHz", kGauge, gauge::kSmClock},
-     {"fb", Role::kValue, "MB", kGauge, gauge::kMemoryUsed}}};
 
 bool is_header(std::string_view line) { return parse_dmon_header(line).has_value(); }
 
@@ -54,7 +34,7 @@ bool is_comment(std::string_view line) {
 constexpr LogTool kTool{.format = "dmon",
                         .name = "nvidia-smi dmon",
                         .advice = "log power with 'nvidia-smi dmon -s puc'",
-                        .fields = kFields,
+                        .fields = kDmonFields,
                         .cells = dmon_cells,
                         .is_header = is_header,
                         .is_units = is_dmon_units,
@@ -224,10 +204,9 @@ class Activity {
     const std::size_t looks = last - first + 1, left_out = watts_.size() - looks;
     log_.builder().warn(fmt::format(
         "trimmed to {} of {} looks, from {:.0f} s to {:.0f} s of the log: those where sm reaches "
-        "{:.0f} %, less one at each end; {} look{} left out, with about {:.1f} J",
+        "{:.0f} %, less one at each end; {} left out, with about {:.1f} J",
         looks, watts_.size(), seconds(begin.time_since_epoch()), seconds(end.time_since_epoch()),
-        100 * kActiveSmRatio, left_out, left_out == 1 ? "" : "s",
-        joules_outside(layout, begin, end)));
+        100 * kActiveSmRatio, counted(left_out, "look"), joules_outside(layout, begin, end)));
   }
 
   // Each power holds for the interval that ends at its row.
@@ -281,8 +260,8 @@ Result<model::Recording> read_dmon(std::span<const SourceText> sources,
   };
   if (auto read = log.read(*source); !read) return forward_error(read);
   if (pmon_rows > 0) {
-    log.builder().warn(fmt::format("{} row{} of pmon left out: put them into a file of their own",
-                                   pmon_rows, pmon_rows == 1 ? "" : "s"));
+    log.builder().warn(fmt::format("{} of pmon left out: put them into a file of their own",
+                                   counted(pmon_rows, "row")));
   }
   return std::move(log).finish();
 }

@@ -1,7 +1,6 @@
 #include "importers/logs/dmon_lines.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 
 #include "base/file.h"
@@ -29,9 +28,6 @@ std::optional<DmonHeader> parse_dmon_header(std::string_view line) {
   const std::string_view start = trim(line.substr(hash ? 1 : 0));
   constexpr std::string_view kFirst = "gGdDtT";
   if (start.empty() || kFirst.find(start.front()) == kFirst.npos) return std::nullopt;
-  constexpr std::array<std::string_view, 13> kKnown{"pwr",  "gtemp", "temp", "mtemp", "sm",
-                                                    "mem",  "enc",   "dec",  "jpg",   "ofa",
-                                                    "mclk", "pclk",  "fb"};
   DmonHeader header;
   bool has_gpu = false, any = false;
   for (const std::string& cell : dmon_cells(line)) {
@@ -45,7 +41,9 @@ std::optional<DmonHeader> parse_dmon_header(std::string_view line) {
     }
     if (name == "pid") header.is_pmon = true;
     if (name == "mig" || name == "gi" || name == "ci") header.has_instances = true;
-    any = any || std::find(kKnown.begin(), kKnown.end(), name) != kKnown.end();
+    any = any || std::any_of(kDmonFields.begin(), kDmonFields.end(), [&](const LogField& field) {
+            return field.role == LogRole::kValue && field.name == name;
+          });
   }
   // "# gpu capture" in some other text is a title, not a header.
   if (!has_gpu || (!any && !header.is_pmon)) return std::nullopt;

@@ -1,14 +1,36 @@
 // The lines of `nvidia-smi dmon` and `nvidia-smi pmon`.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include "importers/row_log.h"
+#include "model/device/gauge_names.h"
 
 namespace jouleprof::importers {
+
+// The columns that are read. pwr follows the driver's average field (Ampere and newer).
+inline constexpr std::array<LogField, 16> kDmonFields{
+    {{"date", LogRole::kDate},
+     {"time", LogRole::kTime},
+     {"gpu", LogRole::kIndex},
+     {"pwr", LogRole::kValue, "W", model::SensorKind::kPowerAverage, "nvidia-smi dmon pwr", true},
+     {"gtemp", LogRole::kValue, "C", model::SensorKind::kGauge, model::gauge::kTemperature},
+     {"temp", LogRole::kValue, "C", model::SensorKind::kGauge, model::gauge::kTemperature},
+     {"mtemp", LogRole::kValue, "C", model::SensorKind::kGauge, model::gauge::kMemoryTemperature},
+     {"sm", LogRole::kValue, "%", model::SensorKind::kGauge, model::gauge::kGpuUtilisation},
+     {"mem", LogRole::kValue, "%", model::SensorKind::kGauge,
+      model::gauge::kMemoryUtilisation},  // of time, not of space
+     {"enc", LogRole::kValue, "%", model::SensorKind::kGauge, model::gauge::kEncoderUtilisation},
+     {"dec", LogRole::kValue, "%", model::SensorKind::kGauge, model::gauge::kDecoderUtilisation},
+     {"jpg", LogRole::kValue, "%", model::SensorKind::kGauge, model::gauge::kJpegUtilisation},
+     {"ofa", LogRole::kValue, "%", model::SensorKind::kGauge, model::gauge::kOfaUtilisation},
+     {"mclk", LogRole::kValue, "MHz", model::SensorKind::kGauge, model::gauge::kMemoryClock},
+     {"pclk", LogRole::kValue, "MHz", model::SensorKind::kGauge, model::gauge::kSmClock},
+     {"fb", LogRole::kValue, "MB", model::SensorKind::kGauge, model::gauge::kMemoryUsed}}};
 
 // The cells of a line, without the '#' in front: between commas where there are any, else between
 // blanks.

@@ -173,16 +173,16 @@ class Import {
 
   std::optional<LogColumn> column_of(std::string_view name, RowLog& log) {
     if (!options_.device_column.empty() && is_named(name, options_.device_column)) {
-      return LogColumn{Role::kDevice, {}, {}, 0};
+      return LogColumn{LogRole::kDevice, {}, {}, 0};
     }
     if (const auto [time, unit] = time_unit(); !time.empty() && is_named(name, time)) {
       std::string own = unit.empty() ? split_name(name, kTimeUnits).unit : unit;
       if (std::find(kTimeUnits.begin() + 1, kTimeUnits.end(), own) == kTimeUnits.end()) own.clear();
-      return LogColumn{Role::kStamp, own, {}, 0};
+      return LogColumn{LogRole::kStamp, own, {}, 0};
     }
     for (const PowerColumn& power : powers_) {
       if (!is_named(name, power.name)) continue;
-      LogColumn column{Role::kValue, power.unit, power.device, 0};
+      LogColumn column{LogRole::kValue, power.unit, power.device, 0};
       if (column.unit.empty()) column.unit = split_name(name, kPowerUnits).unit;
       if (!unit_scale(column.unit, "W")) {
         without_unit_.push_back(power.name);

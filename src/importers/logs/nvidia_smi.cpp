@@ -16,7 +16,7 @@ namespace jouleprof::importers {
 namespace {
 
 using enum model::SensorKind;
-using enum Role;
+using enum LogRole;
 namespace gauge = model::gauge;
 
 // Names that nvidia-smi takes, and those that it prints for them.

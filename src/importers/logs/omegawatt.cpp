@@ -61,13 +61,13 @@ Result<model::Recording> read_omegawatt(std::span<const SourceText> sources,
   std::size_t place = 0, sockets = 0;
   log.on_column = [&](std::string_view name) -> std::optional<LogColumn> {
     const std::size_t at = place++;
-    if (name == "#timestamp") return LogColumn{Role::kStamp, {}, {}, 0};
-    if (name == "#frame_is_ok") return LogColumn{Role::kGood, {}, {}, 0};
+    if (name == "#timestamp") return LogColumn{LogRole::kStamp, {}, {}, 0};
+    if (name == "#frame_is_ok") return LogColumn{LogRole::kGood, {}, {}, 0};
     const auto number = numbered_column(name, "#activepow", "");
     if (!number) return LogColumn{};
     ++sockets;
     if (unused.contains(at)) return LogColumn{};
-    return LogColumn{Role::kValue, "W", fmt::format("socket{}", *number),
+    return LogColumn{LogRole::kValue, "W", fmt::format("socket{}", *number),
                      log.sensor({model::SensorKind::kPowerInstant, "OmegaWatt active power"})};
   };
   if (auto read = log.read(sources.front()); !read) return forward_error(read);

@@ -15,31 +15,31 @@ using enum model::SensorKind;
 namespace gauge = model::gauge;
 
 constexpr std::array<LogField, 25> kFields{
-    {{"time_unix_seconds", Role::kStamp},
-     {"time_seconds", Role::kStamp},
-     {"elapsed_seconds", Role::kStamp},
-     {"device", Role::kDevice},
-     {"domain", Role::kDomain},
-     {"name", Role::kName},
-     {"provenance", Role::kProvenance},
-     {"sensor", Role::kSensor},
-     {"quantity", Role::kSensor},
-     {"power_watts", Role::kValue, "W", kPowerInstant, "power_watts"},
-     {"energy_joules", Role::kValue, "J", kEnergyCounter, "energy_joules"},
-     {"value", Role::kValue, "", kGauge, "value"},
-     {gauge::kPowerLimit, Role::kValue, "W", kGauge, gauge::kPowerLimit},
-     {gauge::kTemperature, Role::kValue, "C", kGauge, gauge::kTemperature},
-     {gauge::kMemoryTemperature, Role::kValue, "C", kGauge, gauge::kMemoryTemperature},
-     {gauge::kFanSpeed, Role::kValue, "", kGauge, gauge::kFanSpeed},
-     {"utilisation_ratio", Role::kValue, "", kGauge, gauge::kGpuUtilisation},
-     {gauge::kMemoryUtilisation, Role::kValue, "", kGauge, gauge::kMemoryUtilisation},
-     {gauge::kEncoderUtilisation, Role::kValue, "", kGauge, gauge::kEncoderUtilisation},
-     {gauge::kDecoderUtilisation, Role::kValue, "", kGauge, gauge::kDecoderUtilisation},
-     {gauge::kJpegUtilisation, Role::kValue, "", kGauge, gauge::kJpegUtilisation},
-     {gauge::kOfaUtilisation, Role::kValue, "", kGauge, gauge::kOfaUtilisation},
-     {gauge::kSmClock, Role::kValue, "Hz", kGauge, gauge::kSmClock},
-     {gauge::kMemoryClock, Role::kValue, "Hz", kGauge, gauge::kMemoryClock},
-     {gauge::kMemoryUsed, Role::kValue, "B", kGauge, gauge::kMemoryUsed}}};
+    {{"time_unix_seconds", LogRole::kStamp},
+     {"time_seconds", LogRole::kStamp},
+     {"elapsed_seconds", LogRole::kStamp},
+     {"device", LogRole::kDevice},
+     {"domain", LogRole::kDomain},
+     {"name", LogRole::kName},
+     {"provenance", LogRole::kProvenance},
+     {"sensor", LogRole::kSensor},
+     {"quantity", LogRole::kSensor},
+     {"power_watts", LogRole::kValue, "W", kPowerInstant, "power_watts"},
+     {"energy_joules", LogRole::kValue, "J", kEnergyCounter, "energy_joules"},
+     {"value", LogRole::kValue, "", kGauge, "value"},
+     {gauge::kPowerLimit, LogRole::kValue, "W", kGauge, gauge::kPowerLimit},
+     {gauge::kTemperature, LogRole::kValue, "C", kGauge, gauge::kTemperature},
+     {gauge::kMemoryTemperature, LogRole::kValue, "C", kGauge, gauge::kMemoryTemperature},
+     {gauge::kFanSpeed, LogRole::kValue, "", kGauge, gauge::kFanSpeed},
+     {"utilisation_ratio", LogRole::kValue, "", kGauge, gauge::kGpuUtilisation},
+     {gauge::kMemoryUtilisation, LogRole::kValue, "", kGauge, gauge::kMemoryUtilisation},
+     {gauge::kEncoderUtilisation, LogRole::kValue, "", kGauge, gauge::kEncoderUtilisation},
+     {gauge::kDecoderUtilisation, LogRole::kValue, "", kGauge, gauge::kDecoderUtilisation},
+     {gauge::kJpegUtilisation, LogRole::kValue, "", kGauge, gauge::kJpegUtilisation},
+     {gauge::kOfaUtilisation, LogRole::kValue, "", kGauge, gauge::kOfaUtilisation},
+     {gauge::kSmClock, LogRole::kValue, "Hz", kGauge, gauge::kSmClock},
+     {gauge::kMemoryClock, LogRole::kValue, "Hz", kGauge, gauge::kMemoryClock},
+     {gauge::kMemoryUsed, LogRole::kValue, "B", kGauge, gauge::kMemoryUsed}}};
 
 constexpr LogTool kTool{.format = "jouleprof",
                         .name = "jouleprof",
@@ -61,29 +61,25 @@ constexpr LogTool kMonitorTool{
     .format = "jouleprof", .name = "jouleprof monitor", .fields = kMonitorFields};
 
 // Of windows, domains, processes or kernels: figures, of which no recording can be made again.
-bool is_table_of_figures(const Cells& header) {
-  return find_column(header, "provenance") &&
-         (find_column(header, "interval_low_joules") || find_column(header, "own_pid"));
+bool is_table_of_figures(std::string_view text) {
+  return has_columns(text, {{"provenance"}, {"interval_low_joules", "own_pid"}});
 }
 
 bool recognises_own_csv(std::string_view text) {
-  const auto header = csv_header(text);
-  if (is_table_of_figures(header)) return true;
-  return find_column(header, "time_unix_seconds") && find_column(header, "device") &&
-         find_column(header, "domain");
+  return is_table_of_figures(text) ||
+         has_columns(text, {{"time_unix_seconds"}, {"device"}, {"domain"}});
 }
 
 Result<model::Recording> read_own_csv(std::span<const SourceText> sources,
                                       const ImportOptions& options) {
-  const auto header = csv_header(sources.front().text);
-  if (is_table_of_figures(header)) {
+  if (is_table_of_figures(sources.front().text)) {
     return fail(Errc::kUnsupported,
                 fmt::format("{}: a table of figures that `jouleprof export` wrote. Without its "
                             "readings they would lose their intervals: import the *.jprof's "
                             "export of csv or counters, or report the *.jprof itself",
                             sources.front().path));
   }
-  const bool is_monitor = find_column(header, "elapsed_seconds").has_value();
+  const bool is_monitor = has_columns(sources.front().text, {{"elapsed_seconds"}});
   RowLog log(is_monitor ? kMonitorTool : kTool, options);
   for (const SourceText& source : sources) {
     if (auto read = log.read(source); !read) return forward_error(read);

@@ -136,23 +136,13 @@ Result<model::Recording> read_perun(std::span<const SourceText> sources,
   log.set_source(source);
   Reader reader{log, *places, {}, {}, {}, {}};
   std::size_t good = 0;
-  LastLine last;
   for (Lines lines(source.text); lines.next();) {
     if (lines.number() == 1 || trim(lines.text()).empty()) continue;
     const auto cells = split_csv(lines.text());
-    const std::string end = !cells || cells->empty() ? std::string() : cells->back();
-    const bool is_cut = !lines.ended() && last.may_be_cut(end);
-    auto why = !cells   ? std::optional<std::string>("its quotes do not end")
-               : is_cut ? std::optional<std::string>("")
-                        : reader.take(*cells, header.size(), lines.number());
-    if (why && !lines.ended()) {
-      log.builder().warn(cut_off_warning(source.path, lines.number()));
-    } else if (why) {
-      log.bad().add(lines.number(), std::move(*why));
-    } else {
-      last.note(end);
-      ++good;
-    }
+    good += log.bad().take(source, lines, cells ? cells->back() : "", log.builder(), [&] {
+      if (!cells) return std::optional<std::string>("its quotes do not end");
+      return reader.take(*cells, header.size(), lines.number());
+    });
   }
   if (auto right = log.bad().check(source, good); !right) return forward_error(right);
   if (reader.hosts.size() > 1) {
@@ -162,8 +152,8 @@ Result<model::Recording> read_perun(std::span<const SourceText> sources,
                             source.path, reader.hosts.size(), show(*reader.hosts.begin())));
   }
   for (const auto& [unit, count] : reader.others) {
-    log.builder().warn(fmt::format("{} row{} in {} left out: power and energy are imported", count,
-                                   count == 1 ? "" : "s", show(unit)));
+    log.builder().warn(fmt::format("{} in {} left out: power and energy are imported",
+                                   counted(count, "row"), show(unit)));
   }
   reader.add_runs();
   return std::move(log).finish();

@@ -90,12 +90,8 @@ class Import {
         return fail_at(source_, lines_.number(), "values without a header; log without 'noheader'");
       }
       Row row;
-      if (auto why = take_row(line, row); !why) {
+      if (bad.take(source_, lines_, {}, builder_, [&] { return take_row(line, row); })) {
         rows_.push_back(std::move(row));
-      } else if (lines_.ended()) {
-        bad.add(lines_.number(), std::move(*why));
-      } else {
-        builder_.warn(cut_off_warning(source_.path, lines_.number()));
       }
     }
     for (std::string& text : bad.warnings()) builder_.warn(std::move(text));
@@ -163,18 +159,12 @@ class Import {
     }
     if (!row.pid) return;
     auto& recording = builder_.recording();
-    const auto [process, is_new] = processes_.try_emplace(*row.pid, recording.processes.size());
-    if (is_new) {
-      model::Process fresh;
-      fresh.id = static_cast<model::ProcessId>(process->second);
-      fresh.pid = static_cast<pid_t>(*row.pid);
-      fresh.name = row.command.empty() ? "(unknown)" : row.command;
-      fresh.start = at;
-      fresh.in_tree = true;  // pmon lists what a reader asks for
-      recording.processes.push_back(std::move(fresh));
-    }
+    const std::size_t known = recording.processes.size();
+    model::Process& process = builder_.process(static_cast<pid_t>(*row.pid), at);
+    process.in_tree = true;  // pmon lists what a reader asks for
+    if (recording.processes.size() > known && !row.command.empty()) process.name = row.command;
     model::GpuProcessReading reading;
-    reading.process = static_cast<model::ProcessId>(process->second);
+    reading.process = process.id;
     reading.domain = domain->second;
     reading.at = at;
     if (row.sm && *row.sm >= 0 && *row.sm <= 100) reading.compute_utilisation = *row.sm / 100;
@@ -190,7 +180,6 @@ class Import {
   Columns columns_;
   std::vector<Row> rows_;
   std::map<std::int64_t, model::DomainId> domains_;
-  std::map<std::int64_t, std::size_t> processes_;
 };
 
 // A log of pmon begins with its header: a capture that has dmon's rows, too, is dmon's.

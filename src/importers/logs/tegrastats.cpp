@@ -102,22 +102,20 @@ Result<model::Recording> read_tegrastats(std::span<const SourceText> sources,
       rows.push_back(std::move(row));
     }
     // Each line has all rails: one that has fewer was cut off, or is a message.
-    if (rows.empty() || rows.size() < most) {
-      if (lines.ended()) {
-        log.bad().add(lines.number(), "it has not the rails of the lines before");
-      } else {
-        log.builder().warn(cut_off_warning(source.path, lines.number()));
-      }
-      continue;
-    }
+    const bool is_whole =
+        log.bad().take(source, lines, {}, log.builder(), [&]() -> std::optional<std::string> {
+          if (!rows.empty() && rows.size() >= most) return std::nullopt;
+          return "it has not the rails of the lines before";
+        });
+    if (!is_whole) continue;
     most = rows.size();
     for (LogRow& row : rows) log.add(std::move(row));
   }
   if (auto good = log.bad().check(source, log.rows().size()); !good) return forward_error(good);
   if (!others.empty()) {
     log.builder().warn(
-        fmt::format("{} rail{} left out that {} part of VDD_IN and neither GPU, CPU nor DRAM: {}",
-                    others.size(), others.size() == 1 ? "" : "s", others.size() == 1 ? "is" : "are",
+        fmt::format("{} left out that {} part of VDD_IN and neither GPU, CPU nor DRAM: {}",
+                    counted(others.size(), "rail"), others.size() == 1 ? "is" : "are",
                     fmt::join(others, ", ")));
   }
   log.builder().warn(

@@ -21,12 +21,12 @@ using enum model::SensorKind;
 namespace gauge = model::gauge;
 
 constexpr std::array<LogField, 6> kFields{
-    {{"time", Role::kStamp},
-     {"power", Role::kValue, "mW", kPowerAverage, "nvmlDeviceGetPowerUsage"},
-     {"temp", Role::kValue, "C", kGauge, gauge::kTemperature},
-     {"smfreq", Role::kValue, "MHz", kGauge, gauge::kSmClock},
-     {"mem", Role::kValue, "B", kGauge, gauge::kMemoryUsed},
-     {"provenance", Role::kProvenance}}};  // of our own
+    {{"time", LogRole::kStamp},
+     {"power", LogRole::kValue, "mW", kPowerAverage, "nvmlDeviceGetPowerUsage"},
+     {"temp", LogRole::kValue, "C", kGauge, gauge::kTemperature},
+     {"smfreq", LogRole::kValue, "MHz", kGauge, gauge::kSmClock},
+     {"mem", LogRole::kValue, "B", kGauge, gauge::kMemoryUsed},
+     {"provenance", LogRole::kProvenance}}};  // of our own
 
 constexpr std::array<LogField, 6> in_watts() {
   auto fields = kFields;

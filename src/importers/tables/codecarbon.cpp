@@ -17,41 +17,39 @@
 namespace jouleprof::importers {
 namespace {
 
-using Role = TableField::Role;
-
 constexpr double kWattHours = 3.6e6;
 
 constexpr std::array<TableField, 15> kFields{
-    {{.name = "timestamp", .role = Role::kEnd, .is_needed = true},
-     {.name = "duration", .role = Role::kDuration, .is_needed = true},
-     {.name = "run_id", .role = Role::kText},
-     {.name = "task_name", .role = Role::kText},
-     {.name = "project_name", .role = Role::kText},
+    {{.name = "timestamp", .role = TableRole::kEnd, .is_needed = true},
+     {.name = "duration", .role = TableRole::kDuration, .is_needed = true},
+     {.name = "run_id", .role = TableRole::kText},
+     {.name = "task_name", .role = TableRole::kText},
+     {.name = "project_name", .role = TableRole::kText},
      {.name = "gpu_energy",
-      .role = Role::kEnergy,
+      .role = TableRole::kEnergy,
       .scale = kWattHours,
       .device = "gpus",
       .product = "GPUs by CodeCarbon"},
      {.name = "cpu_energy",
-      .role = Role::kEnergy,
+      .role = TableRole::kEnergy,
       .scale = kWattHours,
       .device = "cpu",
       .product = "CPU by CodeCarbon"},
      {.name = "ram_energy",
-      .role = Role::kEnergy,
+      .role = TableRole::kEnergy,
       .scale = kWattHours,
       .device = "ram",
       .product = "RAM by CodeCarbon"},
-     {.name = "energy_consumed", .role = Role::kNumber},
-     {.name = "pue", .role = Role::kNumber},
-     {.name = "emissions", .role = Role::kLabel, .label = "emissions_kg"},
-     {.name = "country_iso_code", .role = Role::kLabel},
-     {.name = "region", .role = Role::kLabel},
-     {.name = "tracking_mode", .role = Role::kLabel},
-     {.name = "codecarbon_version", .role = Role::kLabel}}};
+     {.name = "energy_consumed", .role = TableRole::kNumber},
+     {.name = "pue", .role = TableRole::kNumber},
+     {.name = "emissions", .role = TableRole::kLabel, .label = "emissions_kg"},
+     {.name = "country_iso_code", .role = TableRole::kLabel},
+     {.name = "region", .role = TableRole::kLabel},
+     {.name = "tracking_mode", .role = TableRole::kLabel},
+     {.name = "codecarbon_version", .role = TableRole::kLabel}}};
 
 // Undoes the factor; it is kept as a label. Why a row is left out.
-std::optional<std::string> divide_by_pue(TableWindow& row) {
+std::optional<std::string> divide_by_pue(WindowTable&, TableWindow& row) {
   if (!row.end) return "it has no timestamp";
   for (auto& label : row.window.labels) {
     const auto number = label.name == "emissions_kg" ? parse_number(label.value) : std::nullopt;
@@ -70,17 +68,6 @@ std::optional<std::string> divide_by_pue(TableWindow& row) {
   }
   row.window.labels.push_back({"pue", fmt::format("{:g}", pue->second)});
   return std::nullopt;
-}
-
-const TableTool kTool{.format = "codecarbon",
-                      .row = "run",
-                      .reason = "the file holds the energy of whole runs, not the course of power",
-                      .fields = kFields,
-                      .check = divide_by_pue};
-
-bool recognises_codecarbon(std::string_view text) {
-  const auto header = csv_header(text);
-  return find_column(header, "emissions") && find_column(header, "energy_consumed");
 }
 
 // Where a run has no energy by device, all have that of all devices together: one file, one
@@ -121,10 +108,7 @@ void lay_in_order(std::vector<TableWindow>& rows) {
   }
 }
 
-Result<model::Recording> read_codecarbon(std::span<const SourceText> sources,
-                                         const ImportOptions&) {
-  WindowTable table(kTool);
-  if (auto read = table.read(sources.front()); !read) return forward_error(read);
+Result<void> complete(WindowTable& table) {
   use_whole_energies(table);
   const bool has_tasks = table.has_column("task_name");
   std::map<std::string, std::size_t> by_run;
@@ -151,26 +135,39 @@ Result<model::Recording> read_codecarbon(std::span<const SourceText> sources,
   RecordingBuilder& builder = table.builder();
   if (earlier > 0) {
     builder.warn(
-        fmt::format("{} earlier row{} of the same run left out: the last one has the "
+        fmt::format("{} of the same run left out: the last one has the "
                     "whole run's energy",
-                    earlier, earlier == 1 ? "" : "s"));
+                    counted(earlier, "earlier row")));
   }
   if (with_pue > 0) {
     builder.warn(
-        fmt::format("CodeCarbon multiplied the energies of {} row{} by a PUE (power usage "
+        fmt::format("CodeCarbon multiplied the energies of {} by a PUE (power usage "
                     "effectiveness): they are divided by it, and the PUE is a label; "
                     "emissions_kg still has it in it",
-                    with_pue, with_pue == 1 ? "" : "s"));
+                    counted(with_pue, "row")));
   }
   builder.warn(
       "CodeCarbon models RAM, and the CPU where it cannot read RAPL; the file does not say which "
       "energy is measured");
-  return std::move(table).finish(local_to_real);
+  return {};
+}
+
+constexpr TableTool kTool{
+    .format = "codecarbon",
+    .row = "run",
+    .reason = "the file holds the energy of whole runs, not the course of power",
+    .fields = kFields,
+    .check = divide_by_pue,
+    .complete = complete,
+    .calendar = local_to_real};
+
+bool recognises_codecarbon(std::string_view text) {
+  return has_columns(text, {{"emissions"}, {"energy_consumed"}});
 }
 
 }  // namespace
 
 extern const Importer kCodeCarbonImporter{
-    {"codecarbon", "CodeCarbon's emissions.csv"}, false, recognises_codecarbon, read_codecarbon};
+    {"codecarbon", "CodeCarbon's emissions.csv"}, false, recognises_codecarbon, read_table<kTool>};
 
 }  // namespace jouleprof::importers

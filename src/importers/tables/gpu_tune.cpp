@@ -22,8 +22,6 @@
 namespace jouleprof::importers {
 namespace {
 
-using Role = TableField::Role;
-
 constexpr double kMostWatts = 1e5;
 constexpr std::size_t kFewestRows = 5;  // of a limit, to know which are far from the others
 // Of the modified z-score (Iglewicz and Hoaglin 1993), which advises 3.5 for normal values; rows of
@@ -32,10 +30,10 @@ constexpr double kFarScore = 7;
 constexpr double kLeastSpread = 0.02;  // of a median: less is not far, whatever the others are
 
 constexpr std::array<TableField, 5> kFields{
-    {{.name = "max_watt", .role = Role::kNumber, .is_needed = true},
-     {.name = "tokens_per_sec", .role = Role::kNumber, .is_needed = true},
-     {.name = "total_power_draw", .role = Role::kNumber, .is_needed = true},
-     {.name = "timestamp", .role = Role::kStart},
+    {{.name = "max_watt", .role = TableRole::kNumber, .is_needed = true},
+     {.name = "tokens_per_sec", .role = TableRole::kNumber, .is_needed = true},
+     {.name = "total_power_draw", .role = TableRole::kNumber, .is_needed = true},
+     {.name = "timestamp", .role = TableRole::kStart},
      {.name = "provenance"}}};
 
 // Places of values that are far from the others.
@@ -90,58 +88,51 @@ void leave_out_far_rows(std::vector<TableWindow>& rows, RecordingBuilder& builde
   rows = std::move(kept);
 }
 
-Result<model::Recording> read_gpu_tune(std::span<const SourceText> sources, const ImportOptions&) {
-  std::optional<WindowTable> table;
-  std::size_t without_tokens = 0;
-  const TableTool tool{
-      .format = "gpu-tune",
-      .row = "sample",
-      .reason = "the file holds samples of a few seconds' distance",
-      .fields = kFields,
-      .check = [&](TableWindow& row) -> std::optional<std::string> {
-        const double limit = row.numbers["max_watt"], rate = row.numbers["tokens_per_sec"],
-                     watts = row.numbers["total_power_draw"];
-        const auto& provenance = row.texts["provenance"];  // of jouleprof.plot.save_table()
-        if (!provenance.empty() && provenance != "measured") {
-          return fmt::format("provenance is '{}', and figures of a table count as measured",
-                             provenance);
-        }
-        if (!(limit > 0) || limit > kMostWatts) return fmt::format("max_watt is '{:g}'", limit);
-        if (!(rate >= 0)) return fmt::format("tokens_per_sec is '{:g}'", rate);
-        if (!(watts > 0) || watts > kMostWatts) {
-          return fmt::format("total_power_draw is '{:g}'", watts);
-        }
-        row.window.name = "token";
-        row.window.labels.push_back({"power_limit_watts", fmt::format("{:g}", limit)});
-        if (1 / rate > 3e8 || watts / rate > 1e12) {
-          ++without_tokens;
-          return std::nullopt;
-        }
-        row.window.duration = duration_of(1 / rate);
-        row.window.energies.push_back(
-            {table->domain("gpu0", "GPUs of the table"), Energy::joules(watts / rate)});
-        return std::nullopt;
-      }};
-  table.emplace(tool);
-  if (auto read = table->read(sources.front()); !read) return forward_error(read);
-  std::erase_if(table->windows(),
-                [](const TableWindow& row) { return row.window.energies.empty(); });
-  if (without_tokens > 0) {
-    table->builder().warn(fmt::format("{} row{} without a token left out", without_tokens,
-                                      without_tokens == 1 ? "" : "s"));
+std::optional<std::string> check(WindowTable& table, TableWindow& row) {
+  const double limit = row.numbers["max_watt"], rate = row.numbers["tokens_per_sec"],
+               watts = row.numbers["total_power_draw"];
+  const auto& provenance = row.texts["provenance"];  // of jouleprof.plot.save_table()
+  if (!provenance.empty() && provenance != "measured") {
+    return fmt::format("provenance is '{}', and figures of a table count as measured", provenance);
   }
-  if (table->windows().empty()) {
-    return fail(Errc::kUnavailable, fmt::format("{}: no sample has a token", sources.front().path));
-  }
-  leave_out_far_rows(table->windows(), table->builder());
-  table->builder().warn(
-      "the table does not say which GPUs it is of; energy is that of samples of power");
-  return std::move(*table).finish(local_to_real);
+  if (!(limit > 0) || limit > kMostWatts) return fmt::format("max_watt is '{:g}'", limit);
+  if (!(rate >= 0)) return fmt::format("tokens_per_sec is '{:g}'", rate);
+  if (!(watts > 0) || watts > kMostWatts) return fmt::format("total_power_draw is '{:g}'", watts);
+  row.window.name = "token";
+  row.window.labels.push_back({"power_limit_watts", fmt::format("{:g}", limit)});
+  if (1 / rate > 3e8 || watts / rate > 1e12) return std::nullopt;  // without a token
+  row.window.duration = duration_of(1 / rate);
+  row.window.energies.push_back(
+      {table.domain("gpu0", "GPUs of the table"), Energy::joules(watts / rate)});
+  return std::nullopt;
 }
 
+Result<void> complete(WindowTable& table) {
+  const std::size_t without_tokens = std::erase_if(
+      table.windows(), [](const TableWindow& row) { return row.window.energies.empty(); });
+  if (without_tokens > 0) {
+    table.builder().warn(
+        fmt::format("{} without a token left out", counted(without_tokens, "row")));
+  }
+  if (table.windows().empty()) {
+    return fail(Errc::kUnavailable, fmt::format("{}: no sample has a token", table.source().path));
+  }
+  leave_out_far_rows(table.windows(), table.builder());
+  table.builder().warn(
+      "the table does not say which GPUs it is of; energy is that of samples of power");
+  return {};
+}
+
+constexpr TableTool kTool{.format = "gpu-tune",
+                          .row = "sample",
+                          .reason = "the file holds samples of a few seconds' distance",
+                          .fields = kFields,
+                          .check = check,
+                          .complete = complete,
+                          .calendar = local_to_real};
+
 bool recognises_gpu_tune(std::string_view text) {
-  const auto header = csv_header(text);
-  return find_column(header, "max_watt") && find_column(header, "tokens_per_sec");
+  return has_columns(text, {{"max_watt"}, {"tokens_per_sec"}});
 }
 
 }  // namespace
@@ -150,6 +141,6 @@ extern const Importer kGpuTuneImporter{
     {"gpu-tune", "gpu-tune's samples (max_watt,tokens_per_sec,total_power_draw)"},
     false,
     recognises_gpu_tune,
-    read_gpu_tune};
+    read_table<kTool>};
 
 }  // namespace jouleprof::importers

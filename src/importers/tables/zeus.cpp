@@ -25,16 +25,14 @@ namespace jouleprof::importers {
 
 namespace {
 
-using Role = TableField::Role;
-
 constexpr double kMostWatts = 1e5;
 
 constexpr std::array<TableField, 4> kWindowFields{
-    {{.name = "start_time", .role = Role::kStart, .is_needed = true},
-     {.name = "window_name", .role = Role::kName, .is_needed = true},
-     {.name = "elapsed_time", .role = Role::kDuration, .is_needed = true},
+    {{.name = "start_time", .role = TableRole::kStart, .is_needed = true},
+     {.name = "window_name", .role = TableRole::kName, .is_needed = true},
+     {.name = "elapsed_time", .role = TableRole::kDuration, .is_needed = true},
      {.name = "gpu#_energy",
-      .role = Role::kEnergy,
+      .role = TableRole::kEnergy,
       .is_needed = true,
       .device = "gpu#",
       .product = "GPU #"}}};
@@ -51,7 +49,7 @@ std::vector<std::string> window_cells(std::string_view line, std::size_t columns
 }
 
 // Zeus's power limit optimizer names its windows after the limit that it tries.
-std::optional<std::string> add_power_limit(TableWindow& row) {
+std::optional<std::string> add_power_limit(WindowTable&, TableWindow& row) {
   constexpr std::string_view kPrefix = "__GlobalPowerLimitOptimizer_";
   if (!row.start) return "it has no start time";
   if (!row.window.name.starts_with(kPrefix)) return std::nullopt;
@@ -60,69 +58,61 @@ std::optional<std::string> add_power_limit(TableWindow& row) {
   return std::nullopt;
 }
 
-const TableTool kWindows{
+constexpr TableTool kWindows{
     .format = "zeus-windows",
     .row = "window",
     .reason = "the file holds the energy of whole windows, not the course of power",
     .fields = kWindowFields,
     .cells = window_cells,
-    .check = add_power_limit};
-
-Result<model::Recording> read_zeus_windows(std::span<const SourceText> sources,
-                                           const ImportOptions&) {
-  WindowTable table(kWindows);
-  if (auto read = table.read(sources.front()); !read) return forward_error(read);
-  return std::move(table).finish(utc_to_real);
-}
+    .check = add_power_limit,
+    .calendar = utc_to_real};
 
 bool recognises_zeus_windows(std::string_view text) {
-  const auto header = csv_header(text);
-  return find_column(header, "window_name") && find_column(header, "elapsed_time");
+  return has_columns(text, {{"window_name"}, {"elapsed_time"}});
 }
 
 constexpr std::array<TableField, 3> kSweepFields{
-    {{.name = "power_limit", .role = Role::kLabel, .is_needed = true, .label = "power_limit_watts"},
-     {.name = "time_per_epoch", .role = Role::kDuration, .is_needed = true},
-     {.name = "average_power", .role = Role::kNumber, .is_needed = true}}};
+    {{.name = "power_limit",
+      .role = TableRole::kLabel,
+      .is_needed = true,
+      .label = "power_limit_watts"},
+     {.name = "time_per_epoch", .role = TableRole::kDuration, .is_needed = true},
+     {.name = "average_power", .role = TableRole::kNumber, .is_needed = true}}};
 
-Result<model::Recording> read_zeus_sweep(std::span<const SourceText> sources,
-                                         const ImportOptions&) {
-  std::optional<WindowTable> table;
-  const TableTool tool{
-      .format = "zeus-sweep",
-      .row = "run",
-      .reason = "the file holds the energy of whole epochs, not the course of power",
-      .fields = kSweepFields,
-      .keeps_other_columns = true,
-      .check = [&](TableWindow& row) -> std::optional<std::string> {
-        const double watts = row.numbers["average_power"];
-        if (row.window.duration <= Duration::zero()) return "time_per_epoch is '0'";
-        if (!(watts > 0) || watts > kMostWatts) {
-          return fmt::format("average_power is '{:g}'", watts);
-        }
-        if (watts * seconds(row.window.duration) > 1e12) return "its energy cannot be";
-        for (const auto& label : row.window.labels) {
-          if (label.name != "power_limit_watts") {
-            row.window.name += (row.window.name.empty() ? "" : " ") + label.value;
-            continue;
-          }
-          const auto limit = parse_number(label.value);
-          if (!limit || *limit <= 0) return fmt::format("power_limit is {}", show(label.value));
-        }
-        row.window.energies.push_back(
-            {table->domain("gpu0", "GPU of the table"), Power::watts(watts) * row.window.duration});
-        return std::nullopt;
-      }};
-  table.emplace(tool);
-  if (auto read = table->read(sources.front()); !read) return forward_error(read);
-  table->builder().warn("the table does not say which GPU it is of, nor when the runs were made");
-  return std::move(*table).finish(nullptr);
+std::optional<std::string> add_epoch_energy(WindowTable& table, TableWindow& row) {
+  const double watts = row.numbers["average_power"];
+  if (row.window.duration <= Duration::zero()) return "time_per_epoch is '0'";
+  if (!(watts > 0) || watts > kMostWatts) return fmt::format("average_power is '{:g}'", watts);
+  if (watts * seconds(row.window.duration) > 1e12) return "its energy cannot be";
+  for (const auto& label : row.window.labels) {
+    if (label.name != "power_limit_watts") {
+      row.window.name += (row.window.name.empty() ? "" : " ") + label.value;
+      continue;
+    }
+    const auto limit = parse_number(label.value);
+    if (!limit || *limit <= 0) return fmt::format("power_limit is {}", show(label.value));
+  }
+  row.window.energies.push_back(
+      {table.domain("gpu0", "GPU of the table"), Power::watts(watts) * row.window.duration});
+  return std::nullopt;
 }
 
+Result<void> warn_of_runs(WindowTable& table) {
+  table.builder().warn("the table does not say which GPU it is of, nor when the runs were made");
+  return {};
+}
+
+constexpr TableTool kSweep{
+    .format = "zeus-sweep",
+    .row = "run",
+    .reason = "the file holds the energy of whole epochs, not the course of power",
+    .fields = kSweepFields,
+    .keeps_other_columns = true,
+    .check = add_epoch_energy,
+    .complete = warn_of_runs};
+
 bool recognises_zeus_sweep(std::string_view text) {
-  const auto header = csv_header(text);
-  return find_column(header, "power_limit") &&
-         (find_column(header, "time_per_epoch") || find_column(header, "average_power"));
+  return has_columns(text, {{"power_limit"}, {"time_per_epoch", "average_power"}});
 }
 
 }  // namespace
@@ -131,13 +121,13 @@ extern const Importer kZeusWindowsImporter{
     {"zeus-windows", "window log of Zeus's ZeusMonitor (start_time,window_name,elapsed_time,...)"},
     false,
     recognises_zeus_windows,
-    read_zeus_windows};
+    read_table<kWindows>};
 
 extern const Importer kZeusSweepImporter{
     {"zeus-sweep", "Zeus's table of runs (power_limit,time_per_epoch,average_power)"},
     false,
     recognises_zeus_sweep,
-    read_zeus_sweep};
+    read_table<kSweep>};
 
 // The profile that Zeus's GlobalPowerLimitOptimizer writes: a list of power limits with the joules
 // of all GPUs and the seconds of the same steps. Each becomes a window.
