@@ -45,7 +45,7 @@ from ._power_limit import (
     ZeusCost,
 )
 from ._recorded.recording import Recording
-from ._recorded.recording import open_recording as open
+from ._recorded.recording import open_recording as _open
 from ._recorded.recordings import Recordings, open_all
 from ._recorded.reports import Report, report
 from ._snapshot import DomainSnapshot, Snapshot
@@ -57,6 +57,8 @@ __all__ = [
     "Unavailable", "Unsupported", "Window", "ZeusCost", "__version__", "measure", "metrics", "monitor", "now",
     "open_all", "replay", "report", "steps", "tagged", "total", "window",
 ]
+
+open = _open  # not in __all__: a star import would hide Python's own
 
 try:
     __version__ = version("jouleprof")

@@ -1,13 +1,16 @@
 """The energy of one domain: a figure with its interval and where it comes from."""
 
+from __future__ import annotations
+
 import dataclasses
-from typing import Optional
+from typing import Any, Literal, get_args
 
 from . import _native, _text
 from ._errors import Unavailable
-from ._factors import JOULES_PER_KWH
 
-PROVENANCES = ("measured", "estimated", "simulated", "unavailable")
+JOULES_PER_KWH = 3.6e6
+Provenance = Literal["measured", "estimated", "simulated", "unavailable"]
+PROVENANCES = get_args(Provenance)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,8 +22,8 @@ class Domain:
     name: str  # "NVIDIA H100 80GB HBM3"
     uuid: str  # "GPU-..."; "" where there is none
     reason: str  # why there will be no energy of it; "" otherwise
-    index: Optional[int]  # of a GPU: as CUDA counts under CUDA_VISIBLE_DEVICES
-    gpu_index: Optional[int]  # of a GPU: as nvidia-smi counts
+    index: int | None  # of a GPU: as CUDA counts under CUDA_VISIBLE_DEVICES
+    gpu_index: int | None  # of a GPU: as nvidia-smi counts
 
     @classmethod
     def of(cls, native):
@@ -42,20 +45,21 @@ class Domain:
 class Figure:
     """What an Energy and a Measurement have in common: `joules` as a number and in other units."""
 
-    joules: Optional[float]
+    __slots__ = ()
+    joules: float | None
 
-    def __float__(self):
+    def __float__(self) -> float:
         """In joules. Raises Unavailable, with the reason, where there is no figure."""
         if self.joules is None:
             raise Unavailable(f"no figure: {self._without()}")
         return self.joules
 
     @property
-    def kwh(self) -> Optional[float]:
+    def kwh(self) -> float | None:
         return None if self.joules is None else self.joules / JOULES_PER_KWH
 
     @property
-    def watts(self) -> Optional[float]:
+    def watts(self) -> float | None:
         """The mean power; None where the time is not known."""
         seconds = self._seconds()
         return None if self.joules is None or not seconds else self.joules / seconds
@@ -65,15 +69,15 @@ class Figure:
 class Energy(Figure):
     """An energy in one domain, or of several together. Absent figures are None, never 0."""
 
-    domain: Optional[Domain]  # None: a total
-    microjoules: Optional[int]
-    error_microjoules: Optional[int]  # half of the 95 % interval
-    repeatability_microjoules: Optional[int]  # the same, without what is common to one device
-    provenance: str  # "measured", "estimated", "simulated", "unavailable"
+    domain: Domain | None  # None: a total
+    microjoules: int | None
+    error_microjoules: int | None  # half of the 95 % interval
+    repeatability_microjoules: int | None  # the same, without what is common to one device
+    provenance: Provenance
     sensor: str = ""
     method: str = ""
     reason: str = ""  # why there is no figure, or what a total lacks
-    seconds: Optional[float] = None  # in which it was used; None where it is not known
+    seconds: float | None = None  # in which it was used; None where it is not known
 
     @classmethod
     def of(cls, domain, native, seconds=None):
@@ -84,37 +88,37 @@ class Energy(Figure):
         return cls(domain, energy, error, repeatability, word, sensor, method, reason, seconds)
 
     @classmethod
-    def unavailable(cls, domain, reason, sensor="", method=""):
+    def unavailable(cls, domain: Domain | None, reason: str, sensor: str = "", method: str = "") -> Energy:
         return cls(domain, None, None, None, "unavailable", sensor, method, reason)
 
     @property
-    def joules(self) -> Optional[float]:
+    def joules(self) -> float | None:
         return _joules(self.microjoules)
 
     @property
-    def low(self) -> Optional[float]:
+    def low(self) -> float | None:
         """The lower end of the 95 % interval; no energy is below zero."""
         if self.microjoules is None or self.error_microjoules is None:
             return None
         return max(0, self.microjoules - self.error_microjoules) * 1e-6
 
     @property
-    def high(self) -> Optional[float]:
+    def high(self) -> float | None:
         if self.microjoules is None or self.error_microjoules is None:
             return None
         return (self.microjoules + self.error_microjoules) * 1e-6
 
     @property
-    def error(self) -> Optional[float]:
+    def error(self) -> float | None:
         """Half of the 95 % interval, in joules; includes the sensor's gain error."""
         return _joules(self.error_microjoules)
 
     @property
-    def repeatability(self) -> Optional[float]:
+    def repeatability(self) -> float | None:
         """Half of the 95 % interval of a difference's one side, on the same device, in joules."""
         return _joules(self.repeatability_microjoules)
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Texts and numbers only, as JSON and tables take them; None where there is no figure."""
         return {"domain": self._name(), "joules": self.joules, "low": self.low, "high": self.high,
                 "repeatability": self.repeatability, "watts": self.watts, "kwh": self.kwh,

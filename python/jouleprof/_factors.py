@@ -1,13 +1,13 @@
 """Joules as kWh, money and CO2e: by factors that the user gives, with their source."""
 
+from __future__ import annotations
+
 import dataclasses
-from typing import Optional
 
 from . import _text
 from ._arguments import number, text
+from ._energy import JOULES_PER_KWH, Energy, Provenance
 from ._errors import InvalidArgument
-
-JOULES_PER_KWH = 3.6e6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -15,9 +15,9 @@ class Factors:
     """What a kWh costs. There are no defaults: prices and grids differ by place and hour."""
 
     source: str  # where the numbers come from; kept with every figure
-    price_per_kwh: Optional[float] = None
-    currency: Optional[str] = None
-    grams_co2e_per_kwh: Optional[float] = None
+    price_per_kwh: float | None = None
+    currency: str | None = None
+    grams_co2e_per_kwh: float | None = None
 
     def __post_init__(self):
         if not isinstance(self.source, str) or not self.source.strip():
@@ -38,20 +38,19 @@ class Factors:
 class Cost:
     """Half widths are of the 95 % interval of the energy; the factors count as exact."""
 
-    kwh: Optional[float]
-    kwh_error: Optional[float]
-    price: Optional[float]
-    price_error: Optional[float]
-    currency: Optional[str]
-    grams_co2e: Optional[float]
-    grams_co2e_error: Optional[float]
-    provenance: str  # the energy's
+    kwh: float | None
+    kwh_error: float | None
+    price: float | None
+    price_error: float | None
+    currency: str | None
+    grams_co2e: float | None
+    grams_co2e_error: float | None
+    provenance: Provenance  # the energy's
     source: str  # the factors'
 
     @classmethod
-    def of(cls, energy, factors):
-        kwh, error = (None if j is None else j / JOULES_PER_KWH
-                      for j in (energy.joules, energy.error))
+    def of(cls, energy: Energy, factors: Factors) -> Cost:
+        kwh, error = energy.kwh, None if energy.error is None else energy.error / JOULES_PER_KWH
 
         def times(value, factor):
             return None if value is None or factor is None else value * factor

@@ -1,39 +1,26 @@
 """What a window's energy comes to."""
 
+from __future__ import annotations
+
 import dataclasses
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Iterator, Literal
 
 from . import _text
 from ._energy import Domain, Energy, Figure, total_of
 from ._errors import NotFound
 from ._factors import Cost, Factors
 
+Edges = Literal["host", "device", "synchronised", "mixed"]
 
-@dataclasses.dataclass(frozen=True)
-class Measurement(Figure):
-    """The energy of a window, or of several. Can be pickled, compared and kept after the monitor.
 
-    float(m), m.joules, m.watts and m.kwh are of the total. For the devices it is like a dict: m["gpu0"] is the Energy
-    of one, `for label in m` names them all, m.values() has their energies, m.items() both. A figure that could not be
-    had is None, or is not in the dict: never 0.
-    """
+class Figures(Figure):
+    """What a Measurement and a Window have in common: `name`, `time`, `edges`, `total`, and the energies of
+    _placed(), all domains in the monitor's order."""
 
-    name: str
-    time: float  # seconds
-    edges: str  # "host", "device" or "synchronised": what began and ended the window
-    _energies: Tuple[Energy, ...] = dataclasses.field(repr=False)  # every domain's, in the monitor's order
-    begin: Optional[int] = None  # CLOCK_MONOTONIC, nanoseconds; None for a sum of windows
-    end: Optional[int] = None
-    fixed_total: Optional[Energy] = dataclasses.field(default=None, repr=False)
+    __slots__ = ()
 
     @property
-    def total(self) -> Energy:
-        """The sum of the domains that have a figure: which, its `sensor` says; which have none, its
-        `reason`. Parts of other domains are not added."""
-        return self.fixed_total if self.fixed_total is not None else total_of(self._energies)
-
-    @property
-    def joules(self) -> Optional[float]:
+    def joules(self) -> float | None:
         return self.total.joules
 
     def __getitem__(self, device: str) -> Energy:
@@ -47,15 +34,15 @@ class Measurement(Figure):
             raise NotFound(f"no device is called '{device}'; this measurement has: {', '.join(self)}")
         return kind[0] if len(kind) == 1 else total_of(kind)
 
-    def keys(self) -> List[str]:
+    def keys(self) -> list[str]:
         """The labels of all domains, in the monitor's order; dict(measurement) has their energies."""
         return [d.label for d, _ in self._placed()]
 
-    def values(self) -> List[Energy]:
+    def values(self) -> list[Energy]:
         """The energies of all domains, in the same order."""
         return [e for _, e in self._placed()]
 
-    def items(self) -> List[Tuple[str, Energy]]:
+    def items(self) -> list[tuple[str, Energy]]:
         return [(d.label, e) for d, e in self._placed()]
 
     def __iter__(self) -> Iterator[str]:
@@ -65,7 +52,7 @@ class Measurement(Figure):
         return isinstance(device, str) and any(
             device in (d.device, d.label) or device == d.kind and d.is_whole for d, _ in self._placed())
 
-    def to_dict(self) -> Dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Texts and numbers only: the total's, and by device."""
         total = {**self.total.to_dict(), "watts": self.watts}
         del total["domain"]
@@ -75,23 +62,23 @@ class Measurement(Figure):
     # The same names as a Zeus measurement has.
 
     @property
-    def gpu_energy(self) -> Dict[int, float]:
+    def gpu_energy(self) -> dict[int, float]:
         """Joules by GPU, as CUDA counts them; a GPU without a figure is not in it."""
         found = {d.index: e.joules for d, e in self._placed()
                  if d.kind == "gpu" and d.is_whole and d.index is not None and e.joules is not None}
         return dict(sorted(found.items()))
 
     @property
-    def cpu_energy(self) -> Optional[Dict[int, float]]:
+    def cpu_energy(self) -> dict[int, float] | None:
         """Joules by processor package, estimates too; None without any figure."""
         return self._by_package("cpu")
 
     @property
-    def dram_energy(self) -> Optional[Dict[int, float]]:
+    def dram_energy(self) -> dict[int, float] | None:
         return self._by_package("dram")
 
     @property
-    def total_energy(self) -> Optional[float]:
+    def total_energy(self) -> float | None:
         """Joules of all GPUs; None unless every GPU has a figure."""
         gpus = [e.microjoules for d, e in self._placed() if d.kind == "gpu" and d.is_whole]
         known = [microjoules for microjoules in gpus if microjoules is not None]
@@ -101,13 +88,43 @@ class Measurement(Figure):
         """What the total comes to in kWh, money and CO2e, by the factors that you give."""
         return Cost.of(self.total, factors)
 
-    def _placed(self) -> List[Tuple[Domain, Energy]]:
-        return [(e.domain, e) for e in self._energies if e.domain is not None]
-
-    def _by_package(self, kind):
+    def _by_package(self, kind: str) -> dict[int, float] | None:
         places = [e for d, e in self._placed() if d.kind == kind]
-        found = {i: e.joules for i, e in enumerate(places) if e.microjoules is not None}
+        found = {i: e.joules for i, e in enumerate(places) if e.joules is not None}
         return found or None
+
+    def _seconds(self):
+        return self.time
+
+    def _without(self):
+        return self.total.reason
+
+
+@dataclasses.dataclass(frozen=True)
+class Measurement(Figures):
+    """The energy of a window, or of several. Can be pickled, compared and kept after the monitor.
+
+    float(m), m.joules, m.watts and m.kwh are of the total. For the devices it is like a dict: m["gpu0"] is the Energy
+    of one, `for label in m` names them all, m.values() has their energies, m.items() both. A figure that could not be
+    had is None, or is not in the dict: never 0.
+    """
+
+    name: str
+    time: float  # seconds
+    edges: Edges  # what began and ended the window
+    _energies: tuple[Energy, ...] = dataclasses.field(repr=False)  # every domain's, in the monitor's order
+    begin: int | None = None  # CLOCK_MONOTONIC, nanoseconds; None for a sum of windows
+    end: int | None = None
+    fixed_total: Energy | None = dataclasses.field(default=None, repr=False)
+
+    @property
+    def total(self) -> Energy:
+        """The sum of the domains that have a figure: which, its `sensor` says; which have none, its
+        `reason`. Parts of other domains are not added."""
+        return self.fixed_total if self.fixed_total is not None else total_of(self._energies)
+
+    def _placed(self) -> list[tuple[Domain, Energy]]:
+        return [(e.domain, e) for e in self._energies if e.domain is not None]
 
     def table(self) -> str:
         """One line a domain. Long reasons are cut; `values()` has them in full."""
@@ -128,12 +145,6 @@ class Measurement(Figure):
                          _text.interval(joules, e.repeatability), power,
                          _text.word(e.provenance), shown_reason(e.reason)))
         return rows
-
-    def _seconds(self):
-        return self.time
-
-    def _without(self):
-        return self.total.reason
 
     def _title(self):
         name = f"{self.name}: " if self.name else ""
@@ -167,5 +178,5 @@ class Total(Measurement):
         return f"{super()._title()}, {self.count} windows"
 
 
-def _label(domain: Optional[Domain]):
+def _label(domain: Domain | None) -> str:
     return "total" if domain is None else domain.label if domain.is_whole else f" {domain.label}"

@@ -1,11 +1,19 @@
 """Figures as a flat dictionary of numbers, as loggers take them."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ._energy import total_of
 from ._measurement import Measurement
 from ._snapshot import Snapshot
 
+if TYPE_CHECKING:
+    from ._live.monitor import Monitor
+    from ._live.window import Window
 
-def metrics(source=None, prefix="energy/"):
+
+def metrics(source: Monitor | Measurement | Window | None = None, prefix: str = "energy/") -> dict[str, float]:
     """A flat dictionary {name: number} for a logger that has no callback here.
 
     source: a Monitor (None: the default one), whose figures count since it was opened and are there at

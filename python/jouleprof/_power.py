@@ -1,10 +1,11 @@
 """The power of one domain: mean, largest or latest."""
 
+from __future__ import annotations
+
 import dataclasses
-from typing import Optional
 
 from . import _text
-from ._energy import Energy
+from ._energy import Energy, Provenance
 
 
 @dataclasses.dataclass(frozen=True)
@@ -12,15 +13,15 @@ class Power:
     """In watts. An absent figure is None, with a reason."""
 
     domain: str  # its label, "gpu0"; "total"
-    watts: Optional[float]
-    low: Optional[float]  # the 95 % interval; None where it is not known
-    high: Optional[float]
-    provenance: str
-    over_seconds: Optional[float]  # the mean over so long; None: as the sensor averages
+    watts: float | None
+    low: float | None  # the 95 % interval; None where it is not known
+    high: float | None
+    provenance: Provenance
+    over_seconds: float | None  # the mean over so long; None: as the sensor averages
     reason: str = ""
 
     @classmethod
-    def mean_of(cls, energy: Energy, seconds):
+    def mean_of(cls, energy: Energy, seconds: float) -> Power:
         label = energy.domain.label if energy.domain else "total"
         if energy.joules is None or not seconds > 0:
             return cls(label, None, None, None, "unavailable", seconds, energy.reason or "no time has passed")

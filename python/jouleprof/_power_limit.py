@@ -1,9 +1,13 @@
 """Profiles power limits while a program trains, and stays at the best: Zeus's global optimizer."""
 
+from __future__ import annotations
+
 import json
 import os
 import sys
 from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Iterable, Sequence
 
 from . import _settings
 from ._errors import Corrupt, Error, InvalidArgument, Unavailable
@@ -21,27 +25,27 @@ class PowerLimitMeasurement:
 class Energy:
     """The least energy."""
 
-    def select(self, measurements):
+    def select(self, measurements: Sequence[PowerLimitMeasurement]) -> int:
         return min(measurements, key=lambda m: m.energy).power_limit
 
 
 class Time:
     """The least time."""
 
-    def select(self, measurements):
+    def select(self, measurements: Sequence[PowerLimitMeasurement]) -> int:
         return min(measurements, key=lambda m: m.time).power_limit
 
 
 class ZeusCost:
     """The least of eta x energy + (1 - eta) x highest limit x GPUs x time (NSDI 2023)."""
 
-    def __init__(self, eta_knob, world_size=1):
+    def __init__(self, eta_knob: float, world_size: int = 1) -> None:
         if not 0 <= eta_knob <= 1:
             raise InvalidArgument("eta_knob must be from 0 to 1")
         self.eta_knob = eta_knob
         self.world_size = world_size
 
-    def select(self, measurements):
+    def select(self, measurements: Sequence[PowerLimitMeasurement]) -> int:
         most = max(m.power_limit for m in measurements) * self.world_size
 
         def cost(m):
@@ -56,12 +60,12 @@ class MaxSlowdownConstraint:
     Zeus takes the lowest such limit, which can need more energy than another one.
     """
 
-    def __init__(self, factor):
+    def __init__(self, factor: float) -> None:
         if factor < 1:
             raise InvalidArgument("factor must be at least 1, such as 1.1 for 10 % slower")
         self.factor = factor
 
-    def select(self, measurements):
+    def select(self, measurements: Sequence[PowerLimitMeasurement]) -> int:
         most = max(measurements, key=lambda m: m.power_limit).time * self.factor
         return Energy().select([m for m in measurements if m.time <= most])
 
@@ -137,15 +141,16 @@ class PowerLimitOptimizer:
     intervals.
     """
 
-    def __init__(self, monitor, optimum_selector=None, wait_steps=1, warmup_steps=10,
-                 profile_steps=40, pl_step=25, profile_path=None, *, limits=None, shared=False):
+    def __init__(self, monitor: Any, optimum_selector: Any = None, wait_steps: int = 1, warmup_steps: int = 10,
+                 profile_steps: int = 40, pl_step: float = 25, profile_path: str | os.PathLike[str] | None = None, *,
+                 limits: Iterable[float] | None = None, shared: bool = False) -> None:
         if wait_steps < 0 or warmup_steps < 0 or profile_steps < 1 or pl_step <= 0:
             raise InvalidArgument("wait_steps and warmup_steps must not be negative, profile_steps "
                                   "and pl_step must be above 0")
         self.monitor = monitor
         self.optimum_selector = _selector(optimum_selector)
-        self.measurements = []
-        self.optimal_power_limit = None
+        self.measurements: list[PowerLimitMeasurement] = []
+        self.optimal_power_limit: int | None = None
         self._wait, self._warmup, self._profile = wait_steps, warmup_steps, profile_steps
         self._path = profile_path
         monitor = getattr(monitor, "monitor", monitor)  # a ZeusMonitor's
@@ -168,10 +173,10 @@ class PowerLimitOptimizer:
 
     # ---- called by the training loop
 
-    def on_epoch_begin(self):
+    def on_epoch_begin(self) -> None:
         """Nothing: profiling begins with the steps."""
 
-    def on_epoch_end(self):
+    def on_epoch_end(self) -> None:
         """Drops a limit that is being profiled; it is profiled again in the next epoch."""
         if self._phase == "done":
             return
@@ -180,7 +185,7 @@ class PowerLimitOptimizer:
             self._window = None
         self._phase, self._steps = "ready", self._wait
 
-    def on_step_begin(self):
+    def on_step_begin(self) -> None:
         if self._phase == "ready" and self._steps <= 0:
             self._limit.set(self._pending[0])
             self._phase, self._steps = "warmup", self._warmup
@@ -189,7 +194,7 @@ class PowerLimitOptimizer:
             self._window = self._monitor.window(f"__PowerLimitOptimizer_{self._pending[0]}")
             self._window.__enter__()
 
-    def on_step_end(self):
+    def on_step_end(self) -> None:
         if self._phase == "done":
             return
         self._steps -= 1
@@ -209,18 +214,19 @@ class PowerLimitOptimizer:
     # ---- afterwards
 
     @property
-    def done(self):
+    def done(self) -> bool:
         """Whether all limits were profiled and the best one is set."""
         return self._phase == "done"
 
-    def close(self):
+    def close(self) -> None:
         """Restores the limit that was found."""
         self._limit.close()
 
-    def __enter__(self):
+    def __enter__(self) -> PowerLimitOptimizer:
         return self
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
         self.close()
 
     def _limits(self, limits, step):

@@ -1,10 +1,11 @@
 """What a monitor knows now."""
 
+from __future__ import annotations
+
 import dataclasses
 import json
-from typing import Dict, Optional, Tuple
 
-from ._energy import Domain, Energy
+from ._energy import Domain, Energy, Provenance
 from ._errors import NotFound
 from ._power import Power
 
@@ -19,13 +20,13 @@ class DomainSnapshot:
     """One domain now. Absent figures are None, or are not in the dict: never 0."""
 
     domain: Domain
-    provenance: str  # the weakest of energy and power
+    provenance: Provenance  # the weakest of energy and power
     energy: Energy  # since the monitor was opened, over `energy_seconds`
-    energy_seconds: Optional[float]
-    power: Optional[float]  # watts
-    age: Optional[float]  # seconds since the newest reading of energy or power
-    gauges: Dict[str, float]  # "temperature_celsius", "sm_clock_hertz", ...: docs/json.md
-    clock_limits: Optional[Tuple[str, ...]]  # why clocks are held down: "power_limit", ...
+    energy_seconds: float | None
+    power: float | None  # watts
+    age: float | None  # seconds since the newest reading of energy or power
+    gauges: dict[str, float]  # "temperature_celsius", "sm_clock_hertz", ...: docs/json.md
+    clock_limits: tuple[str, ...] | None  # why clocks are held down: "power_limit", ...
 
     def latest_power(self) -> Power:
         if self.power is None:
@@ -40,7 +41,7 @@ class Snapshot:
 
     time: float  # seconds since 1970
     elapsed: float  # seconds since the monitor was opened
-    domains: Tuple[DomainSnapshot, ...]
+    domains: tuple[DomainSnapshot, ...]
 
     def __getitem__(self, device: str) -> DomainSnapshot:
         """By device ("gpu0"), label ("dram package-0"), or kind ("cpu") where there is one of it."""

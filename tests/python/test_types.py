@@ -1,4 +1,4 @@
-"""The stubs say what there is."""
+"""Users' programs can be checked against the package's annotations."""
 
 import ast
 import importlib
@@ -7,7 +7,6 @@ import inspect
 import pathlib
 import subprocess
 import sys
-import types
 
 import pytest
 
@@ -48,39 +47,29 @@ def test_the_stub_matches_the_extension():
     assert methods == {n for n in vars(_native.Monitor) if not n.startswith("_")}
 
 
-@pytest.mark.parametrize("module", ["__init__", "zeus.__init__", "zeus.monitor.energy"])
-def test_the_public_stubs_match(module):
-    """Every name of the stub is there with the same parameters, and the other way round."""
-    there = importlib.import_module(f"jouleprof.{module}".replace(".__init__", ""))
-    tree = ast.parse((FOLDER / f"{module.replace('.', '/')}.pyi").read_text())
-    stubbed = {n.name: n for n in tree.body if not isinstance(n, (ast.Import, ast.ImportFrom))
-               and hasattr(n, "name") and not n.name.startswith("_")}
-    imported = {a.asname for n in tree.body if isinstance(n, ast.ImportFrom) for a in n.names if a.asname}
-    # `open` would hide Python's after a star import.
-    assert set(stubbed) | imported - {"_Measurement"} == set(there.__all__) - {"__version__"} | ({"open"} & set(stubbed))
-    for name, node in stubbed.items():
-        if isinstance(node, ast.FunctionDef):
-            check_parameters(node, getattr(there, name))
-            continue
-        for method in node.body:
-            if isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                check_parameters(method, inspect.getattr_static(getattr(there, name), method.name))
-        public = {n for n in vars(getattr(there, name)) if not n.startswith("_") and n != "of"}
-        missing = public - {getattr(n, "name", None) or n.target.id for n in node.body
-                            if hasattr(n, "name") or hasattr(n, "target")}
-        assert name in ("Energy", "Measurement", "Total", "Cost", "Factors", "Power") or not (
-            missing - {"energies_of"}), missing
+# What the package's classes do for one another.
+INTERNAL = {"Domain.of", "Energy.of", "Monitor.energies_of", "Window.__init__"}
 
 
-def check_parameters(node, function):
-    function = getattr(function, "__func__", function)
-    if not isinstance(function, types.FunctionType):
-        return  # a property, or of the extension
-    there = list(inspect.signature(function).parameters)
-    names = [a.arg for a in node.args.args + node.args.kwonlyargs]
-    # The bare form of a decorator takes what it decorates, and nothing else.
-    is_bare = any(getattr(d, "id", "") == "overload" for d in node.decorator_list) and len(names) < len(there)
-    assert names == (there[:len(names)] if is_bare else there), node.name
+def functions_of(module):
+    for name in module.__all__:
+        thing = getattr(module, name)
+        if inspect.isfunction(thing):
+            yield name, thing
+        for member in dir(thing) if inspect.isclass(thing) else ():
+            found = inspect.getattr_static(thing, member)
+            found = getattr(found, "fget", None) or getattr(found, "__func__", found)
+            if inspect.isfunction(found) and (member == "__init__" or not member.startswith("_")):
+                yield f"{name}.{member}", found
+
+
+@pytest.mark.parametrize("module", ["", ".zeus.monitor.energy", ".torch", ".plot", ".serving", ".codecarbon",
+                                    ".aipowermeter"])
+def test_what_is_public_is_annotated(module):
+    bare = [name for name, function in functions_of(importlib.import_module(f"jouleprof{module}"))
+            if function.__module__.startswith("jouleprof")
+            and {*inspect.signature(function).parameters, "return"} - {"self", "cls"} - set(function.__annotations__)]
+    assert set(bare) <= INTERNAL
 
 
 def test_the_package_is_marked_as_typed():
@@ -103,7 +92,7 @@ def mypy(tmp_path, *arguments):
 def test_mypy(tmp_path):
     (tmp_path / "use.py").write_text(USE)
     out = mypy(tmp_path, "use.py")
-    assert 'Revealed type is "jouleprof.Window"' in out, out
+    assert 'Revealed type is "jouleprof._live.window.Window"' in out, out
     errors = [line for line in out.splitlines() if ": error:" in line]
     assert len(errors) == 1 and f"use.py:{USE.splitlines().index('text: int = window.energy.table()') + 1}:" in errors[0], out
 

@@ -1,15 +1,22 @@
 """The monitor of the module-level functions: opened at first use."""
 
+from __future__ import annotations
+
 import functools
 import os
 import sys
 import threading
+from typing import Any, Callable, Iterable, overload
 
-from . import compiled
+from .._measurement import Total
+from . import compiled, measuring
+from .measuring import F
 from .monitor import Monitor
+from .steps import Steps, T, Tagged
+from .window import Window
 
 _lock = threading.Lock()
-_monitor = None
+_monitor: Monitor | None = None
 _modules = sys.modules
 
 
@@ -23,7 +30,7 @@ class _DefaultMonitor(Monitor):
         super().close()
 
 
-def monitor():
+def monitor() -> Monitor:
     """The default monitor: all that this process can see."""
     global _monitor
     with _lock:
@@ -32,7 +39,7 @@ def monitor():
         return _monitor
 
 
-def window(name="", sync_execution=None):
+def window(name: str = "", sync_execution: bool | None = None) -> Window:
     """Measures the energy of a region of this program; for a `with` or an `async with`.
 
         with jouleprof.window("epoch") as epoch:
@@ -48,13 +55,17 @@ def window(name="", sync_execution=None):
     return (_monitor or monitor()).window(name, sync_execution)
 
 
-def total(name, timeout=None):
+def total(name: str, timeout: float | None = None) -> Total:
     """The sum of all windows of this name so far, a Total; costs the same for one and for millions.
     timeout: seconds to wait for the sensors. Raises NotFound where no window has the name."""
     return monitor().total(name, timeout)
 
 
-def measure(name=None, sync_execution=None):
+@overload
+def measure(name: F) -> F: ...
+@overload
+def measure(name: str | None = None, sync_execution: bool | None = None) -> Callable[[F], F]: ...
+def measure(name: Any = None, sync_execution: bool | None = None) -> Any:
     """A decorator: a window around each call of a function, generator or coroutine.
 
         @jouleprof.measure                     # or @jouleprof.measure("train")
@@ -64,12 +75,11 @@ def measure(name=None, sync_execution=None):
         print(jouleprof.total("train"))
 
     The default monitor measures; it is opened at the first call."""
-    from . import measuring
-
     return measuring.measured(functools.partial(window, sync_execution=sync_execution), name)
 
 
-def steps(loader, name="step", epoch="epoch", sync_execution=None):
+def steps(loader: Iterable[T], name: str = "step", epoch: str | None = "epoch",
+          sync_execution: bool | None = None) -> Steps[T]:
     """Iterates over `loader`, with a window around each step and one around all of them.
 
         for batch in jouleprof.steps(loader):
@@ -80,7 +90,7 @@ def steps(loader, name="step", epoch="epoch", sync_execution=None):
     return monitor().steps(loader, name, epoch, sync_execution)
 
 
-def tagged(tag, sync_execution=None):
+def tagged(tag: str, sync_execution: bool | None = None) -> Tagged:
     """Windows in a row, of which each begins where the one before ends.
 
         with jouleprof.tagged("load") as tagged:

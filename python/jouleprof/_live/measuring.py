@@ -2,9 +2,12 @@
 
 import functools
 import inspect
+from typing import Any, Callable, TypeVar
 
 from .._arguments import text
 from .._errors import InvalidArgument
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def measured(open_window, name):

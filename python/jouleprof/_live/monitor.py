@@ -1,5 +1,7 @@
 """The monitor: samples in a thread of its own and gives the energy of windows."""
 
+from __future__ import annotations
+
 import atexit
 import collections
 import functools
@@ -8,6 +10,8 @@ import sys
 import threading
 import warnings
 import weakref
+from types import TracebackType
+from typing import Any, Callable, Iterable, Literal, Sequence, overload
 
 from .._arguments import text, timeout_nanoseconds
 from .._energy import Domain, Energy
@@ -19,11 +23,12 @@ from .._power import Power
 from .._snapshot import Snapshot, snapshot_of
 from . import compiled, measuring, opening, ranks, sync
 from .marks import Marker, torch_with_cuda
-from .steps import Steps, Tagged
+from .measuring import F
+from .steps import Steps, T, Tagged
 from .window import Window
 
 _modules = sys.modules
-_open_monitors: "weakref.WeakSet[Monitor]" = weakref.WeakSet()
+_open_monitors: weakref.WeakSet[Monitor] = weakref.WeakSet()
 
 
 class Monitor:
@@ -42,8 +47,10 @@ class Monitor:
     All methods may be called from any thread. After a fork the child needs a monitor of its own.
     """
 
-    def __init__(self, devices=None, *, log=None, overwrite=False, shortest_window=0.05,
-                 history=600.0, own_sampler=False, gpu_indices=None, cuda="auto"):
+    def __init__(self, devices: str | Sequence[str] | None = None, *, log: str | os.PathLike[str] | None = None,
+                 overwrite: bool = False, shortest_window: float = 0.05, history: float = 600.0,
+                 own_sampler: bool = False, gpu_indices: Sequence[int] | None = None,
+                 cuda: bool | Literal["auto"] = "auto") -> None:
         if not isinstance(cuda, bool) and cuda != "auto":
             raise InvalidArgument('cuda is "auto", True or False')
         options = {"log": log, "overwrite": overwrite, "shortest_window": shortest_window,
@@ -65,7 +72,7 @@ class Monitor:
 
     # ---- windows
 
-    def window(self, name="", sync_execution=None):
+    def window(self, name: str = "", sync_execution: bool | None = None) -> Window:
         """A window for a `with`. sync_execution: None: edges on the GPU's timeline where PyTorch uses
         CUDA, the host's elsewhere; True: waits for the GPUs at both ends; False: the host's."""
         if "torch" in _modules and compiled.is_compiling():
@@ -84,7 +91,7 @@ class Monitor:
             number = self._number(name)
         return Window(self, self._native, name, number, mode)
 
-    def begin_window(self, key, sync_execution=None, restart=False):
+    def begin_window(self, key: str, sync_execution: bool | None = None, restart: bool = False) -> None:
         """Begins a window that `end_window(key)` ends, maybe in another function or thread.
         restart: forget one of this key that is still open, instead of raising InvalidArgument."""
         if "torch" in _modules and compiled.is_compiling():
@@ -98,7 +105,7 @@ class Monitor:
         self._by_key[key] = window
         window.__enter__()
 
-    def end_window(self, key, sync_execution=None, cancel=False):
+    def end_window(self, key: str, sync_execution: bool | None = None, cancel: bool = False) -> Any:
         """Ends it and returns it: a Window with a measurement's fields, found when asked for.
         cancel: forget it and return None. sync_execution: of the end; None: as it was begun."""
         if "torch" in _modules and compiled.is_compiling():
@@ -114,11 +121,11 @@ class Monitor:
         window.__exit__(None, None, None)
         return window
 
-    def push_window(self):
+    def push_window(self) -> None:
         """Begins a window on a stack."""
         self._stack.append(self.window("").__enter__())
 
-    def pop_window(self):
+    def pop_window(self) -> Window:
         """Ends the last window pushed and returns it, as end_window does."""
         if not self._stack:
             raise InvalidArgument("no window was pushed")
@@ -126,22 +133,27 @@ class Monitor:
         window.__exit__(None, None, None)
         return window
 
-    def measure(self, name=None, sync_execution=None):
+    @overload
+    def measure(self, name: F) -> F: ...
+    @overload
+    def measure(self, name: str | None = None, sync_execution: bool | None = None) -> Callable[[F], F]: ...
+    def measure(self, name: Any = None, sync_execution: bool | None = None) -> Any:
         """A decorator: a window of this name around each call of a function or coroutine. Bare, or without a
         name, the window has the function's."""
         return measuring.measured(functools.partial(self.window, sync_execution=sync_execution), name)
 
-    def steps(self, loader, name="step", epoch="epoch", sync_execution=None):
+    def steps(self, loader: Iterable[T], name: str = "step", epoch: str | None = "epoch",
+              sync_execution: bool | None = None) -> Steps[T]:
         """Iterates over `loader` with a window around each step, and one around all of them."""
         return Steps(self, loader, name, epoch, sync_execution)
 
-    def tagged(self, tag, sync_execution=None):
+    def tagged(self, tag: str, sync_execution: bool | None = None) -> Tagged:
         """Windows in a row: `with monitor.tagged("load") as tagged: ...; tagged.record("train"); ...`"""
         return Tagged(self, tag, sync_execution)
 
     # ---- energies
 
-    def total(self, name, timeout=None):
+    def total(self, name: str, timeout: float | None = None) -> Total:
         """All windows of this name so far; costs the same for one and for millions."""
         self._settle()
         if text(name, "a window's name") not in self._numbers:
@@ -152,17 +164,17 @@ class Monitor:
         return Total(name=name, time=length * 1e-9, _energies=self.energies_of(found, length * 1e-9), count=count,
                      edges=self._edges_of(self._numbers[name], count), resolved_count=resolved)
 
-    def sum_over_ranks(self, measurement, group=None):
+    def sum_over_ranks(self, measurement: Measurement | Window, group: Any = None) -> Measurement:
         """The measurement of every rank of a torch.distributed group together; every rank calls it,
         and gets the same. A device that several ranks measured counts once."""
         return ranks.sum_over_ranks(measurement, group)
 
     @staticmethod
-    def now():
+    def now() -> int:
         """The clock of windows: CLOCK_MONOTONIC in nanoseconds."""
         return _now()
 
-    def between(self, begin, end, name="", timeout=None):
+    def between(self, begin: int, end: int, name: str = "", timeout: float | None = None) -> Measurement:
         """The measurement of the interval between two values of now(). Raises Timeout where its end is later than
         `timeout` seconds from now; without a timeout, where it is in the future."""
         for edge in (begin, end):
@@ -178,7 +190,7 @@ class Monitor:
         return Measurement(name=name, time=(end - begin) * 1e-9, edges="host",
                            _energies=self.energies_of(found, (end - begin) * 1e-9), begin=begin, end=end)
 
-    def power(self, begin=None, end=None):
+    def power(self, begin: int | None = None, end: int | None = None) -> dict[str, Power]:
         """{label: Power}: the latest of each domain, or the mean between two values of now()."""
         if begin is None:
             return {s.domain.label: s.latest_power() for s in self.snapshot().domains}
@@ -192,7 +204,7 @@ class Monitor:
     # ---- the monitor itself
 
     @property
-    def domains(self) -> "list[Domain]":
+    def domains(self) -> list[Domain]:
         return list(self._domains)
 
     def snapshot(self) -> Snapshot:
@@ -201,13 +213,13 @@ class Monitor:
         return snapshot_of(checked(self._native.snapshot()), self._domains)
 
     @property
-    def warnings(self) -> "list[str]":
+    def warnings(self) -> list[str]:
         """What the reader of the figures should know: a sensor that does not answer, readings that
         could not be recorded. Under `jouleprof run` its report has them."""
         return checked(self._native.warnings()).splitlines()
 
     @property
-    def gpu_indices(self) -> "list[int]":
+    def gpu_indices(self) -> list[int]:
         """The GPUs measured, as CUDA counts them."""
         return list(self._gpus)
 
@@ -220,7 +232,7 @@ class Monitor:
     def closed(self) -> bool:
         return self._native.closed
 
-    def close(self):
+    def close(self) -> None:
         """Ends the sampling and finishes the log. What was not asked for before is lost."""
         if not self._native.closed:
             if os.getpid() == self._process:
@@ -230,10 +242,11 @@ class Monitor:
                     pass  # an error of CUDA, which the program gets from its own calls
             self._native.close()
 
-    def __enter__(self):
+    def __enter__(self) -> Monitor:
         return self
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
         self.close()
 
     def __repr__(self):

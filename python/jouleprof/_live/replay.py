@@ -1,5 +1,7 @@
 """Isolated re-runs of kernels on request."""
 
+from __future__ import annotations
+
 import ctypes
 import os
 
@@ -10,7 +12,7 @@ _TEXT_BYTES = 4096
 _BROKEN = -2
 
 
-def replay(seconds=None):
+def replay(seconds: float | None = None) -> str:
     """Re-runs the kernels of this process in isolation now, and not when it ends.
 
     For a program that goes on, under ``jouleprof run --kernels --replay``: a server, a notebook, a long training.

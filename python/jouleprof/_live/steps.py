@@ -1,7 +1,16 @@
 """Windows in a row: of a loop over a data loader, and by tags."""
 
+from __future__ import annotations
 
-class Steps:
+from types import TracebackType
+from typing import Any, Generic, Iterable, Iterator, TypeVar
+
+from .window import Window
+
+T = TypeVar("T")
+
+
+class Steps(Generic[T]):
     """An iterable around another. Each time it is iterated over is an epoch.
 
     A step reaches from asking for a batch to asking for the next, so that steps fill their epoch; the
@@ -10,23 +19,24 @@ class Steps:
     `step` and `epoch` are the last windows that have ended, `epochs` all of those.
     """
 
-    def __init__(self, monitor, loader, name, epoch, sync_execution):
+    def __init__(self, monitor: Any, loader: Iterable[T], name: str, epoch: str | None,
+                 sync_execution: bool | None) -> None:
         self._monitor = monitor
-        self._loader = loader
+        self._loader: Any = loader
         self._name = name
         self._epoch_name = epoch
         self._sync = sync_execution
-        self.step = None
-        self.epochs = []
+        self.step: Window | None = None
+        self.epochs: list[Window] = []
 
     @property
-    def epoch(self):
+    def epoch(self) -> Window | None:
         return self.epochs[-1] if self.epochs else None
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._loader)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[T]:
         if self._epoch_name is None:
             yield from self._each_step()
             return
@@ -57,14 +67,14 @@ class Tagged:
     """Windows one after the other, of which each begins where the one before ends: `record(tag)` begins the next.
     Iterating gives those that have ended."""
 
-    def __init__(self, monitor, tag, sync_execution):
+    def __init__(self, monitor: Any, tag: str, sync_execution: bool | None) -> None:
         self._monitor = monitor
         self._first = tag
         self._sync = sync_execution
-        self._open = None
-        self._ended = []
+        self._open: Window | None = None
+        self._ended: list[Window] = []
 
-    def record(self, tag):
+    def record(self, tag: str) -> None:
         """Ends the window that is open, and begins one of this name."""
         self._end()
         self._open = self._monitor.window(tag, self._sync).__enter__()
@@ -75,12 +85,13 @@ class Tagged:
             self._ended.append(self._open)
             self._open = None
 
-    def __enter__(self):
+    def __enter__(self) -> Tagged:
         self.record(self._first)
         return self
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
         self._end()
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Window]:
         return iter(self._ended)

@@ -1,19 +1,22 @@
 """A window: a region of the program whose energy is available when it has ended."""
 
+from __future__ import annotations
+
 import asyncio
-import operator
+from types import TracebackType
 
 from .._arguments import timeout_nanoseconds
+from .._energy import Domain, Energy
 from .._errors import InvalidArgument, checked
-from .._measurement import Measurement
+from .._measurement import Edges, Figures, Measurement
 from .._native import now
 
 _REPORTED = 250_000_000  # ns after its end the sensors of a GPU have reported a window, as a rule
 _SILENT = 4_000_000_000  # a sensor that has not answered for so long is not waited for
 
 
-class Window:
-    """Made by Monitor.window and its relatives; one `with` each.
+class Window(Figures):
+    """Made by Monitor.window and its relatives; one `with` each. Has the fields and methods of its Measurement, too.
 
     Begin and end take a timestamp each and never wait, except to synchronise on request. Each of the
     fields below waits, at first, until the sensors have reported the window's end: about 0.15 s.
@@ -32,7 +35,7 @@ class Window:
         self._end = 0
         self._measurement = None
 
-    def __enter__(self):
+    def __enter__(self) -> Window:
         if self._begin:
             raise InvalidArgument(f"window '{self._name}' has begun before; make a new one")
         if self._mode is not None:
@@ -40,16 +43,18 @@ class Window:
         self._begin = self._native.begin(self._id)
         return self
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
         if self._mode is None:
             self._end = self._native.end(self._begin, self._id)
         else:
             self._end_marked(failed=kind is not None)
 
-    async def __aenter__(self):
+    async def __aenter__(self) -> Window:
         return self.__enter__()
 
-    async def __aexit__(self, kind, error, trace):
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                        trace: TracebackType | None) -> None:
         self.__exit__(kind, error, trace)
 
     def _begin_marked(self):
@@ -93,7 +98,7 @@ class Window:
         """The measurement; found once, then kept."""
         return self._measurement if self._measurement is not None else self.wait()
 
-    def wait(self, timeout=None) -> Measurement:
+    def wait(self, timeout: float | None = None) -> Measurement:
         """The same, waiting for `timeout` seconds at most; what the sensors have not reported by then
         is unavailable, with a reason."""
         if self._measurement is None:
@@ -116,7 +121,7 @@ class Window:
             self._measurement = measurement
         return self._measurement
 
-    def poll(self):
+    def poll(self) -> Measurement | None:
         """The measurement, or None while the sensors have not reported the window's end. Never waits."""
         if self._measurement is None:
             end = self._known_end()
@@ -143,14 +148,14 @@ class Window:
             return self._marks.edges and self._marks.edges[1]
         return self._interval()[1]
 
-    async def energy_async(self, timeout=None) -> Measurement:
+    async def energy_async(self, timeout: float | None = None) -> Measurement:
         """The same without holding up the event loop."""
         if self._measurement is not None:
             return self._measurement
         return await asyncio.get_running_loop().run_in_executor(None, self.wait, timeout)
 
     @property
-    def edges(self) -> str:
+    def edges(self) -> Edges:
         """"host", "device" or "synchronised": what begins and ends it."""
         return "host" if self._mode is None or not self._begin else self._edges
 
@@ -160,38 +165,12 @@ class Window:
         begin, end = self._interval()
         return (end - begin) * 1e-9
 
-    # Fields and methods of its measurement.
+    @property
+    def total(self) -> Energy:
+        return self.energy.total
 
-    (total, joules, watts, kwh, gpu_energy, cpu_energy, dram_energy, total_energy) = (
-        property(operator.attrgetter(f"energy.{name}"), doc=f"Measurement.{name}") for name in (
-            "total", "joules", "watts", "kwh", "gpu_energy", "cpu_energy", "dram_energy", "total_energy"))
-
-    def cost(self, factors):
-        return self.energy.cost(factors)
-
-    def to_dict(self):
-        return self.energy.to_dict()
-
-    def keys(self):
-        return self.energy.keys()
-
-    def values(self):
-        return self.energy.values()
-
-    def items(self):
-        return self.energy.items()
-
-    def __float__(self):
-        return float(self.energy)
-
-    def __getitem__(self, device):
-        return self.energy[device]
-
-    def __iter__(self):
-        return iter(self.energy)
-
-    def __contains__(self, device):
-        return device in self.energy
+    def _placed(self) -> list[tuple[Domain, Energy]]:
+        return self.energy._placed()
 
     def _interval(self):
         if not self._end:

@@ -1,16 +1,19 @@
 """One recording for Python. The command-line tool computes all figures."""
 
+from __future__ import annotations
+
 import csv
 import io
 import json
 import os
+from typing import Any
 
 from .._energy import Domain, Energy
 from .._errors import InvalidArgument, NotFound, Unavailable, existing
 from .._power import Power
 from .._tool import run_tool
 from . import flat, schemas
-from .curves import read_curves
+from .curves import Curve, read_curves
 from .merged import count_of_parts
 from .tables import Tables, check
 
@@ -18,7 +21,7 @@ _BY = {"kernels": "kernel", "layers": "layer", "ranges": "range", "phases": "pha
 _EXPORTS = {"windows": "windows", "samples": "csv", "gauges": "gauges"}
 
 
-def open_recording(path, *, run=None):
+def open_recording(path: str | os.PathLike[str], *, run: int | None = None) -> Recording:
     """A recording, or run `run` of a sweep or a merged file. The file is not changed."""
     return Recording(existing(path), run)
 
@@ -33,11 +36,11 @@ class Recording(Tables):
     `parts`: the recordings that a merged file holds. It has the tables of all of them, and no figures of a domain.
     """
 
-    def __init__(self, path, run=None):
+    def __init__(self, path: str | os.PathLike[str], run: int | None = None) -> None:
         self.path = os.fspath(path)
         self._run = [] if run is None else ["--run", str(run)]
-        self._known = {}
-        self.parts = [] if run is not None else [Recording(path, n + 1) for n in range(count_of_parts(path))]
+        self._known: dict[Any, Any] = {}
+        self.parts: list[Recording] = [] if run is not None else [Recording(path, n + 1) for n in range(count_of_parts(path))]
 
     def _rows(self, table):
         if table in _EXPORTS:
@@ -55,7 +58,7 @@ class Recording(Tables):
         report = self.report()
         return [(schemas.identity(report), report, self._rows_if_traced(table))]
 
-    def rows(self, table):
+    def rows(self, table: str) -> list[dict[str, Any]]:
         """A list of dictionaries. Absent figures are None."""
         if self.parts:
             return super().rows(table)
@@ -71,28 +74,28 @@ class Recording(Tables):
                 return []
             raise
 
-    def report(self, start=None, end=None):
+    def report(self, start: float | None = None, end: float | None = None) -> dict[str, Any]:
         """The object of `jouleprof report --json` (docs/json.md), of the whole run or of a part; of a merged file the
         object of its job."""
         part = [*(() if start is None else ("--from", f"{start:.9f}s")), *(() if end is None else ("--to", f"{end:.9f}s"))]
         return self._json(*part)
 
     @property
-    def warnings(self):
+    def warnings(self) -> list[str]:
         """What the reader of the figures should know, such as windows that were open when their process ended."""
         return [text for recording in self.parts or [self] for text in recording.report()["warnings"]]
 
-    def total(self, name="total", start=None, end=None) -> Energy:
+    def total(self, name: str = "total", start: float | None = None, end: float | None = None) -> Energy:
         """The energy of a domain ("gpu0", "dram package-0"), the sum over whole devices ("total"), or what of it is the
         command's ("command")."""
         return _energy(self._figure(name, start, end)[0])
 
-    def average(self, name="total", start=None, end=None) -> Power:
+    def average(self, name: str = "total", start: float | None = None, end: float | None = None) -> Power:
         """The mean power of a domain, or of all whole devices."""
         figure, seconds = self._figure(name, start, end)
         return Power.mean_of(_energy(figure), seconds)
 
-    def max(self, name, start=None, end=None) -> Power:
+    def max(self, name: str, start: float | None = None, end: float | None = None) -> Power:
         """The largest power of a domain; `over_seconds`: the sensor's averaging window."""
         figure, _ = self._figure(name, start, end)
         watts = figure.get("peak_watts")
@@ -101,7 +104,7 @@ class Recording(Tables):
                 "only a single domain has a largest power" if name == "total" else "no power reading"))
         return Power(name, watts, None, None, figure["provenance"], figure["peak_window_seconds"])
 
-    def curve(self, name, start=None, end=None):
+    def curve(self, name: str, start: float | None = None, end: float | None = None) -> Curve:
         """The power of a domain over time: `seconds`, `watts` and the 95 % interval `low`, `high`."""
         self._check_single()
         if "curves" not in self._known:

@@ -1,19 +1,21 @@
 """Many recordings as one: `jouleprof.open_all("jobs/**/*.jprof")`."""
 
+from __future__ import annotations
+
 import concurrent.futures
 import glob
 import os
 import warnings
-from collections.abc import Sequence
+from typing import Any, Sequence
 
 from .._errors import Error, MissingFile
-from .recording import open_recording
+from .recording import Recording, open_recording
 from .tables import Tables
 
 _MOST_TOOLS = 8  # at once
 
 
-def open_all(pattern):
+def open_all(pattern: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Recordings:
     """The recordings that a pattern such as "jobs/**/*.jprof", or a list of paths, names; also those in merged files.
 
     Files that cannot be read are in `unreadable`, with a warning."""
@@ -27,13 +29,13 @@ def open_all(pattern):
     return Recordings(found)
 
 
-class Recordings(Tables, Sequence):
+class Recordings(Tables, Sequence[Recording]):
     """A sequence of Recording with the tables of all of them. `unreadable`: reasons by path."""
 
-    def __init__(self, recordings):
+    def __init__(self, recordings: Sequence[Recording]) -> None:
         self._recordings = list(recordings)
         self._checked = False
-        self.unreadable = {}
+        self.unreadable: dict[str, str] = {}
 
     def _parts(self, table):
         return [part for parts in self._each(lambda recording: recording._parts(table)) for part in parts]
@@ -56,10 +58,10 @@ class Recordings(Tables, Sequence):
         self._recordings = [recording for recording, _, error in done if error is None]
         return [found for _, found, error in done if error is None]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._recordings)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         found = self._recordings[index]
         return Recordings(found) if isinstance(index, slice) else found
 

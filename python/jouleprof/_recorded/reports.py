@@ -1,24 +1,28 @@
 """`jouleprof.report("train.jprof")`: the command's report, in a terminal and in a notebook."""
 
+from __future__ import annotations
+
 import html
 import json
 import os
+from typing import Any, Literal, get_args
 
 from .. import _text
 from .._errors import InvalidArgument, existing
 from .._tool import run_tool
 from . import flat
 
-_BY = ("kernel", "layer", "range", "phase", "window")
+_By = Literal["kernel", "layer", "range", "phase", "window"]
 
 
-def report(path, by=None, *, top=20, start=None, end=None):
+def report(path: str | os.PathLike[str], by: _By | None = None, *, top: int = 20, start: float | None = None,
+           end: float | None = None) -> Report:
     """What `jouleprof report` prints: of the whole run, or by "kernel", "layer", "range", "phase" or "window".
 
     print() shows text; a notebook shows the page of `report --html`, or a table. start, end: seconds since
     the command began."""
-    if by is not None and by not in _BY:
-        raise InvalidArgument(f"by is one of: {', '.join(_BY)}")
+    if by is not None and by not in get_args(_By):
+        raise InvalidArgument(f"by is one of: {', '.join(get_args(_By))}")
     existing(path)
     part = [*(() if start is None else ("--from", f"{start:.9f}s")), *(() if end is None else ("--to", f"{end:.9f}s"))]
     if by is None:
@@ -29,19 +33,19 @@ def report(path, by=None, *, top=20, start=None, end=None):
 class Report:
     """The report of a recording. `json`: all figures (docs/json.md)."""
 
-    def __init__(self, path, options):
-        self.path = os.fspath(path)
+    def __init__(self, path: str | os.PathLike[str], options: list[str]) -> None:
+        self.path: str = os.fspath(path)
         self._options = options
 
     @property
-    def json(self):
+    def json(self) -> Any:
         return json.loads(self._tool("report", "--json"))
 
-    def save_html(self, output):
+    def save_html(self, output: str | os.PathLike[str]) -> None:
         """Writes the page for a browser."""
         self._tool("report", "--html", os.fspath(output), "--force")
 
-    def save_figure(self, output):
+    def save_figure(self, output: str | os.PathLike[str]) -> None:
         """Writes headline, balance and power over time as one figure: an SVG, or where the name ends in .png a PNG."""
         output = os.fspath(output)
         self._tool("report", "--png" if output.endswith(".png") else "--svg", output, "--force")

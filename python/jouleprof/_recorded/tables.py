@@ -1,7 +1,10 @@
 """Tables of one recording or of many, as Arrow, pandas and polars, and as Parquet files."""
 
+from __future__ import annotations
+
 import importlib
 import os
+from typing import TYPE_CHECKING, Any, Sequence
 
 from .._errors import InvalidArgument, Unavailable
 from . import flat, schemas
@@ -10,32 +13,46 @@ TABLES = tuple(table for table in schemas.COLUMNS if table != "ledger")  # which
 
 
 class Tables:
-    """What has `_typed_rows(table)`: a list of (identity, report, rows) of recordings."""
+    """What has `_parts(table)`: a list of (identity, report, rows) of recordings."""
 
-    def rows(self, table):
+    runs: Any
+    domains: Any
+    processes: Any
+    shares: Any
+    windows: Any
+    window_names: Any
+    kernels: Any
+    layers: Any
+    ranges: Any
+    phases: Any
+    samples: Any
+    gauges: Any
+    ledger: Any
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
         """A list of dictionaries. Absent figures are None."""
         check(table)
         return [row for _, _, rows in self._parts(table) for row in rows]
 
-    def frame(self, table):
+    def frame(self, table: str) -> Any:
         """rows() as a pandas data frame."""
         check(table)
         pandas = needed("pandas", "a data frame")
         return pandas.DataFrame(self.rows(table))
 
-    def arrow(self, table):
+    def arrow(self, table: str) -> Any:
         """A pyarrow.Table. Its columns and their types do not depend on the recording."""
         check(table)
         pyarrow = needed("pyarrow", "an Arrow table")
         return pyarrow.concat_tables([_arrow(table, name, rows) for name, _, rows in self._parts(table)]
                                      or [schemas.arrow_schema(table).empty_table()])
 
-    def polars(self, table):
+    def polars(self, table: str) -> Any:
         """A polars.DataFrame, with the columns of arrow()."""
         check(table)
         return needed("polars", "a polars data frame").from_arrow(self.arrow(table))
 
-    def write_parquet(self, folder, tables=TABLES):
+    def write_parquet(self, folder: str | os.PathLike[str], tables: Sequence[str] = TABLES) -> int:
         """Writes FOLDER/TABLE/day=DAY/RECORDING.parquet, a file for each recording and table that has rows.
 
         Writing a recording again replaces its files. Returns the number of files."""
@@ -44,10 +61,12 @@ class Tables:
             check(table, TABLES)
         return sum(_write(folder, table, part) for table in tables for part in self._parts(table))
 
-    def __getattr__(self, name):
-        if name in schemas.COLUMNS:
-            return self.frame(name)
-        raise AttributeError(name)
+    if not TYPE_CHECKING:  # to a type checker only the tables are attributes
+
+        def __getattr__(self, name):
+            if name in schemas.COLUMNS:
+                return self.frame(name)
+            raise AttributeError(name)
 
     def __dir__(self):
         return [*super().__dir__(), *schemas.COLUMNS]

@@ -1,10 +1,13 @@
 """What both callbacks do: windows around parts of a training, and their figures once they are known."""
 
+from __future__ import annotations
+
 import dataclasses
 import sys
 
 from .. import _metrics
 from .._live import default, ranks
+from .._measurement import Measurement
 
 
 @dataclasses.dataclass
@@ -28,7 +31,7 @@ class Training:
 
     def start(self):
         """Anew: a trainer may train more than once."""
-        self.epochs = []  # measurements, in order
+        self.epochs: list[Measurement] = []
         self._open = {}
         self._ended = []
 

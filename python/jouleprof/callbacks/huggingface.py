@@ -1,10 +1,16 @@
 """Energy of a training for the Trainer of Hugging Face's transformers."""
 
+from __future__ import annotations
+
 import sys
 import weakref
+from typing import Any
 
 from transformers import TrainerCallback
 
+from .._factors import Factors
+from .._live.monitor import Monitor
+from .._measurement import Measurement
 from .._power_limit import PowerLimitOptimizer
 from ._training import Training
 
@@ -17,7 +23,7 @@ class HuggingFacePowerLimitOptimizer(TrainerCallback):
     when training ends.
     """
 
-    def __init__(self, monitor, *args, **options):
+    def __init__(self, monitor: Any, *args: Any, **options: Any) -> None:
         self.optimizer = PowerLimitOptimizer(monitor, *args, **options)
 
     def on_epoch_begin(self, args, state, control, **kwargs):
@@ -43,7 +49,7 @@ class HuggingFaceCallback(TrainerCallback):
     figure: it is logged later, with the step and epoch at which it ended. `epochs` has the whole measurements. steps: also a window for each single step.
     """
 
-    def __init__(self, monitor=None, steps=False, factors=None):
+    def __init__(self, monitor: Monitor | None = None, steps: bool = False, factors: Factors | None = None) -> None:
         self._training = Training(monitor, factors)
         self._steps = steps
         self._trainer = None
@@ -51,7 +57,7 @@ class HuggingFaceCallback(TrainerCallback):
         self._is_logging = False
 
     @property
-    def epochs(self):
+    def epochs(self) -> list[Measurement]:
         return self._training.epochs
 
     def on_train_begin(self, args, state, control, **kwargs):

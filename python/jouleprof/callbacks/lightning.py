@@ -1,10 +1,17 @@
 """Energy of a training for Lightning's Trainer."""
 
+from __future__ import annotations
+
+from typing import Any, Callable
+
 try:
     from lightning.pytorch import Callback
 except ImportError:
     from pytorch_lightning import Callback
 
+from .._factors import Factors
+from .._live.monitor import Monitor
+from .._measurement import Measurement
 from ._training import Training
 
 _SHOWN = ("energy/epoch_joules", "energy/step_joules")  # in the progress bar
@@ -20,7 +27,8 @@ class LightningCallback(Callback):
     number of tokens of a batch.
     """
 
-    def __init__(self, monitor=None, steps=False, factors=None, tokens=None):
+    def __init__(self, monitor: Monitor | None = None, steps: bool = False, factors: Factors | None = None,
+                 tokens: Callable[[Any], int] | None = None) -> None:
         super().__init__()
         self._training = Training(monitor, factors)
         self._steps = steps
@@ -28,7 +36,7 @@ class LightningCallback(Callback):
         self._step_count = self._tokens = 0
 
     @property
-    def epochs(self):
+    def epochs(self) -> list[Measurement]:
         return self._training.epochs
 
     def on_train_start(self, trainer, pl_module):

@@ -1,9 +1,12 @@
 """LayerProfiler and KernelProfiler."""
 
+from __future__ import annotations
+
 import math
 import os
 import tempfile
 import time
+from typing import Any
 
 from .._errors import InvalidArgument, Unavailable
 from . import _executions, _inputs, _reruns, _tables, _tracing
@@ -27,19 +30,21 @@ class _Profiler:
     _by: str  # of the report
     _tables: _tables.Table
 
-    def __init__(self, model, device_index=None, *, keep=None, tool=None, memory=True):
+    def __init__(self, model: Any, device_index: int | None = None, *, keep: str | None = None,
+                 tool: str | None = None, memory: bool = True) -> None:
         self.model = model
         self.device_index = device_index
-        self.results = []
-        self.executions = []
-        self.warnings = []
+        self.results: list[dict[str, Any]] = []
+        self.executions: list[dict[str, Any]] = []
+        self.warnings: list[str] = []
         self._keep = keep
         self._memory = memory
         self._tool = _tracing.find_tool(tool)
         self._stats = None
         self._macs = {}
 
-    def profile(self, inputs, num_runs=10, warmup=3, replay=None, max_seconds=20, executions=False):
+    def profile(self, inputs: Any, num_runs: int = 10, warmup: int = 3, replay: float | None = None,
+                max_seconds: float = 20, executions: bool = False) -> list[dict[str, Any]]:
         """Calls the model `warmup` times, then at least `num_runs` times under measurement, without
         gradients. Figures are per run.
 
@@ -71,7 +76,8 @@ class _Profiler:
             self._time(run, num_runs, lambda each: means.get(each["layer_name"]))
         return self.results
 
-    def profile_generation(self, inputs, max_new_tokens=100, num_runs=3, warmup=1, executions=False, **options):
+    def profile_generation(self, inputs: Any, max_new_tokens: int = 100, num_runs: int = 3, warmup: int = 1,
+                           executions: bool = False, **options: Any) -> dict[str, Any]:
         """Text generation: first one token each (prefill), then all (prefill and decode). The
         difference is the energy of decoding. Returns the figures of both and joules per token.
         On a GPU kernels are re-run after the runs, as by profile(), for up to 20 s.
@@ -101,11 +107,11 @@ class _Profiler:
                 in_prefill if each["step"] == 0 else in_decode).get(each["layer_name"]))
         return generation
 
-    def print_summary(self, top=10):
+    def print_summary(self, top: int = 10) -> None:
         """Prints the rows with the most energy: those of the GPU, and in addition the CPU's."""
         print(self._tables.summary(self._need_stats(), self.results, top, self.warnings))
 
-    def save_results(self, filename=None):
+    def save_results(self, filename: str | None = None) -> None:
         """Writes all rows to `filename` (layer_power_profile.csv, kernel_power_profile.csv), and the
         first ten by energy to `<name>_top10_energy.csv`. Single executions, where profile() was asked for
         them, go to `<name>_executions.csv`."""
@@ -118,16 +124,16 @@ class _Profiler:
             _executions.save(single, self.executions)
             print(f"{len(self.executions)} executions saved to {single} (energies are estimated)")
 
-    def save_top10_energy_consumers(self, base_filename=None):
+    def save_top10_energy_consumers(self, base_filename: str | None = None) -> None:
         """Writes the ten rows with the most energy to `<name>_top10_energy.csv`."""
         self._need_stats()
         self._print_top(self._tables.save_top(base_filename or self._tables.file, self.results))
 
-    def get_run_stats(self):
+    def get_run_stats(self) -> dict[str, Any]:
         """A dict of the whole run: energy, time, mean power, number of runs."""
         return dict(self._need_stats())
 
-    def get_summary_stats(self):
+    def get_summary_stats(self) -> Any:
         """A pandas data frame with a row for each name: calls, and means of one run with the 95 % interval.
 
         Where profile() was asked for executions also their number, and mean, standard deviation, least and
@@ -141,11 +147,11 @@ class _Profiler:
             return frame
         return frame.join(_pandas().DataFrame.from_dict(_executions.summary(self.executions), orient="index"))
 
-    def get_results_dataframe(self):
+    def get_results_dataframe(self) -> Any:
         """The columns of the CSV file as a pandas data frame."""
         return _pandas().DataFrame(self._tables.rows(self.results), columns=self._tables.columns)
 
-    def get_executions_dataframe(self):
+    def get_executions_dataframe(self) -> Any:
         """A row for each execution, with the columns of `<name>_executions.csv`."""
         self._need_stats()
         return _pandas().DataFrame(self.executions, columns=_executions.COLUMNS)

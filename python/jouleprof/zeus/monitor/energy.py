@@ -1,8 +1,12 @@
 """As zeus.monitor.energy of Zeus 0.16: the same calls, fields, errors and log columns."""
 
+from __future__ import annotations
+
 import dataclasses
 import logging
+import os
 import time as _time
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..._errors import InvalidArgument, Unavailable
 from ..._live import provisional, sync
@@ -28,10 +32,10 @@ class Measurement:
     """
 
     time: float
-    gpu_energy: "dict[int, float]"
+    gpu_energy: dict[int, float]
     # Factories, so that the class has no attribute of the name and __getattr__ is asked.
-    cpu_energy: "dict[int, float] | None" = dataclasses.field(default_factory=lambda: None)
-    dram_energy: "dict[int, float] | None" = dataclasses.field(default_factory=lambda: None)
+    cpu_energy: dict[int, float] | None = dataclasses.field(default_factory=lambda: None)
+    dram_energy: dict[int, float] | None = dataclasses.field(default_factory=lambda: None)
     soc_energy: None = None
 
     @classmethod
@@ -40,20 +44,22 @@ class Measurement:
         self.__dict__.update(_window=window, _gpus=gpus, _cpus=cpus)
         return self
 
-    def __getattr__(self, name):
-        # Reached only for what is not there yet.
-        if "_window" not in self.__dict__ or name not in _FIELDS:
-            raise AttributeError(name)
-        try:
-            fields = self._fields_now()
-        except Unavailable:
-            if name != "time":
-                raise
-            begin, end = self._window._host_edges()  # known without sensors
-            return (end - begin) * 1e-9
-        if getattr(fields[name], "is_provisional", False):
-            warn_of_provisional()
-        return fields[name]
+    if not TYPE_CHECKING:  # to a type checker the fields are the attributes
+
+        def __getattr__(self, name):
+            # Reached only for what is not there yet.
+            if "_window" not in self.__dict__ or name not in _FIELDS:
+                raise AttributeError(name)
+            try:
+                fields = self._fields_now()
+            except Unavailable:
+                if name != "time":
+                    raise
+                begin, end = self._window._host_edges()  # known without sensors
+                return (end - begin) * 1e-9
+            if getattr(fields[name], "is_provisional", False):
+                warn_of_provisional()
+            return fields[name]
 
     def _fields_now(self):
         measured, is_final = provisional.energy_now(self._window)
@@ -78,12 +84,12 @@ class Measurement:
         return f"{type(self).__name__}({', '.join(words)})"
 
     @property
-    def settled(self):
+    def settled(self) -> bool:
         """Whether the energies are final."""
         window = self.__dict__.get("_window")
         return window is None or window.poll() is not None
 
-    def wait(self, timeout=None):
+    def wait(self, timeout: float | None = None) -> Measurement:
         """Waits until the energies are final, for `timeout` seconds at most; returns itself."""
         window = self.__dict__.get("_window")
         if window is not None:
@@ -91,7 +97,7 @@ class Measurement:
         return self
 
     @property
-    def total_energy(self):
+    def total_energy(self) -> Any:
         """Joules of all GPUs asked for."""
         energies = self.gpu_energy
         if any(i not in energies for i in self.__dict__.get("_gpus", ())):
@@ -99,7 +105,7 @@ class Measurement:
         return sum(energies.values())
 
     @property
-    def jouleprof(self):
+    def jouleprof(self) -> _Whole | None:
         """The whole measurement, with intervals and provenance; None of a cancelled window."""
         window = self.__dict__.get("_window")
         return None if window is None else provisional.energy_now(window)[0]
@@ -130,21 +136,21 @@ class MeasurementState:
     _monitor: Monitor = dataclasses.field(repr=False)
     _opened: int = dataclasses.field(repr=False)
     window: Window = dataclasses.field(repr=False)
-    _cpus: "list[int]" = dataclasses.field(repr=False)
+    _cpus: list[int] = dataclasses.field(repr=False)
 
     # Reading one never waits: the window is open, and a wait would be in it.
 
     @property
-    def gpu_energy(self):
+    def gpu_energy(self) -> dict[int, float]:
         measured, is_final = self._so_far()
         return ByGpu.of(measured, [e.domain.index for e in measured.values()], is_final)
 
     @property
-    def cpu_energy(self):
+    def cpu_energy(self) -> dict[int, float] | None:
         return _of_sensors(*self._so_far_of("cpu"))
 
     @property
-    def dram_energy(self):
+    def dram_energy(self) -> dict[int, float] | None:
         return _of_sensors(*self._so_far_of("dram"))
 
     def _so_far_of(self, kind):
@@ -169,8 +175,12 @@ class ZeusMonitor:
     at once with provisional ones.
     """
 
-    def __init__(self, gpu_indices=None, cpu_indices=None, approx_instant_energy=False,
-                 log_file=None, sync_execution_with="torch", *, wait=False):
+    monitor: Monitor | None  # None: nothing can be measured
+    cpu_indices: list[int]
+
+    def __init__(self, gpu_indices: list[int] | None = None, cpu_indices: list[int] | None = None,
+                 approx_instant_energy: bool = False, log_file: str | os.PathLike[str] | None = None,
+                 sync_execution_with: Literal["torch", "jax", "cupy"] = "torch", *, wait: bool = False) -> None:
         self.approx_instant_energy = approx_instant_energy
         self._waits = wait
         self.sync_with = sync_execution_with
@@ -189,11 +199,11 @@ class ZeusMonitor:
         present = self.monitor.gpu_indices if self.monitor else []
         self.gpu_indices = gpu_indices if gpu_indices is not None else present
         self.cpu_indices = cpu_indices if cpu_indices is not None else self.cpus.indices
-        self.measurement_states = {}
+        self.measurement_states: dict[str, MeasurementState] = {}
         self._log = None if log_file is None else Log(log_file, self.gpu_indices)
         self.log_file = None if self._log is None else self._log.file
 
-    def begin_window(self, key, sync_execution=True, restart=False):
+    def begin_window(self, key: str, sync_execution: bool | None = True, restart: bool = False) -> None:
         """sync_execution: True: wait for the GPUs first; False: don't; None, which Zeus does not
         have: mark the place on the GPU's own timeline, without waiting."""
         if key in self.measurement_states:
@@ -206,7 +216,7 @@ class ZeusMonitor:
         self.measurement_states[key] = MeasurementState(begun_at, self.monitor, self._opened, window,
                                                         self.cpu_indices)
 
-    def end_window(self, key, sync_execution=True, cancel=False):
+    def end_window(self, key: str, sync_execution: bool | None = True, cancel: bool = False) -> Measurement:
         """The measurement; cancel: one of zeros, which is not logged."""
         try:
             state = self.measurement_states.pop(key)
@@ -223,13 +233,13 @@ class ZeusMonitor:
             self._log.add(state.time, key, measurement)
         return measurement.wait() if self._waits else measurement
 
-    def reset_windows(self):
+    def reset_windows(self) -> None:
         """Forgets all open windows."""
         for state in self.measurement_states.values():
             state.window._forget()
         self.measurement_states.clear()
 
-    def measurement_of(self, begin, end):
+    def measurement_of(self, begin: int, end: int) -> Measurement:
         """The Measurement of the interval between two values of jouleprof.now(); waits until it is final."""
         measured = self.monitor.between(begin, end)
         return Measurement(measured.time, ByGpu.of(measured, self.gpu_indices),
