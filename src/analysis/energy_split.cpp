@@ -184,6 +184,10 @@ void DomainSplitter::add_held(TracedSplit& split, const model::Domain& domain,
   }
 }
 
+bool is_used_by_others(Energy others, const Measurement& whole) {
+  return others.joules() > kErrors.used_by_others * whole.energy.joules();
+}
+
 namespace {
 
 using model::CommandEnergy;
@@ -193,7 +197,7 @@ using model::Measurement;
 bool is_used_by_others(const DomainProfile& d, const BoardLevels& levels) {
   const Energy others = d.others.value_or(Energy{});
   if (d.domain.kind == model::DomainKind::kGpu) return levels.shared || others > Energy{};
-  return others.joules() > kErrors.used_by_others * d.energy->energy.joules();
+  return analysis::is_used_by_others(others, *d.energy);
 }
 
 // Energy is divided by use, as if a unit of it drew the same power in all families. How wrong that

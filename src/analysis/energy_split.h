@@ -53,6 +53,9 @@ std::optional<model::CommandEnergy> command_energy(const model::Recording& recor
                                                    const model::DomainProfile& domain,
                                                    Energy processes, const BoardLevels& levels);
 
+// Whether others used a CPU or DRAM by `others` of its energy: each machine has some small use.
+bool is_used_by_others(Energy others, const model::Measurement& whole);
+
 // Sets energy, interval and provenance of a part of `whole` by `own.processes` and `own.rest`. The
 // interval has the sensor's error and that of the division from `others`, and of other kinds
 // `below` and `above`.

@@ -8,7 +8,6 @@
 
 #include "analysis/energy_split.h"
 #include "analysis/job/job_rows.h"
-#include "analysis/timeline/sensors/error_model.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -302,7 +301,7 @@ class HostShares {
   void charge_rest(model::CommandEnergy& own, const JobDomain& domain,
                    const std::vector<Seen>& seen, bool is_parallel, Energy left) {
     // Others of a recording may be a concurrent one's commands.
-    const bool is_used = left.joules() > kErrors.used_by_others * domain.energy->energy.joules();
+    const bool is_used = is_used_by_others(left, *domain.energy);
     own.rest = Energy{};
     std::vector<const Seen*> charged;
     for (const auto& one : seen) {

@@ -32,6 +32,9 @@ constexpr Duration kGaugeLag = 1200ms;
 constexpr Duration kGaugeLead = 300ms;
 constexpr double kIdleCpu = 0.005;  // of a core
 constexpr double kBusyCpu = 0.02;
+// Of the CPU time of one that shows work, what one that only holds a context uses at most: a
+// notebook's messages, say.
+constexpr double kLittleCpu = 0.125;
 
 // An unbroken series of looks that list one process.
 struct Stay {
@@ -500,10 +503,20 @@ class Claims {
     if (claim.candidates.size() < 2) return claim;
     std::vector<std::size_t> left;
     bool any = false;
+    double most = 0;  // CPU time of one that shows work; where it is unknown, more than others'
     for (const std::size_t p : claim.candidates) {
       if (p == kUnidentified || is_idle(p)) continue;
-      any |= shows_work(p);
+      if (shows_work(p)) {
+        any = true;
+        most = std::max(most, cpu_share(p).value_or(1));
+      }
       left.push_back(p);
+    }
+    // Processes of a divided board have no utilisation, which soon says more.
+    if (any && parts_.empty()) {
+      claim.in_doubt |= std::erase_if(left, [&](std::size_t p) {
+                          return !shows_work(p) && cpu_share(p).value_or(most) < kLittleCpu * most;
+                        }) > 0;
     }
     const bool is_unknown = claim.candidates.back() == kUnidentified;
     if (is_unknown && left.empty()) {

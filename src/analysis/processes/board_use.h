@@ -126,7 +126,8 @@ OtherUsers unlisted_users(const BoardEvidence& evidence, HostTime begin, HostTim
 //  - The same holds for one whose utilisation the driver did not give where it gave that of others,
 //  whatever
 //    the board's own.
-//  - Candidates that used no CPU time are left out where others used some, or began or ended.
+//  - Candidates that used no CPU time are left out where others used some, or began or ended; those
+//  that used little beside them are, too, in doubt.
 //  - A process that could not be identified is left out where others used CPU time, or began or
 //  ended: it
 //    ended at once, and is taken for one of theirs, in doubt.
