@@ -73,6 +73,12 @@ struct OwnCost {
   std::uint64_t resident_bytes = 0;
 };
 
+// Those who read a service's metrics again and again.
+struct MetricsReaders {
+  std::size_t count = 0;
+  HostTime seen{};  // what began by then, each of them has seen
+};
+
 struct MachineState {
   model::Snapshot snapshot;  // energies there are those since the tick before
   HostTime now{};
@@ -96,6 +102,7 @@ struct MachineState {
   // The counters continue those of a service that saved them last at this time; absent: they do
   // not.
   std::optional<RealTime> continued_from;
+  std::optional<MetricsReaders> readers;  // absent, or of the service before: until the first tick
   // Between services, in total. Nothing is attributed of that time, and the counters lack its
   // energy where the device's own counter did not go on.
   Duration missing_time{};

@@ -127,7 +127,7 @@ OtherUsers unlisted_users(const BoardEvidence& evidence, HostTime begin, HostTim
 //  whatever
 //    the board's own.
 //  - Candidates that used no CPU time are left out where others used some, or began or ended; those
-//  that used little beside them are, too, in doubt.
+//  that used little in comparison are, too, in doubt.
 //  - A process that could not be identified is left out where others used CPU time, or began or
 //  ended: it
 //    ended at once, and is taken for one of theirs, in doubt.

@@ -212,7 +212,7 @@ TEST(BoardUse, WithoutUtilisationCpuTimeSeparates) {
   EXPECT_THAT(board.candidates(10), ElementsAre(Candidates{1}));
 }
 
-// A notebook of 1 % beside a job's processes.
+// A notebook of 1 %, and a job's processes.
 TEST(BoardUse, OneOfLittleCpuTimeWhereAnotherShowsWorkOnlyHoldsInDoubt) {
   Board board(2);
   for (int t = 1; t < 20; ++t) board.look(t, {{0, {}}, {1, {}}});
@@ -220,7 +220,7 @@ TEST(BoardUse, OneOfLittleCpuTimeWhereAnotherShowsWorkOnlyHoldsInDoubt) {
   EXPECT_THAT(board.candidates(10), ElementsAre(Candidates{1}));
   EXPECT_TRUE(board.slice(10).claims[0].in_doubt);
   EXPECT_THAT(board.slice(10).holders, ElementsAre(0, 1));
-  board.cpu_is({0.019, 0.11});  // not so little beside it
+  board.cpu_is({0.019, 0.11});  // not so little
   EXPECT_THAT(board.candidates(10), ElementsAre(Candidates{0, 1}));
   board.cpu_is({0.03, 0.9});  // shows work, too
   EXPECT_THAT(board.candidates(10), ElementsAre(Candidates{0, 1}));

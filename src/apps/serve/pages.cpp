@@ -28,8 +28,8 @@ constexpr Duration kShortestMemory = std::chrono::seconds{5};
 // Prometheus scrapes every minute or more often.
 constexpr Duration kLongestMemory = std::chrono::minutes{2};
 constexpr std::size_t kMostReaders = 256;
-// Of the service whose counters this one continues, until the first comes: it knows what began
-// before, and nothing of what began since.
+// Those of the service whose counters this one continues, until as many have come: they know what
+// they saw there, and nothing of what began since.
 constexpr const char* kReaderBefore = "before";
 constexpr Duration kLongestWait = std::chrono::seconds{4};  // less than the server's
 
@@ -140,7 +140,9 @@ std::shared_ptr<const std::string> Pages::update(const analysis::MachineState& s
   const Text event = streams ? render(kEvent, state, accounts) : nullptr;
   const std::lock_guard lock(mutex_);
   if (tick_ == 0 && state.continued_from) {
-    readers_.emplace(kReaderBefore, Reading{now, state.started.host, {}, true});
+    const auto before = state.readers.value_or(analysis::MetricsReaders{1, state.started.host});
+    readers_before_ = std::max<std::size_t>(before.count, 1);
+    readers_.emplace(kReaderBefore, Reading{now, before.seen, {}, true});
   }
   tick_ = state.ticks;
   measured_ = state.now;
@@ -208,7 +210,6 @@ void Pages::follow_readers(HostTime now, HostTime measured) {
 void Pages::remember(const HttpRequest& request) {
   const HostTime now = HostClock::now();
   const std::lock_guard lock(mutex_);
-  readers_.erase(kReaderBefore);
   // Two jobs of one Prometheus, or another program on its machine, read at times of their own. One
   // that keeps its connection is known by it from its second reading on.
   const std::string stranger = request.peer + ' ' + request.agent + ' ' + request.scrape_timeout;
@@ -229,6 +230,22 @@ void Pages::remember(const HttpRequest& request) {
   } else if (readers_.size() < kMostReaders) {
     readers_.emplace(name, Reading{now, measured_, {}, is_scraper, request.connection});
   }
+  if (readers_.size() > readers_before_) readers_.erase(kReaderBefore);
+}
+
+std::optional<analysis::MetricsReaders> Pages::readers() const {
+  const std::lock_guard lock(mutex_);
+  if (!shown_until_) return std::nullopt;
+  std::size_t count = 0;
+  for (const auto& [peer, reading] : readers_) {
+    const bool comes_again = reading.is_scraper || reading.interval;
+    if (peer == kReaderBefore) {
+      count = std::max(count, readers_before_);
+    } else if (comes_again) {
+      ++count;
+    }
+  }
+  return analysis::MetricsReaders{count, *shown_until_};
 }
 
 bool Pages::waits(const HttpRequest& request) const {

@@ -64,6 +64,9 @@ class Pages {
   std::shared_ptr<const std::string> update(const analysis::MachineState& state,
                                             const analysis::EnergyAccounts& accounts, bool streams);
 
+  // Those of the metrics; absent before the first tick.
+  std::optional<analysis::MetricsReaders> readers() const;
+
   // Reads no sensor.
   HttpResponse respond(const HttpRequest& request);
 
@@ -110,6 +113,7 @@ class Pages {
   HostTime at_{};                           // its end
   HostTime measured_{};                     // up to here, what is shown
   std::map<std::string, Reading> readers_;  // of the metrics, by address and agent
+  std::size_t readers_before_ = 0;          // of the service that this one continues
   std::optional<HostTime> shown_until_;     // as report::MetricsOptions::shown_until
   std::deque<Powers> history_;
   std::vector<std::pair<std::string, std::string>> devices_;  // of it: domain and device

@@ -327,6 +327,49 @@ TEST(Pages, WhatBeganSinceARestartIsZeroAtTheFirstScrape) {
               testing::ContainsRegex("_job_energy_joules_total.hpc_job=\"new\".*} 6.000000"));
 }
 
+// Of three, the slowest has not seen the job that began just before the restart.
+TEST(Pages, WhatEachReaderSawIsKnownAfterARestart) {
+  Machine machine;
+  Pages pages({}, machine.source());
+  const HostTime start{std::chrono::hours{1}};
+  machine.state.started.host = start;
+  machine.state.continued_from = RealTime{std::chrono::hours{9}};
+  machine.state.readers = {2, start - std::chrono::seconds{20}};
+  const auto tick = [&](HostTime at, const char* job) {
+    ++machine.state.ticks;
+    machine.state.now = at;
+    analysis::Worker worker{1, 41, "train", {}};
+    worker.owner.job = job;
+    const double weights[] = {1};
+    machine.accounts.begin_tick(at, {worker});
+    machine.accounts.charge({0, Energy::joules(3), std::chrono::seconds{5}, {}, weights, 0});
+  };
+  tick(start - std::chrono::seconds{60}, "old");  // as restored, and the next
+  tick(start - std::chrono::seconds{10}, "late");
+  const auto read = [&](const char* agent) {
+    tick(machine.state.now + std::chrono::seconds{15}, "late");
+    pages.update(machine.state, machine.accounts, false);
+    HttpRequest request{"/metrics", "", ""};
+    request.agent = agent;
+    request.scrape_timeout = "4";
+    return *pages.respond(request).body;
+  };
+  const auto late = [](const char* joules) {
+    return testing::ContainsRegex(std::string("_job_energy_joules_total.hpc_job=\"late\".*} ") +
+                                  joules);
+  };
+  EXPECT_FALSE(pages.readers());
+  const auto first = read("fast");
+  EXPECT_THAT(first, testing::ContainsRegex("hpc_job=\"old\".*} 3.000000"));
+  EXPECT_THAT(first, late("0.000000"));
+  EXPECT_THAT(read("fast"), late("0.000000"));
+  EXPECT_EQ(pages.readers()->count, 2u);
+  EXPECT_EQ(pages.readers()->seen, start - std::chrono::seconds{20});
+  EXPECT_THAT(read("slow"), late("0.000000"));
+  EXPECT_THAT(read("fast"), late("15.000000"));
+  EXPECT_EQ(pages.readers()->count, 2u);
+}
+
 TEST(Pages, WithoutReadersNothingIsHeldBack) {
   Machine machine;
   Pages pages({}, machine.source());

@@ -100,6 +100,9 @@ class Saved {
     between_services.resize(domains.size());
     day.before.resize(domains.size());
     if (!file.at("day").is_null()) day.begin = real_time(file.at("day"));
+    if (const auto& of = file.at("readers"); !of.is_null()) {
+      readers = {whole<std::size_t>(of.at(0)), host(real_time(of.at(1)))};
+    }
     for (const auto& saved : file.at("domains")) {
       const auto found = now.find(saved.at("key").get<std::string>());
       places_.push_back(found == now.end() ? std::nullopt : std::optional(found->second));
@@ -154,6 +157,7 @@ class Saved {
   RealTime last;
   Duration missing;
   analysis::Day day;
+  std::optional<analysis::MetricsReaders> readers;
 
  private:
   // A conversion of other numbers would be undefined.
@@ -273,13 +277,16 @@ json service_state(const MachineState& state, const EnergyAccounts& accounts,
     const auto* const account = accounts.family(family);
     if (account != nullptr) families[std::string(to_string(family))] = family_json(state, *account);
   }
-  return {{"schema", kSchema},
-          {"saved", count(state.snapshot.time)},
-          {"boot", boot},
-          {"missing", state.missing_time.count()},
-          {"day", state.day.begin ? json(count(*state.day.begin)) : json(nullptr)},
-          {"domains", std::move(domains)},
-          {"families", std::move(families)}};
+  return {
+      {"schema", kSchema},
+      {"saved", count(state.snapshot.time)},
+      {"boot", boot},
+      {"missing", state.missing_time.count()},
+      {"day", state.day.begin ? json(count(*state.day.begin)) : json(nullptr)},
+      {"readers", state.readers ? json{state.readers->count, count(state.real(state.readers->seen))}
+                                : json(nullptr)},
+      {"domains", std::move(domains)},
+      {"families", std::move(families)}};
 }
 
 Result<void> restore_service_state(const json& file, std::string_view name, std::string_view boot,
@@ -301,6 +308,7 @@ Result<void> restore_service_state(const json& file, std::string_view name, std:
     state.missing_time = saved.missing + std::max(now - saved.last, Duration{});
     state.continued_from = saved.last;
     state.day = saved.day;
+    state.readers = saved.readers;
     for (std::size_t d = 0; d < saved.domains.size(); ++d) {
       if (!saved.domains[d]) continue;
       auto& domain = state.domains[d];

@@ -42,6 +42,7 @@ class ServiceState : public testing::Test {
  protected:
   ServiceState() {
     before.domains[0].gaps = 3;
+    before.readers = {3, kStart + 4s};
     charge(accounts, kStart + 5s);
   }
   // Another service, a minute later.
@@ -64,6 +65,9 @@ TEST_F(ServiceState, CountersContinue) {
   ASSERT_TRUE(restore(state, after));
   EXPECT_EQ(state.missing_time, 60s);
   EXPECT_EQ(state.continued_from, kReal + 10s);
+  ASSERT_TRUE(state.readers);
+  EXPECT_EQ(state.readers->count, 3u);
+  EXPECT_EQ(state.real(state.readers->seen), kReal + 4s);
   EXPECT_EQ(state.domains[0].gaps, 3u);
   for (std::size_t d = 0; d < 2; ++d) {
     EXPECT_EQ(after.domains()[d].total, accounts.domains()[d].total);
