@@ -16,7 +16,7 @@ if sysconfig.get_config_var("Py_GIL_DISABLED"):
         "jouleprof does not support free-threaded Python: the package relies on the GIL. "
         "Use the default build of this Python version.")
 
-from ._energy import Domain, Energy
+from ._energy import Domain, Energy, Power
 from ._errors import (
     Corrupt,
     Error,
@@ -37,7 +37,6 @@ from ._measurement import Measurement, Total
 from ._metrics import metrics
 from ._native import now
 from ._native import version as _native_version
-from ._power import Power
 from ._power_limit import (
     MaxSlowdownConstraint,
     PowerLimitMeasurement,

@@ -1,4 +1,4 @@
-"""The energy of one domain: a figure with its interval and where it comes from."""
+"""The energy and the power of one domain: figures with their intervals and where they come from."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from ._errors import Unavailable
 JOULES_PER_KWH = 3.6e6
 Provenance = Literal["measured", "estimated", "simulated", "unavailable"]
 PROVENANCES = get_args(Provenance)
+
+
+def label_of(kind, device):
+    return device if kind in ("gpu", "cpu") else f"{kind} {device}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,12 +38,17 @@ class Domain:
     @property
     def label(self) -> str:
         """"gpu0", "package-0"; with the kind where the device alone would not say it."""
-        return self.device if self.kind in ("gpu", "cpu") else f"{self.kind} {self.device}"
+        return label_of(self.kind, self.device)
 
     @property
     def is_whole(self) -> bool:
         """Whether it adds to a total: no part of another domain, and contains none."""
         return self.kind in ("gpu", "cpu", "dram") and not self.uuid.startswith("MIG-")
+
+
+def weakest(provenances):
+    """A sum carries the weakest provenance of its parts."""
+    return max(provenances, key=PROVENANCES.index)
 
 
 class Figure:
@@ -56,6 +65,7 @@ class Figure:
 
     @property
     def kwh(self) -> float | None:
+        """Kilowatt-hours."""
         return None if self.joules is None else self.joules / JOULES_PER_KWH
 
     @property
@@ -86,6 +96,18 @@ class Energy(Figure):
         if word == "unavailable":
             return cls.unavailable(domain, reason or domain.reason, sensor, method)
         return cls(domain, energy, error, repeatability, word, sensor, method, reason, seconds)
+
+    @classmethod
+    def of_json(cls, domain, found):
+        """Of an object of the tool's JSON, or of the library's."""
+        if found["energy_joules"] is None:
+            without = "; ".join(f"{d['device']}: {d['reason']}" for d in found.get("without", ()))
+            return cls.unavailable(domain, found.get("reason") or (
+                domain.reason if domain else without or "no domain has a figure"))
+        energy, high, repeatability = (microjoules(joules) for joules in (
+            found["energy_joules"], found["interval_joules"][1], found["repeatability_joules"]))
+        return cls(domain, energy, high - energy, repeatability, found["provenance"], found.get("sensor") or "",
+                   found.get("method") or ("" if domain else "sum"))
 
     @classmethod
     def unavailable(cls, domain: Domain | None, reason: str, sensor: str = "", method: str = "") -> Energy:
@@ -139,6 +161,37 @@ class Energy(Figure):
             return f"<Energy {what}: unavailable: {self.reason}>"
         return (f"<Energy {what}: {_text.joules(self.joules)} "
                 f"{_text.interval(self.joules, self.error)}, {_text.word(self.provenance)}>")
+
+
+@dataclasses.dataclass(frozen=True)
+class Power:
+    """In watts. An absent figure is None, with a reason."""
+
+    domain: str  # its label, "gpu0"; "total"
+    watts: float | None
+    low: float | None  # the 95 % interval; None where it is not known
+    high: float | None
+    provenance: Provenance
+    over_seconds: float | None  # the mean over so long; None: as the sensor averages
+    reason: str = ""
+
+    @classmethod
+    def mean_of(cls, energy: Energy, seconds: float) -> Power:
+        label = energy.domain.label if energy.domain else "total"
+        if energy.joules is None or not seconds > 0:
+            return cls(label, None, None, None, "unavailable", seconds, energy.reason or "no time has passed")
+        return cls(label, energy.joules / seconds, energy.low / seconds, energy.high / seconds, energy.provenance,
+                   seconds)
+
+    def __repr__(self):
+        if self.watts is None:
+            return f"<Power {self.domain}: unavailable: {self.reason}>"
+        interval = "" if self.high is None else f" {_text.interval(self.watts, self.high - self.watts)}"
+        return f"<Power {self.domain}: {_text.number(self.watts)} W{interval}, {_text.word(self.provenance)}>"
+
+
+def microjoules(joules):
+    return round(joules * 1e6)
 
 
 def _joules(microjoules):

@@ -21,6 +21,7 @@ class Figures(Figure):
 
     @property
     def joules(self) -> float | None:
+        """Of the total."""
         return self.total.joules
 
     def __getitem__(self, device: str) -> Energy:
@@ -75,6 +76,7 @@ class Figures(Figure):
 
     @property
     def dram_energy(self) -> dict[int, float] | None:
+        """The same of their memory."""
         return self._by_package("dram")
 
     @property

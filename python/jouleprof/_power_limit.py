@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Iterable, Sequence
 
 from . import _settings
 from ._errors import Corrupt, Error, InvalidArgument, Unavailable
+from ._live.ranks import initialised
 
 
 @dataclass(frozen=True)
@@ -83,18 +83,10 @@ def _selector(chosen):
     return chosen
 
 
-def _distributed():
-    """torch.distributed where it is initialised, else None."""
-    found = getattr(sys.modules.get("torch"), "distributed", None)
-    if found is None or not found.is_available() or not found.is_initialized():
-        return None
-    return found
-
-
 def _over_ranks(energy, time, failure=None):
     """The sum of the ranks' energies, and the slowest rank's time. Where one rank has a failure, all
     raise it: none waits for the others."""
-    distributed = _distributed()
+    distributed = initialised()
     gathered = [(energy, time, failure)]
     if distributed is not None:
         gathered = [None] * distributed.get_world_size()
@@ -107,7 +99,7 @@ def _over_ranks(energy, time, failure=None):
 
 def _of_first_rank(make):
     """What `make()` returns or raises on rank 0, on all ranks."""
-    distributed = _distributed()
+    distributed = initialised()
     if distributed is None:
         return make()
     outcome = [None]
@@ -269,7 +261,7 @@ class PowerLimitOptimizer:
         return known
 
     def _save(self):
-        distributed = _distributed()
+        distributed = initialised()
         is_first = distributed is None or distributed.get_rank() == 0
         if self._path is None or not is_first:
             return

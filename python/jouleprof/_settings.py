@@ -2,20 +2,10 @@
 
 import atexit
 import json
-import os
-import pathlib
 import subprocess
 
 from ._errors import Internal, Unavailable, checked
-
-
-def tool_path():
-    """The command-line tool that this package carries; JOULEPROF_TOOL names another."""
-    chosen = os.environ.get("JOULEPROF_TOOL")
-    tool = pathlib.Path(chosen) if chosen else pathlib.Path(__file__).parent / "bin" / "jouleprof"
-    if not tool.exists():
-        raise Unavailable(f"{tool} is missing; install the package with pip, or set JOULEPROF_TOOL")
-    return str(tool)
+from ._tool import tool_path
 
 
 class PowerLimit:

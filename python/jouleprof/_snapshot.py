@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 
-from ._energy import Domain, Energy, Provenance
+from ._energy import Domain, Energy, Power, Provenance
 from ._errors import NotFound
-from ._power import Power
 
 _POWER = "power_watts"
 _OF_ENERGY = ("domain", "device", "name", "provenance", "energy_joules", "interval_joules",
@@ -66,21 +65,8 @@ def snapshot_of(text, domains) -> Snapshot:
 def _domain(domain, found):
     limits = found["clock_limits"]
     return DomainSnapshot(
-        domain, found["provenance"], _energy(domain, found), found["energy_seconds"],
+        domain, found["provenance"], Energy.of_json(domain, found), found["energy_seconds"],
         found[_POWER], found["age_seconds"],
         {name: value for name, value in found.items()
          if name not in _OF_ENERGY and value is not None},
         None if limits is None else tuple(limits))
-
-
-def _energy(domain, found):
-    if found["energy_joules"] is None:
-        return Energy.unavailable(domain, found["reason"] or domain.reason)
-    energy = _microjoules(found["energy_joules"])
-    return Energy(domain, energy, _microjoules(found["interval_joules"][1]) - energy,
-                  _microjoules(found["repeatability_joules"]), found["provenance"],
-                  found["sensor"] or "", found["method"] or "")
-
-
-def _microjoules(joules):
-    return round(joules * 1e6)

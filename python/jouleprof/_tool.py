@@ -1,12 +1,28 @@
 """The command-line tool, which reads the files."""
 
+import os
+import pathlib
+import shutil
 import subprocess
 
 from ._errors import Corrupt, Internal, InvalidArgument, MissingFile, NotFound, PermissionDenied, Unavailable, Unsupported
-from ._settings import tool_path
 
 # By exit status (docs/cli.md).
 _KINDS = {1: Internal, 2: InvalidArgument, 5: Unsupported, 6: Unavailable, 7: PermissionDenied}
+
+
+def tool_path():
+    """The command-line tool that JOULEPROF_TOOL names, that this package carries, or that is on the PATH."""
+    own = pathlib.Path(__file__).parent / "bin" / "jouleprof"
+    tool = os.environ.get("JOULEPROF_TOOL") or (None if own.exists() else shutil.which("jouleprof")) or str(own)
+    if not os.path.exists(tool):
+        raise Unavailable(f"{tool} is missing; install the package with pip, or set JOULEPROF_TOOL")
+    return tool
+
+
+def part_options(start, end):
+    """Of seconds since the command began; None: from its begin, to its end."""
+    return [*(() if start is None else ("--from", f"{start:.9f}s")), *(() if end is None else ("--to", f"{end:.9f}s"))]
 
 
 def output_of(*arguments):

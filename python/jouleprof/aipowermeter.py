@@ -224,8 +224,7 @@ class ExpResults:
         seconds, started = report["duration_seconds"], report["start_time"]
         if started is None:
             return seconds, 0.0, seconds
-        text = started.rstrip("Z").split(".")
-        begin = datetime.datetime.fromisoformat(f"{text[0]}+00:00").timestamp() + float(f"0.{(text + ['0'])[1]}")
+        begin = flat.nanoseconds(started) / 10**9
         return seconds, begin, begin + seconds
 
     def total_power_draw(self) -> Optional[float]:

@@ -17,13 +17,12 @@ import os
 import pathlib
 import platform
 import re
-import sys
 import uuid
 from typing import Any, Callable, Dict, List, Optional
 
 from . import _text
 from ._arguments import number
-from ._errors import Corrupt, Error, InvalidArgument, NotFound, Unavailable, existing
+from ._errors import Corrupt, Error, InvalidArgument, NotFound, existing
 from ._live import default, measuring
 from ._live.monitor import Monitor
 from ._measurement import Measurement

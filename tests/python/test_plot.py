@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("matplotlib")
 import jouleprof  # noqa: E402
 from jouleprof import Corrupt, NotFound, plot  # noqa: E402
-from jouleprof.plot._monotone import curve  # noqa: E402
+from jouleprof.plot._sweeps import monotone  # noqa: E402
 
 TOOL = os.environ.get("JOULEPROF_TOOL")
 pytestmark = pytest.mark.skipif(not TOOL, reason="JOULEPROF_TOOL is not set")
@@ -211,11 +211,11 @@ def test_two_curves_of_one_name_share_an_axis(tool):
 
 
 def test_the_curve_rises_and_falls_only_where_the_points_do():
-    xs, ys = curve([(3, 5), (0, 0), (1, 0), (2, 5)])
+    xs, ys = monotone([(3, 5), (0, 0), (1, 0), (2, 5)])
     assert (xs[0], ys[0], xs[-1], ys[-1]) == (0, 0, 3, 5)
     assert all(b >= a - 1e-12 for a, b in zip(ys, ys[1:]))
-    assert curve([(1, 1)]) == ([], [])
-    assert curve([(0, 0), (2, 4)])[1][20] == pytest.approx(2)  # two points: a straight line
+    assert monotone([(1, 1)]) == ([], [])
+    assert monotone([(0, 0), (2, 4)])[1][20] == pytest.approx(2)  # two points: a straight line
 
 
 def test_what_cannot_be_drawn_says_why(tool, tmp_path):

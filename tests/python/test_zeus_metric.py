@@ -85,7 +85,8 @@ def test_a_gauge_of_power(gateway):
 
 
 def test_a_gateway_that_is_missing_does_not_end_the_training(machine):
-    from jouleprof.zeus._push import Family, Gateway
+    from jouleprof._prometheus import Family
+    from jouleprof.zeus.metric import Gateway
 
     with pytest.warns(RuntimeWarning, match="did not take the metrics"):
-        Gateway("127.0.0.1:9", "job").push([Family("x", "gauge", "x")])
+        Gateway("127.0.0.1:9", "job").push([Family("x", "gauge", "x", ())])

@@ -1,13 +1,43 @@
-"""What a monitor measures, from what the user wrote and the launcher set."""
+"""Opens the native monitor of what the user asked for and the launcher set."""
+
+from __future__ import annotations
 
 import os
 import warnings
-from typing import List, Optional, Sequence
+from typing import Sequence
 
-from .._errors import InvalidArgument
+from .. import _native
+from .._arguments import nanoseconds, path
+from .._energy import Domain
+from .._errors import InvalidArgument, checked
 
 
-def checked_indices(indices: Sequence[int]) -> List[int]:
+def open_native(devices, gpu_indices, log, overwrite, shortest_window, history, own_sampler):
+    """Returns (native monitor, its domains)."""
+    gpus_only = False
+    if devices == "rank":
+        if gpu_indices is not None:
+            raise InvalidArgument('devices="rank" chooses the GPU; leave out gpu_indices')
+        rank = _rank_of_this_process()
+        devices, gpu_indices = None, [_gpu_of_rank(rank)]
+        # The first rank of a machine measures its processors, so that a sum counts them once.
+        gpus_only = rank != 0
+    elif gpu_indices is not None and devices is not None:
+        raise InvalidArgument("give devices or gpu_indices, not both")
+    native = checked(_native.open_monitor(
+        _joined(devices),
+        None if log is None else path(log, "log"),
+        bool(overwrite),
+        nanoseconds(shortest_window, "shortest_window"),
+        nanoseconds(history, "history"),
+        bool(own_sampler),
+        None if gpu_indices is None else _checked_indices(gpu_indices),
+        gpus_only,
+    ))
+    return native, [Domain.of(d) for d in checked(native.domains())]
+
+
+def _checked_indices(indices: Sequence[int]) -> list[int]:
     """GPUs by CUDA's numbers, for the library, which checks that they exist."""
     try:
         indices = list(indices)
@@ -19,16 +49,16 @@ def checked_indices(indices: Sequence[int]) -> List[int]:
     return indices
 
 
-def rank_of_this_process(environ=os.environ) -> int:
+def _rank_of_this_process() -> int:
     """This process's place on its machine, from the variables of torchrun, Slurm and MPI. Without a launcher it
     is the only process, rank 0, with a warning."""
     for name in ("LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"):
-        value = environ.get(name, "")
+        value = os.environ.get(name, "")
         if value.isdigit():
             return int(value)
     needed = "LOCAL_RANK (torchrun), SLURM_LOCALID or OMPI_COMM_WORLD_LOCAL_RANK"
     for name in ("RANK", "WORLD_SIZE", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"):
-        if environ.get(name):
+        if os.environ.get(name):
             raise InvalidArgument(f'devices="rank" needs {needed} in the environment: {name} is set, but does not '
                                   "say which process of its machine this is")
     warnings.warn(f'jouleprof: devices="rank" without a launcher: none of {needed} is set. This process is taken for '
@@ -36,15 +66,15 @@ def rank_of_this_process(environ=os.environ) -> int:
     return 0
 
 
-def gpu_of_rank(rank: int, environ=os.environ) -> int:
+def _gpu_of_rank(rank: int) -> int:
     """The number of its GPU: the rank, or 0 where it was given a single GPU."""
-    visible = environ.get("CUDA_VISIBLE_DEVICES")
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None and len([w for w in visible.split(",") if w.strip()]) == 1:
         return 0
     return rank
 
 
-def joined(devices) -> Optional[str]:
+def _joined(devices) -> str | None:
     """What the user wrote as `devices`, for the library."""
     if devices is None or isinstance(devices, str):
         return devices

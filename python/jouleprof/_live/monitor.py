@@ -14,14 +14,14 @@ from types import TracebackType
 from typing import Any, Callable, Iterable, Literal, Sequence, overload
 
 from .._arguments import text, timeout_nanoseconds
-from .._energy import Domain, Energy
+from .._energy import Domain, Energy, Power
 from .._errors import InvalidArgument, NotFound, Timeout, checked
 from .._measurement import Measurement, Total
 from .._native import end_calls as _end_calls
 from .._native import now as _now
-from .._power import Power
 from .._snapshot import Snapshot, snapshot_of
-from . import compiled, measuring, opening, ranks, sync
+from . import compiled, measuring, ranks, sync
+from .devices import open_native
 from .marks import Marker, torch_with_cuda
 from .measuring import F
 from .steps import Steps, T, Tagged
@@ -53,9 +53,8 @@ class Monitor:
                  cuda: bool | Literal["auto"] = "auto") -> None:
         if not isinstance(cuda, bool) and cuda != "auto":
             raise InvalidArgument('cuda is "auto", True or False')
-        options = {"log": log, "overwrite": overwrite, "shortest_window": shortest_window,
-                   "history": history, "own_sampler": own_sampler}
-        self._native, self._domains = opening.open_native(devices, gpu_indices, options)
+        self._native, self._domains = open_native(devices, gpu_indices, log, overwrite, shortest_window, history,
+                                                  own_sampler)
         self._process = os.getpid()
         self._gpus = sorted(
             d.index for d in self.domains if d.index is not None and d.kind == "gpu")

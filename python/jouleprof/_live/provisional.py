@@ -1,6 +1,6 @@
 """The energy of a window that the sensors have not reported in full yet: at once, with a wide interval."""
 
-from .._energy import Energy
+from .._energy import Energy, microjoules
 from .._errors import Error
 from .._measurement import Measurement
 from .._native import now
@@ -44,12 +44,8 @@ def _with_rest(state, known, rest, whole):
     limit = state.gauges.get("power_limit_watts") if domain.kind == "gpu" else None
     open_joules = rest * max(watts, (limit or _MOST_RISE * watts) - watts)
     provenance = "estimated" if state.provenance == "measured" else state.provenance
-    return Energy(domain, _microjoules(joules + watts * rest), _microjoules(error + open_joules),
-                  _microjoules(repeatability + open_joules), provenance, state.energy.sensor, METHOD)
-
-
-def _microjoules(joules):
-    return round(joules * 1e6)
+    return Energy(domain, microjoules(joules + watts * rest), microjoules(error + open_joules),
+                  microjoules(repeatability + open_joules), provenance, state.energy.sensor, METHOD)
 
 
 def between_now(monitor, begin, end):

@@ -9,11 +9,15 @@ from .._errors import Unavailable
 from .._measurement import Measurement
 
 
+def initialised():
+    """torch.distributed where the program has initialised it, else None."""
+    found = getattr(sys.modules.get("torch"), "distributed", None)
+    return found if found is not None and found.is_available() and found.is_initialized() else None
+
+
 def sum_over_ranks(measurement, group=None):
     """Gathers every rank's measurement of a torch.distributed group and adds them up."""
-    torch = sys.modules.get("torch")
-    distributed = getattr(torch, "distributed", None)
-    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+    if initialised() is None:
         raise Unavailable("sum_over_ranks needs torch.distributed to be initialised")
     if not isinstance(measurement, Measurement):
         measurement = measurement.energy  # a window
@@ -22,7 +26,7 @@ def sum_over_ranks(measurement, group=None):
 
 def gathered(value, group=None):
     """(host, value) of every rank of an initialised torch.distributed."""
-    distributed = sys.modules["torch"].distributed
+    distributed = initialised()
     found = [None] * distributed.get_world_size(group)
     distributed.all_gather_object(found, (socket.gethostname(), value), group=group)
     return found

@@ -1,5 +1,6 @@
 """Waiting until the devices have done their work, with whatever framework gave it to them."""
 
+import importlib
 import sys
 
 from .._errors import InvalidArgument, Unavailable
@@ -37,36 +38,23 @@ def with_cupy(cupy, devices):
         cupy.cuda.Device(device).synchronize()
 
 
+_TITLES = {"torch": "PyTorch", "jax": "JAX", "cupy": "CuPy"}
+_WAITS = {"torch": with_torch, "jax": with_jax, "cupy": with_cupy}
+
+
 def function_of(framework):
     """What waits for a list of devices with "torch", "jax" or "cupy"; imports it when called."""
-    by_name = {"torch": _import_torch, "jax": _import_jax, "cupy": _import_cupy}
-    if framework not in by_name:
-        raise InvalidArgument(f"'{framework}' is none of: {', '.join(by_name)}")
-    return by_name[framework]
+    if framework not in _WAITS:
+        raise InvalidArgument(f"'{framework}' is none of: {', '.join(_WAITS)}")
 
+    def wait(devices):
+        try:
+            module = importlib.import_module(framework)
+        except ImportError as error:
+            raise Unavailable(f"{_TITLES[framework]} is missing; pass sync_execution=False, or choose one of "
+                              f"{', '.join(_WAITS)} with sync_execution_with") from error
+        if framework == "torch" and not module.cuda.is_available():
+            raise Unavailable("this PyTorch has no CUDA device; pass sync_execution=False")
+        _WAITS[framework](module, devices)
 
-def _import_torch(devices):
-    try:
-        import torch
-    except ImportError as error:
-        raise Unavailable("PyTorch is missing; pass sync_execution=False, or choose jax or cupy "
-                          "with sync_execution_with") from error
-    if not torch.cuda.is_available():
-        raise Unavailable("this PyTorch has no CUDA device; pass sync_execution=False")
-    with_torch(torch, devices)
-
-
-def _import_jax(devices):
-    try:
-        import jax
-    except ImportError as error:
-        raise Unavailable("JAX is missing; pass sync_execution=False") from error
-    with_jax(jax, devices)
-
-
-def _import_cupy(devices):
-    try:
-        import cupy
-    except ImportError as error:
-        raise Unavailable("CuPy is missing; pass sync_execution=False") from error
-    with_cupy(cupy, devices)
+    return wait

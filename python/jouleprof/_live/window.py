@@ -167,6 +167,7 @@ class Window(Figures):
 
     @property
     def total(self) -> Energy:
+        """As Measurement.total."""
         return self.energy.total
 
     def _placed(self) -> list[tuple[Domain, Energy]]:

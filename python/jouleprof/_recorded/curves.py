@@ -1,14 +1,15 @@
 """Power curves, read through the command-line tool."""
 
-import csv
 import json
 import os
 import re
 from dataclasses import dataclass
 from typing import List
 
+from .._energy import label_of
 from .._errors import Unavailable, existing
 from .._tool import run_tool
+from .flat import nanoseconds
 
 _TRACK = re.compile(r"(?P<name>.*) power \(W\)(?: (?P<mark>ESTIMATED|SIMULATED))?(?:, 95 % (?P<end>low|high))?")
 
@@ -43,7 +44,8 @@ def read_curves(path, *options):
     """One for each domain of a recording."""
     path = str(existing(path))
     trace = json.loads(run_tool("export", path, *options, "--format", "chrome"))
-    begin = _begin_of_work(path, options, trace["baseTimeNanoseconds"])
+    started = json.loads(run_tool("report", path, *options, "--json"))["start_time"]
+    begin = trace["baseTimeNanoseconds"] if started is None else nanoseconds(started)
     curves = {}
     for event in trace["traceEvents"]:
         track = _TRACK.fullmatch(event["name"]) if event.get("ph") == "C" else None
@@ -67,15 +69,4 @@ def read_curves(path, *options):
 def _label(name):
     """The trace puts the kind behind the device, where it names it."""
     device, _, kind = name.partition(" ")
-    return device if kind in ("", "gpu", "cpu") else f"{kind} {device}"
-
-
-def _begin_of_work(path, options, otherwise):
-    """Nanoseconds since 1970: a reading's time less its time since the command began."""
-    for kind in ("gauges", "csv"):
-        rows = csv.DictReader(run_tool("export", path, *options, "--format", kind).splitlines())
-        row = next(rows, None)
-        if row and row.get("time_unix_seconds") and row.get("time_seconds"):
-            whole, _, part = row["time_unix_seconds"].partition(".")
-            return int(whole) * 10**9 + int(part.ljust(9, "0")) - round(float(row["time_seconds"]) * 1e9)
-    return otherwise
+    return label_of(kind or "gpu", device)

@@ -2,6 +2,8 @@
 
 import datetime
 
+from .._energy import label_of
+
 _UNITS = ("_joules", "_watts", "_seconds", "_bytes", "_ratio", "_hertz", "_celsius")
 
 
@@ -11,8 +13,7 @@ def has_unit(column):
 
 def label(domain):
     """As tables and curves name it: "gpu0", "gpu_memory gpu0"."""
-    kind, device = domain["domain"], domain["device"]
-    return device if kind in ("gpu", "cpu") else f"{kind} {device}"
+    return label_of(domain["domain"], domain["device"])
 
 
 def flat(found, prefix=""):
@@ -64,9 +65,14 @@ def ledger(report):
 
 def nanoseconds(text):
     """Of "2026-11-22T02:03:02.123456789Z", since 1970."""
-    whole, _, fraction = text.rstrip("Z").partition(".")
+    whole, *fraction = text.rstrip("Z").split(".")
     begin = datetime.datetime.fromisoformat(whole).replace(tzinfo=datetime.timezone.utc)
-    return int(begin.timestamp()) * 1_000_000_000 + int((fraction + "0" * 9)[:9])
+    return nanoseconds_of(begin.timestamp(), *fraction)
+
+
+def nanoseconds_of(seconds, fraction=""):
+    """Of whole seconds and the digits behind their point."""
+    return int(seconds) * 1_000_000_000 + int(fraction.ljust(9, "0")[:9])
 
 
 def utc_text(nanoseconds_since_1970):

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
 import os
+import sqlite3
 from typing import Any
 
-from .._energy import Domain, Energy
+from .._energy import Domain, Energy, Power
 from .._errors import InvalidArgument, NotFound, Unavailable, existing
-from .._power import Power
-from .._tool import run_tool
+from .._tool import part_options, run_tool
 from . import flat, schemas
 from .curves import Curve, read_curves
-from .merged import count_of_parts
 from .tables import Tables, check
 
 _BY = {"kernels": "kernel", "layers": "layer", "ranges": "range", "phases": "phase"}
+_MERGED = 0x4A504D47  # SQLite's application_id of a merged file
 _EXPORTS = {"windows": "windows", "samples": "csv", "gauges": "gauges"}
 
 
@@ -40,7 +41,7 @@ class Recording(Tables):
         self.path = os.fspath(path)
         self._run = [] if run is None else ["--run", str(run)]
         self._known: dict[Any, Any] = {}
-        self.parts: list[Recording] = [] if run is not None else [Recording(path, n + 1) for n in range(count_of_parts(path))]
+        self.parts: list[Recording] = [] if run is not None else [Recording(path, n + 1) for n in range(_count_of_parts(path))]
 
     def _rows(self, table):
         if table in _EXPORTS:
@@ -77,8 +78,7 @@ class Recording(Tables):
     def report(self, start: float | None = None, end: float | None = None) -> dict[str, Any]:
         """The object of `jouleprof report --json` (docs/json.md), of the whole run or of a part; of a merged file the
         object of its job."""
-        part = [*(() if start is None else ("--from", f"{start:.9f}s")), *(() if end is None else ("--to", f"{end:.9f}s"))]
-        return self._json(*part)
+        return self._json(*part_options(start, end))
 
     @property
     def warnings(self) -> list[str]:
@@ -149,13 +149,19 @@ def _energy(figure):
     if "device" in figure:
         domain = Domain(figure["domain"], figure["device"], figure["name"] or "", figure["uuid"] or "",
                         figure["reason"] or "", None, None)
-    if figure["energy_joules"] is None:
-        without = "; ".join(f"{d['device']}: {d['reason']}" for d in figure.get("without", ()))
-        return Energy.unavailable(domain, figure.get("reason") or without or "no domain has a figure")
-    energy = round(figure["energy_joules"] * 1e6)
-    error = round(figure["interval_joules"][1] * 1e6) - energy
-    return Energy(domain, energy, error, round(figure["repeatability_joules"] * 1e6), figure["provenance"],
-                  figure.get("sensor") or "", figure.get("method") or "sum")
+    return Energy.of_json(domain, figure)
+
+
+def _count_of_parts(path):
+    """How many recordings a merged file (src/recording/merge/FORMAT.md) holds; 0: it is none."""
+    try:
+        uri = f"file:{os.path.abspath(path).replace('%', '%25').replace('?', '%3f').replace('#', '%23')}?mode=ro"
+        with contextlib.closing(sqlite3.connect(uri, uri=True)) as db:
+            if db.execute("PRAGMA application_id").fetchone()[0] != _MERGED:
+                return 0
+            return db.execute("SELECT count(*) FROM part").fetchone()[0]
+    except sqlite3.Error:
+        return 0  # the tool says what is wrong
 
 
 def _of_csv(text):
@@ -166,8 +172,7 @@ def _of_csv(text):
 def _timed(row, unix_seconds):
     """With the stamp of a reading as other tables have theirs."""
     if unix_seconds:
-        whole, _, fraction = unix_seconds.partition(".")
-        row["time"] = flat.utc_text(int(whole) * 1_000_000_000 + int((fraction + "0" * 9)[:9]))
+        row["time"] = flat.utc_text(flat.nanoseconds_of(*unix_seconds.split(".")))
     return row
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from .. import _text
 from .._errors import InvalidArgument, existing
-from .._tool import run_tool
+from .._tool import part_options, run_tool
 from . import flat
 
 _By = Literal["kernel", "layer", "range", "phase", "window"]
@@ -24,10 +24,10 @@ def report(path: str | os.PathLike[str], by: _By | None = None, *, top: int = 20
     if by is not None and by not in get_args(_By):
         raise InvalidArgument(f"by is one of: {', '.join(get_args(_By))}")
     existing(path)
-    part = [*(() if start is None else ("--from", f"{start:.9f}s")), *(() if end is None else ("--to", f"{end:.9f}s"))]
+    part = part_options(start, end)
     if by is None:
         return Report(path, part)
-    return (WindowReport if by == "window" else ActivityReport)(path, [*part], by, top)
+    return (WindowReport if by == "window" else ActivityReport)(path, part, by, top)
 
 
 class Report:

@@ -77,11 +77,11 @@ def check(table, known=tuple(schemas.COLUMNS)):
         raise InvalidArgument(f"no table '{table}'; there are: {', '.join(known)}")
 
 
-def needed(module, what):
+def needed(module, what, instead="rows()"):
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise Unavailable(f"{what} needs {module}: pip install {module}; rows() does not") from error
+        raise Unavailable(f"{what} needs {module}: pip install {module}; {instead} does not") from error
 
 
 def arrow_of(table, rows):

@@ -4,6 +4,8 @@ import dataclasses
 import time
 from typing import Any, List
 
+from .. import _student
+
 _SYNCHRONISING_SHARE = 1e-4  # of a block's time, at most
 _LEAST_SECONDS = 0.1  # of a block, unless one iteration takes longer
 _MOST = 10**7
@@ -76,11 +78,17 @@ def quantile(ordered, share):
     return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
 
 
-def middle(ordered):
-    """Fields of a latency, of an ordered list."""
-    lower, median, upper = (quantile(ordered, share) for share in (0.25, 0.5, 0.75))
-    return {"median_seconds": median, "quartiles_seconds": [lower, median, upper],
-            "interquartile_range_seconds": upper - lower}
+def latency_of(blocks, values, mean, error, group=1, per_block=1):
+    """Fields of the result: the median of the seconds of `blocks`, as torch.utils.benchmark has it, and quantiles of
+    `values`, each the mean of `group` iterations."""
+    blocks, values = sorted(blocks), sorted(values)
+    lower, median, upper = (quantile(blocks, share) for share in (0.25, 0.5, 0.75))
+    return {
+        "median_seconds": median, "quartiles_seconds": [lower, median, upper],
+        "interquartile_range_seconds": upper - lower, "mean_seconds": mean, "mean_relative_error_ratio": error,
+        **{f"p{p}_seconds": quantile(values, p / 100) for p in (50, 90, 99)}, "quantiles_of_iterations": group,
+        "blocks": len(blocks), "iterations_per_block": per_block, "distribution_seconds": distribution(values),
+    }
 
 
 def relative_half_width(values):
@@ -90,9 +98,7 @@ def relative_half_width(values):
     if n < 4 or mean <= 0:
         return None
     variance = sum((v - mean) ** 2 for v in values) / (n - 1)
-    freedom = n - 1
-    student = 1.96 + 2.37 / freedom + 2.82 / freedom**2 + 2.56 / freedom**3
-    return student * (variance / n) ** 0.5 / mean
+    return _student.quantile(n - 1) * (variance / n) ** 0.5 / mean
 
 
 def distribution(ordered):

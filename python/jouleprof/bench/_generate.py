@@ -5,7 +5,8 @@ import dataclasses
 import time
 from typing import List
 
-from ._blocks import distribution, middle, quantile
+from . import _blocks
+from ._blocks import quantile
 from ._latency import repeat
 
 
@@ -69,19 +70,12 @@ def measure(generator, observer, monitor, name, limits):
 
 
 def latency_of(requests, spread):
-    whole = sorted(r.seconds for r in requests)
+    whole = [r.seconds for r in requests]
     first = sorted((r.first - r.begin) * 1e-9 for r in requests)
     gaps = sorted(gap for r in requests for gap in r.gaps)
 
     def quantiles(values, name):
         return {f"{name}_p{p}_seconds": quantile(values, p / 100) if values else None for p in (50, 90, 99)}
 
-    return {
-        **middle(whole),
-        "mean_seconds": sum(whole) / len(whole),
-        "mean_relative_error_ratio": spread,
-        "p50_seconds": quantile(whole, 0.5), "p90_seconds": quantile(whole, 0.9),
-        "p99_seconds": quantile(whole, 0.99), "quantiles_of_iterations": 1,
-        "blocks": len(requests), "iterations_per_block": 1, "distribution_seconds": distribution(whole),
-        **quantiles(first, "first_token"), **quantiles(gaps, "inter_token"),
-    }
+    return {**_blocks.latency_of(whole, whole, sum(whole) / len(whole), spread),
+            **quantiles(first, "first_token"), **quantiles(gaps, "inter_token")}

@@ -4,7 +4,8 @@ import dataclasses
 import time
 from typing import List, Optional
 
-from ._blocks import Block, distribution, middle, quantile, relative_half_width, run_block
+from . import _blocks
+from ._blocks import Block, relative_half_width, run_block
 
 _LAG_NANOSECONDS = 400_000_000  # the sensors have reported what is older
 
@@ -72,21 +73,8 @@ def _is_within(target, spread, noise):
 
 
 def latency_of(steady, device):
-    """Fields of the result: the median of blocks, as torch.utils.benchmark has it, and quantiles of
-    iterations."""
-    blocks = sorted(block.seconds_each for block in steady.blocks)
-    groups = sorted(seconds for block in steady.blocks for seconds in block.groups(device))
     first = steady.blocks[0]
     busy = sum(block.end - block.begin for block in steady.blocks) * 1e-9
-    return {
-        **middle(blocks),
-        "mean_seconds": busy / steady.iterations,
-        "mean_relative_error_ratio": steady.spread,
-        "p50_seconds": quantile(groups, 0.5),
-        "p90_seconds": quantile(groups, 0.9),
-        "p99_seconds": quantile(groups, 0.99),
-        "quantiles_of_iterations": first.group,
-        "blocks": len(steady.blocks),
-        "iterations_per_block": first.count,
-        "distribution_seconds": distribution(groups),
-    }
+    return _blocks.latency_of([block.seconds_each for block in steady.blocks],
+                              [seconds for block in steady.blocks for seconds in block.groups(device)],
+                              busy / steady.iterations, steady.spread, first.group, first.count)

@@ -2,7 +2,7 @@
 
 import time
 
-from ._blocks import distribution, middle, quantile, relative_half_width
+from ._blocks import latency_of, relative_half_width
 from ._workload import Refused
 
 RULES = ("ml.energy",)
@@ -70,7 +70,8 @@ def measure(workload, settings, device, monitor, name):
     units = [{"name": "output token", "per_iteration": tokens / len(times)}]
     if finished > 0:
         units.append({"name": "request", "per_iteration": finished / len(times)})
-    return {"warm_up": warm_up, "iterations": len(times), "latency": _latency_of(times), "reached_target": None,
+    latency = latency_of(times, times, sum(times) / len(times), relative_half_width(times))
+    return {"warm_up": warm_up, "iterations": len(times), "latency": latency, "reached_target": None,
             "units": units, "phases": [], "steady_state": {
                 "rule": "ml.energy", "requests": workload.requests, "finished_requests": finished,
                 "output_tokens": tokens}}
@@ -82,16 +83,3 @@ def _next(loop, when):
     except StopIteration:
         raise Refused(f"the serving loop ended {when}; it has to serve all requests, and to yield a list of "
                       "(request, new tokens, is finished) after each step") from None
-
-
-def _latency_of(times):
-    """Of a step."""
-    ordered = sorted(times)
-    return {
-        **middle(ordered),
-        "mean_seconds": sum(times) / len(times),
-        "mean_relative_error_ratio": relative_half_width(times),
-        "p50_seconds": quantile(ordered, 0.5), "p90_seconds": quantile(ordered, 0.9),
-        "p99_seconds": quantile(ordered, 0.99), "quantiles_of_iterations": 1,
-        "blocks": len(times), "iterations_per_block": 1, "distribution_seconds": distribution(ordered),
-    }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 
 from .. import _metrics
 from .._live import default, ranks
@@ -114,8 +113,7 @@ def _costs(kind, cost):
 
 def _gathered(known):
     """(host, list) of every rank of torch.distributed; one without it."""
-    distributed = getattr(sys.modules.get("torch"), "distributed", None)
-    if (distributed is None or not distributed.is_available() or not distributed.is_initialized()
-            or distributed.get_world_size() == 1):
+    distributed = ranks.initialised()
+    if distributed is None or distributed.get_world_size() == 1:
         return [("", known)]
     return ranks.gathered(known)

@@ -1,20 +1,36 @@
-"""Sweeps, read through the command-line tool."""
+"""Sweeps, read through the command-line tool, and what the panels of their figures show."""
 
 import csv
 import json
 import os
 import sqlite3
 import tempfile
-from dataclasses import dataclass
-from typing import Dict, List, Optional
+from dataclasses import dataclass, field
+from typing import Dict, List, Optional, Tuple
 
 from .._errors import Corrupt, existing
-from ._panels import RUN, TABLE, Panel, panels_of_state, panels_of_work
 from .._tool import output_of, run_tool
 
 _KNOBS = {"power_limit_watts": ("power limit", "W"), "sm_clock_megahertz": ("SM clock", "MHz"),
           "memory_clock_megahertz": ("memory clock", "MHz")}
 _SWEEP_APPLICATION = 0x4A504653
+# Columns of gpu-tune's tables, as panels.
+_TABLE = {"temperature": ("temperature (\N{DEGREE SIGN}C)", 1), "gpu_utilization": ("utilisation of compute (%)", 1),
+          "memory_utilization": ("utilisation of memory (%)", 1), "loss": ("loss", 1)}
+# Members of a run, as panels.
+_RUN = {"sm_megahertz": ("SM clock (MHz)", 1), "end_celsius": ("temperature at the end (\N{DEGREE SIGN}C)", 1),
+        "sm_utilisation_ratio": ("utilisation of compute (%)", 100),
+        "memory_utilisation_ratio": ("utilisation of memory (%)", 100), "loss": ("loss", 1)}
+
+Points = List[Tuple[float, float]]  # setting, value
+
+
+@dataclass
+class Panel:
+    title: str
+    raw: Points  # each measurement
+    means: Points  # one of each setting
+    bars: Dict[float, Tuple[float, float]] = field(default_factory=dict)  # 95 % intervals, by setting
 
 
 @dataclass
@@ -88,8 +104,8 @@ def read_sweep(path, unit=None, per=1.0, objective=None, max_slowdown=None):
                    for x, row in rows]
     named = [*found["left_out_runs"], *({**run, "reason": run["reason"] + "; it counts"} for run in found["outliers"])]
     left_out += [f"{run['name']} at {run['setting']:g} {knob_unit}: {run['reason']}" for run in named]
-    panels = panels_of_work(found, samples, unit or _unit_of(own, table), per)
-    panels += panels_of_state(rows, TABLE if table else RUN)
+    panels = _panels_of_work(found, samples, unit or _unit_of(own, table), per)
+    panels += _panels_of_state(rows, _TABLE if table else _RUN)
     return SweepData(os.path.basename(path), knob, knob_unit, unit or _unit_of(own, table),
                      [p for p in panels if p.raw], found["recommended"], found["reference"],
                      {u["setting"]: u["reason"] for u in found["unranked"]}, found, left_out)
@@ -109,3 +125,39 @@ def _table_rows(path):
     with open(path, newline="", encoding="utf-8-sig") as file:
         rows = list(csv.DictReader(file, skipinitialspace=True))
     return [(float(row["max_watt"]), row) for row in rows if float(row["tokens_per_sec"] or 0) > 0]
+
+
+def _panels_of_work(found, samples, unit, per):
+    means = [(p["setting"], p["seconds"], p["energy_joules"]) for p in found["points"]]
+
+    def panel(title, value):
+        return Panel(title, *([(x, value(seconds / per, joules / per)) for x, seconds, joules in values]
+                              for values in (samples, means)))
+
+    energy = panel(f"energy per {unit} (J)", lambda seconds, joules: joules)
+    time = panel(f"time per {unit} (s)", lambda seconds, joules: seconds)
+    reference = next((p for p in found["points"] if p["setting"] == found["reference"]), None)
+    for point in found["points"] if reference else []:
+        for drawn, key, figure in ((energy, "saving", "energy_joules"),
+                                   (time, "slowdown", "seconds")):
+            interval = point[f"{key}_interval_ratio"]
+            if interval is None or point is reference:
+                continue
+            sign = -1 if key == "saving" else 1
+            ends = [reference[figure] / per * (1 + sign * v) for v in interval]
+            # Blocks weigh the ratio, but not the mean that is drawn: the bar contains both.
+            ends.append(point[figure] / per)
+            drawn.bars[point["setting"]] = (min(ends), max(ends))
+    return [panel(f"throughput ({unit}s/s)", lambda seconds, joules: 1 / seconds), time, energy,
+            panel("mean power (W)", lambda seconds, joules: joules / seconds)]
+
+
+def _panels_of_state(rows, titles):
+    panels = []
+    for key, (title, scale) in titles.items():
+        raw = [(x, scale * float(row[key])) for x, row in rows if row.get(key) not in (None, "")]
+        by_setting = {}
+        for x, y in raw:
+            by_setting.setdefault(x, []).append(y)
+        panels.append(Panel(title, raw, [(x, sum(ys) / len(ys)) for x, ys in by_setting.items()]))
+    return panels

@@ -7,14 +7,11 @@ import os
 import re
 from typing import List, Optional
 
+from .. import _student
 from .._errors import Corrupt, InvalidArgument
 
 SCHEMA = "jouleprof.pytest/1"
 _KEPT = 30  # sessions of each test
-# Student's t, 97.5 %, for 1 to 30 degrees of freedom; more have at most the last one's.
-_T = (12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281,
-      2.2010, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860,
-      2.0796, 2.0739, 2.0687, 2.0639, 2.0595, 2.0555, 2.0518, 2.0484, 2.0452, 2.0423)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,7 +61,7 @@ def change_of(now: TestEnergy, sessions: List[TestEnergy]) -> Change:
     if count == 1:
         return Change(math.expm1(change), None, None, 1, "spread_unknown")
     spread = math.sqrt(math.fsum((x - mean)**2 for x in logs) / (count - 1))
-    half = _T[min(count - 1, len(_T)) - 1] * spread * math.sqrt(1 + 1 / count)
+    half = _student.quantile(count - 1) * spread * math.sqrt(1 + 1 / count)
     noise = math.hypot(now.repeatability / now.joules,
                        max(s.repeatability / s.joules for s in comparable))
     half = max(half, noise)

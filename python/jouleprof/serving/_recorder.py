@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import struct
 import sys
 import threading
@@ -17,7 +16,6 @@ _MOST = 0xFFFFFFFF
 _REQUEST, _FINISH, _STEP, _DEVICE, _LOST, _VIEW = 1, 2, 3, 4, 5, 6
 _STEP_HEAD = struct.Struct("<BIqqII")
 _STEP_PAYLOAD = 24  # bytes before the shares
-_SHARE = 28  # bytes
 _MOST_REQUESTS = 1_000_000  # open at once
 _MOST_FINISHED = 4096  # whose numbers are known: a batch that was submitted before may name them
 
@@ -91,12 +89,10 @@ class Recorder:
         self._requests: dict[str, Request] = {}
         self._finished: dict[str, int] = {}  # in order of their end
         self._next = 0
-        self._pid = os.getpid()
         self._lock = threading.Lock()
         self._listeners: list[Listener] = []
         self._lost_steps = 0
         self._lost_requests = 0
-        self._reported_lost = (0, 0)
         if not batches:
             self._add(_entry(_VIEW, struct.pack("<I", 0)))
         for number, name in enumerate(devices):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Iterable, Iterator
 
 from .._errors import Error, Unavailable
+from .._prometheus import Family, Histogram
 from .._tool import run_tool
 
 # Upper bounds of the histogram, in joules.
@@ -216,51 +217,22 @@ class RequestMetrics:
     `jouleprof_request_energy_joules` is a histogram of active energy; tokens are counters."""
 
     def __init__(self, buckets: Iterable[float] = BUCKETS) -> None:
-        self._buckets = tuple(sorted(buckets))
-        self._counts: dict[tuple[str, str], list[int]] = {}
-        self._sums: dict[tuple[str, str], list[float]] = {}  # joules, tokens in and out, joules of idle
+        labels = "model", "tenant"
+        self._energy = Histogram("jouleprof_request_energy_joules", "Active energy of finished requests.", labels, buckets,
+                                 "{:g}".format)
+        self._counters = [Family(f"jouleprof_request_{name}_total", "counter", text, labels) for name, text in (
+            ("input_tokens", "Tokens of finished requests."), ("output_tokens", "Tokens of finished requests."),
+            ("idle_joules", "Rest and held in the steps of finished requests, apart from their energy."))]
 
     def add(self, request: RequestEnergy) -> None:
-        key = (request.model or "", request.tenant or "")
-        counts = self._counts.setdefault(key, [0] * (len(self._buckets) + 1))
-        place = sum(1 for bound in self._buckets if request.energy_joules > bound)
-        counts[place] += 1
-        sums = self._sums.setdefault(key, [0.0] * 4)
-        for i, value in enumerate((request.energy_joules, request.tokens_in, request.tokens_out,
-                                   request.idle_joules)):
-            sums[i] += value
+        key = request.model or "", request.tenant or ""
+        self._energy.observe(key, request.energy_joules)
+        for counter, value in zip(self._counters, (request.tokens_in, request.tokens_out, request.idle_joules)):
+            counter.add(key, value)
 
     def text(self) -> str:
         """In Prometheus' text format, as a textfile collector reads it."""
-        name = "jouleprof_request_energy_joules"
-        lines = [f"# HELP {name} Active energy of finished requests.", f"# TYPE {name} histogram"]
-        for key, counts in self._counts.items():
-            labels = self._labels(key)
-            total = 0
-            for bound, count in zip((*map(_number, self._buckets), "+Inf"), counts):
-                total += count
-                lines.append(f'{name}_bucket{{{labels},le="{bound}"}} {total}')
-            lines.append(f"{name}_sum{{{labels}}} {self._sums[key][0]:.6f}")
-            lines.append(f"{name}_count{{{labels}}} {total}")
-        for place, direction in ((1, "input"), (2, "output")):
-            name = f"jouleprof_request_{direction}_tokens_total"
-            lines += [f"# HELP {name} Tokens of finished requests.", f"# TYPE {name} counter"]
-            lines += [f"{name}{{{self._labels(key)}}} {sums[place]:.0f}" for key, sums in self._sums.items()]
-        name = "jouleprof_request_idle_joules_total"
-        lines += [f"# HELP {name} Rest and held in the steps of finished requests, apart from their energy.",
-                  f"# TYPE {name} counter"]
-        lines += [f"{name}{{{self._labels(key)}}} {sums[3]:.6f}" for key, sums in self._sums.items()]
-        return "\n".join(lines) + "\n"
-
-    @staticmethod
-    def _labels(key: tuple[str, str]) -> str:
-        def quoted(text: str) -> str:
-            return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-        return f'model="{quoted(key[0])}",tenant="{quoted(key[1])}"'
-
-
-def _number(value: float) -> str:
-    return f"{value:g}"
+        return "".join(f"{line}\n" for family in (self._energy, *self._counters) for line in family.lines())
 
 
 def _report(recording: str | Path) -> dict[str, Any]:

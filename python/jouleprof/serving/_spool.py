@@ -83,7 +83,6 @@ class SpoolFile:
         self._lock = threading.Lock()
         self._closed = False
         self._wake = threading.Event()
-        self.lost = 0  # entries for which there was no room
         self.problem = ""
         self._open_segment()
         self._thread = threading.Thread(target=self._run, name="jouleprof-serving", daemon=True)
@@ -93,7 +92,6 @@ class SpoolFile:
         """False where there is no room."""
         with self._lock:
             if self._closed or len(self._entries) + len(entry) > MOST_BYTES:
-                self.lost += 1
                 return False
             self._entries += entry
         return True

@@ -4,23 +4,21 @@ A sensor is slower than a layer, so no single execution is measured. Its energy 
 energy of the layer's executions, in proportion to the execution's own time (constant mean power).
 """
 
-import bisect
 import contextlib
-import csv
 import math
 import statistics
-import threading
 import time
 
-from .. import _text
+from .. import _student
+from .._energy import weakest
 from .._live.monitor import Monitor
+from .._live.sampled import Sampled, nearest
+from . import _tables
 
 METHOD = "mean energy of the layer's executions, in proportion to the execution's time"
 # Those that other layer profilers have come first.
 COLUMNS = ["layer_name", "exec_id", "start_time", "end_time", "duration_ms", "start_power_w", "end_power_w",
            "avg_power_w", "energy_j", "energy_low_j", "energy_high_j", "provenance", "run", "step", "device", "reason"]
-# Student's t at 97.5 %, for 1 to 10 degrees of freedom.
-_T = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
 
 
 class Timer:
@@ -105,51 +103,31 @@ def _order(found):
     return found[0]
 
 
-class Readings:
-    """What the devices draw while executions are timed, by a thread that asks every 10 ms."""
+class Readings(Sampled):
+    """What the devices draw while executions are timed, read every 10 ms."""
 
     def __init__(self):
-        self._found = {}  # by device: (seconds since 1970, watts), in order
-        self._stopping = threading.Event()
-        self._monitor = Monitor()
-        self._thread = threading.Thread(target=self._run, name="jouleprof-readings", daemon=True)
+        super().__init__(Monitor(), 0.01)
 
     def __enter__(self):
-        self._take()
-        self._thread.start()
         return self
 
     def __exit__(self, *_):
-        self._stopping.set()
-        self._thread.join()
-        self._take()
-        self._monitor.close()
+        self.stop()
 
-    def _run(self):
-        while not self._stopping.wait(0.01):
-            self._take()
-
-    def _take(self):
-        snapshot = self._monitor.snapshot()
-        for state in snapshot.domains:
-            if state.power is None or state.domain.label != state.domain.device:
-                continue  # a part of a device
-            moment, kept = snapshot.time - (state.age or 0.0), self._found.setdefault(state.domain.device, [])
-            if not kept or moment > kept[-1][0]:
-                kept.append((moment, state.power))
+    def _samples(self, snapshot):
+        return {state.domain.device: (snapshot.time - (state.age or 0.0), state.power) for state in snapshot.domains
+                if state.power is not None and state.domain.label == state.domain.device}  # no part of a device
 
     def add_to(self, executions):
         """Of each execution the readings nearest to its start and end; None where there is none within a second."""
+        kept = {device: list(samples) for device, samples in self._kept.items()}
         for each in executions:
             for name in ("start", "end"):
-                each[f"{name}_power_w"] = self._at(each.get("device"), each[f"{name}_time"])
+                moment = each[f"{name}_time"]
+                found = nearest(kept.get(each.get("device"), []), moment)
+                each[f"{name}_power_w"] = found[1] if found and abs(found[0] - moment) <= 1 else None
         return executions
-
-    def _at(self, device, moment):
-        kept = self._found.get(device, [])
-        place = bisect.bisect_left(kept, (moment,))
-        near = min(kept[max(place - 1, 0):place + 1], key=lambda reading: abs(reading[0] - moment), default=None)
-        return None if near is None or abs(near[0] - moment) > 1 else near[1]
 
 
 class Mean:
@@ -231,7 +209,7 @@ def _estimate_group(mean, members):
         reason = "the executions are too short to be timed"
     spread = None
     if not reason:
-        quantile = _quantile(len(times) - 1)
+        quantile = _student.quantile(len(times) - 1)
         spread = math.hypot(mean.half / mean.joules, quantile * statistics.stdev(times) / average)
     for each in members:
         energy = None if reason else mean.joules * each["seconds"] / average
@@ -247,10 +225,6 @@ def _estimate_group(mean, members):
         })
 
 
-def _quantile(freedom):
-    return _T[freedom - 1] if freedom <= len(_T) else 1.96 + 2.4 / freedom
-
-
 def summary(executions):
     """By layer: the number of executions; mean, standard deviation, least and greatest of their times and
     of their estimated energies. Without an energy of each, none."""
@@ -259,13 +233,8 @@ def summary(executions):
         found.setdefault(each["layer_name"], []).append(each)
     return {name: {"executions": len(members), **_spread("execution_ms", [each["duration_ms"] for each in members]),
                    **_spread("execution_j", [each["energy_j"] for each in members]),
-                   "execution_j_provenance": _provenance(members)}
+                   "execution_j_provenance": weakest(each["provenance"] for each in members)}
             for name, members in found.items()}
-
-
-def _provenance(members):
-    found = {each["provenance"] for each in members}
-    return next(word for word in ("unavailable", "simulated", "estimated") if word in found)
 
 
 def _spread(name, values):
@@ -277,7 +246,4 @@ def _spread(name, values):
 
 
 def save(path, executions):
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows([_text.csv_cell(each[name]) for name in COLUMNS] for each in executions)
+    _tables.write(path, COLUMNS, ([each[name] for name in COLUMNS] for each in executions))

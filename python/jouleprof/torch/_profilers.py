@@ -9,6 +9,9 @@ import time
 from typing import Any
 
 from .._errors import InvalidArgument, Unavailable
+from .._live import ranks
+from .._recorded.tables import needed
+from .._tool import tool_path
 from . import _executions, _inputs, _reruns, _tables, _tracing
 
 _IDLE_SECONDS = 1.0
@@ -39,7 +42,7 @@ class _Profiler:
         self.warnings: list[str] = []
         self._keep = keep
         self._memory = memory
-        self._tool = _tracing.find_tool(tool)
+        self._tool = tool or tool_path()
         self._stats = None
         self._macs = {}
 
@@ -322,12 +325,7 @@ def repeat(run, wait, least_runs, least_seconds, clock=time.perf_counter):
 
 
 def _pandas():
-    try:
-        import pandas
-    except ImportError as error:
-        raise Unavailable("a data frame needs pandas: pip install pandas; save_results() does not"
-                          ) from error
-    return pandas
+    return needed("pandas", "a data frame", "save_results()")
 
 
 def _has_gpu():
@@ -338,10 +336,8 @@ def _has_gpu():
 
 def _has_peers():
     """Whether collectives within the model might wait for other processes."""
-    from torch import distributed
-
-    return (distributed.is_available() and distributed.is_initialized()
-            and distributed.get_world_size() > 1)
+    distributed = ranks.initialised()
+    return distributed is not None and distributed.get_world_size() > 1
 
 
 def _check(num_runs, max_seconds=1):

@@ -6,9 +6,9 @@ import pathlib
 import shutil
 
 from .. import _text
+from .._energy import weakest
 from . import _names
 
-_WORST = ("unavailable", "simulated", "estimated", "measured")  # a total carries the first of its parts
 # Columns after those that other layer profilers have.
 _OURS = ("energy_low_j", "energy_high_j", "provenance", "resolvable", "inclusive_energy_j",
          "inclusive_low_j", "inclusive_high_j", "calls", "launches", "reason")
@@ -101,15 +101,15 @@ class Table:
     def save(self, path, results):
         path = pathlib.Path(path)
         path = path if path.suffix == ".csv" else path.with_name(path.name + ".csv")
-        _write(path, self.columns, self.rows(results))
+        write(path, self.columns, self.rows(results))
         return path, self.save_top(path, results)
 
     def save_top(self, path, results):
         path = pathlib.Path(path)
         stem = path.stem if path.suffix == ".csv" else path.name
         path = path.with_name(stem + "_top10_energy.csv")
-        _write(path, self._top_columns,
-               [[result.get(name) for name in self._top_names] for result in self.top(results, 10)])
+        write(path, self._top_columns,
+              [[result.get(name) for name in self._top_names] for result in self.top(results, 10)])
         return path
 
     def summary(self, stats, results, top, warnings):
@@ -125,9 +125,9 @@ class Table:
             text += ["", "In addition, CPU:", self._top_table(others, top)]
         generation = stats.get("generation")
         if generation:
-            text += ["", f"Prefill: {_joules(generation['prefill_energy_j'])}, "
-                     f"decode: {_joules(generation['decode_energy_j'])}, "
-                     f"per decoded token: {_joules(generation['energy_per_token_j'])}"]
+            text += ["", f"Prefill: {_text.joules(generation['prefill_energy_j'])}, "
+                     f"decode: {_text.joules(generation['decode_energy_j'])}, "
+                     f"per decoded token: {_text.joules(generation['energy_per_token_j'])}"]
         text += [f"Warning: {warning}" for warning in warnings]
         return "\n".join([*text, line])
 
@@ -141,7 +141,7 @@ class Table:
         rows = [(self._name, "exec_id", "energy", "95 %", "with parts", "power", "time", "calls", "")]
         for result in results:
             calls = result["calls"]
-            with_parts = _joules(result["inclusive_energy_j"]) if result["resolvable"] else "-"
+            with_parts = _text.joules(result["inclusive_energy_j"]) if result["resolvable"] else "-"
             energy, error, power, time = _figures(result)
             rows.append((result[self._name], str(result["exec_id"]), energy, error, with_parts, power, time,
                          "" if calls is None else _text.number(calls), _mark(result)))
@@ -177,11 +177,11 @@ def main(results):
 
 def _totals(stats):
     if stats["idle_j"] is None:
-        return [f"Total Energy Consumed: {_joules(stats['energy_j'])} ({_text.word(stats['provenance'])}; includes "
+        return [f"Total Energy Consumed: {_text.joules(stats['energy_j'])} ({_text.word(stats['provenance'])}; includes "
                 "idle energy: idle power is not known)",
                 f"Average Power Draw: {_watts(stats['avg_power_w'])}"]
-    return [f"Total Energy Consumed: {_joules(stats['energy_j'])} ({_text.word(stats['provenance'])})",
-            f"  including idle: {_joules(stats['idle_j'])}; the figures below exclude it",
+    return [f"Total Energy Consumed: {_text.joules(stats['energy_j'])} ({_text.word(stats['provenance'])})",
+            f"  including idle: {_text.joules(stats['idle_j'])}; the figures below exclude it",
             f"Average Power Draw: {_watts(stats['avg_power_w'])}"]
 
 
@@ -197,19 +197,15 @@ def _figures(result):
     if not result["resolvable"]:
         return "not resolvable", "-", "-", time
     error = (result["energy_high_j"] - result["energy_low_j"]) / 2
-    return (_joules(result["energy_j"]), _text.interval(result["energy_j"], error),
+    return (_text.joules(result["energy_j"]), _text.interval(result["energy_j"], error),
             _watts(result["avg_power_w"]), time)
-
-
-def _joules(value):
-    return _text.joules(value)
 
 
 def _watts(value):
     return "-" if value is None else f"{_text.number(value)} W"
 
 
-def _write(path, columns, rows):
+def write(path, columns, rows):
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
@@ -248,7 +244,7 @@ def stats(devices, runs, seconds, began, rows):
         "active_j": active,
         "idle_j": idle,
         "avg_power_w": None if energy is None else energy / time,
-        "provenance": min((d["provenance"] for d in devices), key=_WORST.index),
+        "provenance": weakest(d["provenance"] for d in devices),
         "count": len(rows),
         "active_error_j": error,
         "method": devices[0]["method"],

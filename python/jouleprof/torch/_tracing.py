@@ -32,13 +32,6 @@ def _first(paths, what):
     raise Unavailable(f"{what} is missing; install the package with pip")
 
 
-def find_tool(tool=None):
-    if tool is not None:
-        return tool
-    return _first([os.environ.get("JOULEPROF_TOOL"), _PACKAGE / "bin" / "jouleprof",
-                   shutil.which("jouleprof")], "the command-line tool")
-
-
 def load_library():
     """The library that traces this process; `jouleprof run` uses the same."""
     global _library

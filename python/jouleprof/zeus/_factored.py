@@ -6,10 +6,9 @@ import csv
 import datetime
 import time
 
+from .._energy import JOULES_PER_KWH
 from .._errors import Corrupt, InvalidArgument, NotFound
 from .monitor.energy import ZeusMonitor
-
-JOULES_PER_KWH = 3.6e6
 
 
 class Provider(abc.ABC):

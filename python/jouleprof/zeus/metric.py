@@ -6,18 +6,46 @@ Threads of this process wait for the energies and send them; begin_window and en
 import atexit
 import queue
 import threading
+import urllib.error
+import urllib.parse
+import urllib.request
+import warnings
 import weakref
 
 from .._errors import Error, InvalidArgument
 from .._live import sync
-from ._push import Family, Gateway, Histogram
+from .._prometheus import Family, Histogram
 from .monitor.energy import ZeusMonitor
 from .monitor.power import PowerMonitor
 
 __all__ = ["EnergyCumulativeCounter", "EnergyHistogram", "PowerGauge"]
 
 _KINDS = ("gpu", "cpu", "dram")
+_LABELS = ("index", "window")
 _open: "weakref.WeakSet[EnergyHistogram]" = weakref.WeakSet()
+
+
+class Gateway:
+    """Sends all families of a job. A gateway that does not answer is a warning, once: the training goes on."""
+
+    def __init__(self, url, job):
+        url = url if "://" in url else f"http://{url}"
+        self._url = f"{url.rstrip('/')}/metrics/job/{urllib.parse.quote(job, safe='')}"
+        self._lock = threading.Lock()
+        self._has_warned = False
+
+    def push(self, families):
+        body = "".join(f"{line}\n" for family in families for line in family.lines()).encode()
+        request = urllib.request.Request(self._url, body, {"Content-Type": "text/plain; version=0.0.4"}, method="PUT")
+        with self._lock:
+            try:
+                with urllib.request.urlopen(request, timeout=10):
+                    pass
+            except (urllib.error.URLError, OSError) as error:
+                if not self._has_warned:
+                    warnings.warn(f"jouleprof: {self._url} did not take the metrics: {error}", RuntimeWarning,
+                                  stacklevel=2)
+                self._has_warned = True
 
 
 class EnergyHistogram:
@@ -31,7 +59,7 @@ class EnergyHistogram:
         for kind, values in bounds.items():
             if not list(values):
                 raise InvalidArgument(f"{kind}_bucket_range is empty; leave it out for the default")
-        self._families = {kind: Histogram(*_name_of(kind), values) for kind, values in bounds.items()}
+        self._families = {kind: Histogram(*_name_of(kind), _LABELS, values) for kind, values in bounds.items()}
         self._gateway = Gateway(pushgateway_url, job)
         self.energy_monitor = ZeusMonitor(gpu_indices=gpu_indices, cpu_indices=cpu_indices)
         self._ended = queue.SimpleQueue()
@@ -56,45 +84,12 @@ class EnergyHistogram:
                 return
             name, measurement = ended
             for kind, index, joules in _figures(measurement):
-                self._families[kind].observe((name, index), joules)
+                self._families[kind].observe((index, name), joules)
             self._gateway.push(family for family in self._families.values() if family.values)
 
 
-class EnergyCumulativeCounter:
-    """Counters of the energy since begin_window, sent every `update_period` seconds and at end_window."""
-
-    def __init__(self, cpu_indices, gpu_indices, update_period, pushgateway_url, job):
-        self._indices = {"gpu_indices": gpu_indices, "cpu_indices": cpu_indices}
-        self.update_period = update_period
-        self._gateway = Gateway(pushgateway_url, job)
-        self._running = {}
-
-    def begin_window(self, name, sync_execution=False):
-        _begin(self._running, name, self._indices["gpu_indices"], sync_execution, self._run)
-
-    def end_window(self, name, sync_execution=False):
-        _end(self._running, name, self._indices["gpu_indices"], sync_execution)
-
-    def _run(self, name, stopping):
-        families = {kind: Family(_name_of(kind)[0], "counter", _name_of(kind)[1]) for kind in _KINDS}
-        monitor = ZeusMonitor(**self._indices)
-        monitor.begin_window(name, sync_execution=False)
-        is_last = False
-        while not is_last:
-            is_last = stopping.wait(self.update_period)
-            measurement = monitor.end_window(name, sync_execution=False)
-            if not is_last:
-                monitor.begin_window(name, sync_execution=False)
-            for kind, index, joules in _figures(measurement):
-                values = families[kind].values
-                values[name, index] = values.get((name, index), 0.0) + joules
-            self._gateway.push(family for family in families.values() if family.values)
-        if monitor.monitor is not None:
-            monitor.monitor.close()
-
-
-class PowerGauge:
-    """The power of GPUs, sent every `update_period` seconds between begin_window and end_window."""
+class _Periodic:
+    """Windows, each with a thread that sends its figures every `update_period` seconds and at its end."""
 
     def __init__(self, gpu_indices, update_period, pushgateway_url, job):
         self._gpus = gpu_indices
@@ -103,18 +98,61 @@ class PowerGauge:
         self._running = {}
 
     def begin_window(self, name, sync_execution=False):
-        _begin(self._running, name, self._gpus, sync_execution, self._run)
+        if name in self._running:
+            raise InvalidArgument(f"window '{name}' is open already")
+        self._synchronise(sync_execution)
+        stopping = threading.Event()
+        thread = threading.Thread(target=self._run, args=(name, stopping), name="jouleprof-push", daemon=True)
+        self._running[name] = thread, stopping
+        thread.start()
 
     def end_window(self, name, sync_execution=False):
-        _end(self._running, name, self._gpus, sync_execution)
+        if name not in self._running:
+            raise InvalidArgument(f"no window '{name}' is open")
+        self._synchronise(sync_execution)
+        thread, stopping = self._running.pop(name)
+        stopping.set()
+        thread.join(30)
+
+    def _synchronise(self, sync_execution):
+        if sync_execution:
+            sync.function_of("torch")(self._gpus)
+
+
+class EnergyCumulativeCounter(_Periodic):
+    """Counters of the energy since begin_window, sent every `update_period` seconds and at end_window."""
+
+    def __init__(self, cpu_indices, gpu_indices, update_period, pushgateway_url, job):
+        super().__init__(gpu_indices, update_period, pushgateway_url, job)
+        self._cpus = cpu_indices
 
     def _run(self, name, stopping):
-        family = Family("power_monitor_gpu_power_watts", "gauge", "Power of a GPU")
+        families = {kind: Family(_name_of(kind)[0], "counter", _name_of(kind)[1], _LABELS) for kind in _KINDS}
+        monitor = ZeusMonitor(gpu_indices=self._gpus, cpu_indices=self._cpus)
+        monitor.begin_window(name, sync_execution=False)
+        is_last = False
+        while not is_last:
+            is_last = stopping.wait(self.update_period)
+            measurement = monitor.end_window(name, sync_execution=False)
+            if not is_last:
+                monitor.begin_window(name, sync_execution=False)
+            for kind, index, joules in _figures(measurement):
+                families[kind].add((index, name), joules)
+            self._gateway.push(family for family in families.values() if family.values)
+        if monitor.monitor is not None:
+            monitor.monitor.close()
+
+
+class PowerGauge(_Periodic):
+    """The power of GPUs, sent every `update_period` seconds between begin_window and end_window."""
+
+    def _run(self, name, stopping):
+        family = Family("power_monitor_gpu_power_watts", "gauge", "Power of a GPU", _LABELS)
         monitor = PowerMonitor(self._gpus, min(self.update_period, 0.1), max_samples_per_gpu=1)
         is_last = False
         while not is_last:
             is_last = stopping.wait(self.update_period)
-            family.values = {(name, gpu): watts for gpu, watts in (monitor.get_power() or {}).items()}
+            family.values = {(gpu, name): watts for gpu, watts in (monitor.get_power() or {}).items()}
             self._gateway.push([family])
         monitor.stop()
 
@@ -131,27 +169,6 @@ def _figures(measurement):
         return [(kind, index, joules) for kind, energies in by_kind for index, joules in (energies or {}).items()]
     except Error:
         return []  # the monitor was closed
-
-
-def _begin(running, name, gpus, sync_execution, run):
-    if name in running:
-        raise InvalidArgument(f"window '{name}' is open already")
-    if sync_execution:
-        sync.function_of("torch")(gpus)
-    stopping = threading.Event()
-    thread = threading.Thread(target=run, args=(name, stopping), name="jouleprof-push", daemon=True)
-    running[name] = thread, stopping
-    thread.start()
-
-
-def _end(running, name, gpus, sync_execution):
-    if name not in running:
-        raise InvalidArgument(f"no window '{name}' is open")
-    if sync_execution:
-        sync.function_of("torch")(gpus)
-    thread, stopping = running.pop(name)
-    stopping.set()
-    thread.join(30)
 
 
 @atexit.register

@@ -7,7 +7,7 @@ import os
 from .._errors import InvalidArgument, Unavailable
 from .._live import sync
 from .._live.monitor import Monitor
-from ._sampled import Sampled
+from ._sampled import SampledGpus
 from .monitor.energy import Measurement
 
 __all__ = ["ProfilingResult", "ZeusProfilingService"]
@@ -109,7 +109,7 @@ class ZeusProfilingService:
         LOG.log(level, "[ZeusProfilingService] [GPU_%s] %s", ",".join(map(str, gpus)), message)
 
 
-class _PowerLog(Sampled):
+class _PowerLog(SampledGpus):
     """A file for each GPU, with the columns of zeus_monitor, in UTC; a row is in it at once. Provenance follows where a
     GPU is not measured."""
 

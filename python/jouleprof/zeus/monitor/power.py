@@ -6,7 +6,7 @@ from typing import Dict, List, Optional, Sequence, Tuple, Union
 
 from ..._errors import InvalidArgument
 from .._figures import ByGpu
-from .._sampled import Sampled
+from .._sampled import SampledGpus
 
 __all__ = ["PowerDomain", "PowerMonitor"]
 
@@ -21,7 +21,7 @@ class PowerDomain(enum.Enum):
     MEMORY_AVERAGE = "memory_average"
 
 
-class PowerMonitor(Sampled):
+class PowerMonitor(SampledGpus):
     """The power of GPUs over time, sampled by a thread of this process every 0.1 s.
 
     get_energy does not integrate these samples: it is the energy that a window of the same time has.

@@ -1,11 +1,11 @@
 """As zeus.monitor.temperature of Zeus 0.16."""
 
-from .._sampled import Sampled
+from .._sampled import SampledGpus
 
 __all__ = ["TemperatureMonitor"]
 
 
-class TemperatureMonitor(Sampled):
+class TemperatureMonitor(SampledGpus):
     """The temperature of GPUs over time, in degrees Celsius."""
 
     def __init__(self, gpu_indices=None, update_period=1.0, max_samples_per_gpu=None):
