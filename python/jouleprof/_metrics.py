@@ -33,7 +33,7 @@ def metrics(source: Monitor | Measurement | Window | None = None, prefix: str = 
 
 def of_measurement(measurement, prefix):
     found = {f"{prefix}seconds": measurement.time}
-    found.update(_of_energy(measurement.total, prefix))
+    found.update(of_energy(measurement.total, prefix))
     for part in measurement.values():
         if part.domain is not None and part.domain.is_whole and part.joules is not None:
             found[f"{prefix}{_key(part.domain)}_joules"] = part.joules
@@ -42,7 +42,7 @@ def of_measurement(measurement, prefix):
 
 def _of_snapshot(snapshot: Snapshot, prefix):
     found = {f"{prefix}seconds": snapshot.elapsed}
-    found.update(_of_energy(total_of([d.energy for d in snapshot.domains]), prefix))
+    found.update(of_energy(total_of([d.energy for d in snapshot.domains]), prefix))
     for state in snapshot.domains:
         name = prefix + _key(state.domain)
         if state.energy.joules is not None:
@@ -53,13 +53,14 @@ def _of_snapshot(snapshot: Snapshot, prefix):
     return found
 
 
-def _of_energy(energy, prefix):
+def of_energy(energy, prefix, count=1):
+    """Of one of `count`."""
     if energy.joules is None:
         return {}
     return {
-        f"{prefix}joules": energy.joules,
-        f"{prefix}joules_low": energy.low,
-        f"{prefix}joules_high": energy.high,
+        f"{prefix}joules": energy.joules / count,
+        f"{prefix}joules_low": energy.low / count,
+        f"{prefix}joules_high": energy.high / count,
         # Loggers take numbers only: 0 where a part is estimated or simulated.
         f"{prefix}is_measured": float(energy.provenance == "measured"),
     }

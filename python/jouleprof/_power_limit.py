@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Iterable, Sequence
 
 from . import _settings
@@ -217,8 +216,7 @@ class PowerLimitOptimizer:
     def __enter__(self) -> PowerLimitOptimizer:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         self.close()
 
     def _limits(self, limits, step):

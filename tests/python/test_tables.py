@@ -233,7 +233,7 @@ def rows_of(kind, path, cell):
     elif kind == "layers":
         from jouleprof.torch import _tables
 
-        _tables._write(path, ["layer_name", "energy_j"], [[cell, -1.5]])
+        _tables.write(path, ["layer_name", "energy_j"], [[cell, -1.5]])
     elif kind == "executions":
         from jouleprof.torch import _executions
 

@@ -10,7 +10,6 @@ import sys
 import threading
 import warnings
 import weakref
-from types import TracebackType
 from typing import Any, Callable, Iterable, Literal, Sequence, overload
 
 from .._arguments import text, timeout_nanoseconds
@@ -244,8 +243,7 @@ class Monitor:
     def __enter__(self) -> Monitor:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         self.close()
 
     def __repr__(self):

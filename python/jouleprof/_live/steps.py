@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Any, Generic, Iterable, Iterator, TypeVar
 
 from .window import Window
@@ -89,8 +88,7 @@ class Tagged:
         self.record(self._first)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         self._end()
 
     def __iter__(self) -> Iterator[Window]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from types import TracebackType
 
 from .._arguments import timeout_nanoseconds
 from .._energy import Domain, Energy
@@ -43,8 +42,7 @@ class Window(Figures):
         self._begin = self._native.begin(self._id)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         if self._mode is None:
             self._end = self._native.end(self._begin, self._id)
         else:
@@ -53,8 +51,7 @@ class Window(Figures):
     async def __aenter__(self) -> Window:
         return self.__enter__()
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                        trace: TracebackType | None) -> None:
+    async def __aexit__(self, kind: object, error: object, trace: object) -> None:
         self.__exit__(kind, error, trace)
 
     def _begin_marked(self):

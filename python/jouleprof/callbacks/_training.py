@@ -83,7 +83,8 @@ class Training:
 
     def _metrics(self, part, measurement, tokens):
         if part.kind == "step":
-            return _per("step", measurement, part.steps)
+            return {"energy/step_seconds": measurement.time / part.steps,
+                    **_metrics.of_energy(measurement.total, "energy/step_", part.steps)}
         metrics = _metrics.of_measurement(measurement, f"energy/{part.kind}_")
         joules = measurement.total.joules
         if tokens and joules is not None:
@@ -91,18 +92,6 @@ class Training:
         if self._factors is not None:
             metrics.update(_costs(part.kind, measurement.cost(self._factors)))
         return metrics
-
-
-def _per(name, measurement, count):
-    """Figures of one of `count`."""
-    metrics = {f"energy/{name}_seconds": measurement.time / count}
-    energy = measurement.total
-    if energy.joules is not None:
-        metrics[f"energy/{name}_joules"] = energy.joules / count
-        metrics[f"energy/{name}_joules_low"] = energy.low / count
-        metrics[f"energy/{name}_joules_high"] = energy.high / count
-        metrics[f"energy/{name}_is_measured"] = float(energy.provenance == "measured")
-    return metrics
 
 
 def _costs(kind, cost):

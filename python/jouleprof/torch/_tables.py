@@ -176,13 +176,11 @@ def main(results):
 
 
 def _totals(stats):
-    if stats["idle_j"] is None:
-        return [f"Total Energy Consumed: {_text.joules(stats['energy_j'])} ({_text.word(stats['provenance'])}; includes "
-                "idle energy: idle power is not known)",
-                f"Average Power Draw: {_watts(stats['avg_power_w'])}"]
-    return [f"Total Energy Consumed: {_text.joules(stats['energy_j'])} ({_text.word(stats['provenance'])})",
-            f"  including idle: {_text.joules(stats['idle_j'])}; the figures below exclude it",
-            f"Average Power Draw: {_watts(stats['avg_power_w'])}"]
+    idle = [] if stats["idle_j"] is None else [
+        f"  including idle: {_text.joules(stats['idle_j'])}; the figures below exclude it"]
+    remark = "" if idle else "; includes idle energy: idle power is not known"
+    return [f"Total Energy Consumed: {_text.joules(stats['energy_j'])} ({_text.word(stats['provenance'])}{remark})",
+            *idle, f"Average Power Draw: {_watts(stats['avg_power_w'])}"]
 
 
 def _mark(result):

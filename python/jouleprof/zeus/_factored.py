@@ -18,6 +18,9 @@ class Provider(abc.ABC):
     def at(self, unix_seconds):
         """The factor at this time."""
 
+    def now(self):
+        return self.at(time.time())
+
     def changes(self, begin, end):
         """When it changes between two times."""
         return []
@@ -67,7 +70,7 @@ class OfFile(Provider):
 
 class FactoredMonitor:
     """Windows whose energies are multiplied, each part by the factor of its time. end_window waits until the
-    sensors have reported the end, about 0.15 s."""
+    sensors have reported the end, about 0.15 s. `_result`: the class of what it returns."""
 
     def __init__(self, provider, gpu_indices, cpu_indices, sync_execution_with):
         self.zeus_monitor = ZeusMonitor(gpu_indices=gpu_indices, cpu_indices=cpu_indices,
@@ -77,8 +80,7 @@ class FactoredMonitor:
     def begin_window(self, key, sync_execution=True):
         self.zeus_monitor.begin_window(key, sync_execution)
 
-    def _end(self, key, sync_execution):
-        """(measurement, {"gpu": {index: product}, "cpu": ..., "dram": ...})."""
+    def end_window(self, key, sync_execution=True):
         measurement = self.zeus_monitor.end_window(key, sync_execution).wait()
         products = {"gpu": {}, "cpu": None, "dram": None}
         for part, factor in self._parts(measurement):
@@ -87,7 +89,8 @@ class FactoredMonitor:
                 for index, joules in (energies or {}).items():
                     products[kind] = products[kind] or {}
                     products[kind][index] = products[kind].get(index, 0.0) + joules / JOULES_PER_KWH * factor
-        return measurement, products
+        return self._result(measurement.time, measurement.gpu_energy, products["gpu"], measurement.cpu_energy,
+                            products["cpu"], measurement.dram_energy, products["dram"])
 
     def _parts(self, measurement):
         """(measurement, factor) of each stretch with one factor."""

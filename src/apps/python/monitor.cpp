@@ -48,6 +48,11 @@ void end_calls(double most) {
   }
 }
 
+nb::object text(const char* bytes) {
+  return nb::steal(
+      PyUnicode_DecodeUTF8(bytes, static_cast<Py_ssize_t>(std::strlen(bytes)), "replace"));
+}
+
 namespace {
 
 using Message = std::array<char, 512>;
@@ -57,12 +62,6 @@ nb::object failure(jouleprof_status status, const char* message) {
 }
 
 nb::object closed() { return failure(JOULEPROF_UNAVAILABLE, "the monitor is closed"); }
-
-// The driver's texts are not always UTF-8.
-nb::object text(const char* bytes) {
-  return nb::steal(
-      PyUnicode_DecodeUTF8(bytes, static_cast<Py_ssize_t>(std::strlen(bytes)), "replace"));
-}
 
 nb::list list_of(const std::vector<jouleprof_energy>& energies) {
   nb::list result;

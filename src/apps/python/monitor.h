@@ -28,6 +28,9 @@ class WithoutLock {
   PyThreadState* released_ = nullptr;
 };
 
+// A text that may not be UTF-8, such as a driver's.
+nanobind::object text(const char* bytes);
+
 // As the interpreter ends: waits until no other thread is WithoutLock, for so many seconds at most.
 void end_calls(double most);
 

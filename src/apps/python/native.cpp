@@ -11,28 +11,13 @@
 #include "apps/python/monitor.h"
 #include "jouleprof/jouleprof.h"
 
+namespace nb = nanobind;
+
 namespace jouleprof::python {
 namespace {
-
-// Reports of the C interface, for the Python package.
 
 // A list of two texts: those of `jouleprof report PATH --by BY --json` and `jouleprof report PATH
 // --json`; or a tuple (status, message). Other threads of the interpreter run meanwhile.
-nanobind::object report_activity(const std::string& path, const std::string& by);
-
-}  // namespace
-
-}  // namespace jouleprof::python
-
-namespace {
-
-namespace nb = nanobind;
-
-}  // namespace
-
-namespace jouleprof::python {
-namespace {
-
 nb::object report_activity(const std::string& path, const std::string& by) {
   std::array<char, 4096> message{};
   std::unique_ptr<jouleprof_report, decltype(&jouleprof_report_close)> report(
@@ -50,11 +35,7 @@ nb::object report_activity(const std::string& path, const std::string& by) {
     }
   }
   if (json == nullptr) {
-    return nb::make_tuple(
-        static_cast<int>(status),
-        nb::steal(PyUnicode_DecodeUTF8(
-            message.data(), static_cast<Py_ssize_t>(std::char_traits<char>::length(message.data())),
-            "replace")));
+    return nb::make_tuple(static_cast<int>(status), text(message.data()));
   }
   nb::list texts;
   texts.append(nb::str(json));
@@ -69,7 +50,6 @@ nb::object report_activity(const std::string& path, const std::string& by) {
 // jouleprof._native: the C interface for the Python package, nothing more. python/jouleprof has
 // what people call.
 
-namespace nb = nanobind;
 using jouleprof::python::Monitor;
 using nb::literals::operator""_a;
 

@@ -2,7 +2,6 @@
 
 import abc
 import dataclasses
-import time
 from typing import Dict, Optional
 
 from .._factored import Constant, FactoredMonitor, OfFile, Provider
@@ -25,18 +24,16 @@ class CarbonIntensityProvider(Provider):
 class ConstantCarbonIntensity(Constant, CarbonIntensityProvider):
     """The same at all times."""
 
-    def get_current_carbon_intensity(self):
-        return self.at(time.time())
+    get_current_carbon_intensity = Provider.now
 
 
 class FileCarbonIntensity(OfFile, CarbonIntensityProvider):
     """Of one zone, as Electricity Maps exports it: columns `Datetime (UTC)` and `Carbon intensity ...`."""
 
+    get_current_carbon_intensity = Provider.now
+
     def __init__(self, path):
         super().__init__(path, "datetime", "carbon intensity")
-
-    def get_current_carbon_intensity(self):
-        return self.at(time.time())
 
 
 @dataclasses.dataclass
@@ -53,11 +50,8 @@ class CarbonEmissionMeasurement:
 
 
 class CarbonEmissionMonitor(FactoredMonitor):
+    _result = CarbonEmissionMeasurement
+
     def __init__(self, carbon_intensity_provider, gpu_indices=None, cpu_indices=None, sync_execution_with="torch"):
         super().__init__(carbon_intensity_provider, gpu_indices, cpu_indices, sync_execution_with)
         self.carbon_intensity_provider = carbon_intensity_provider
-
-    def end_window(self, key, sync_execution=True):
-        m, grams = self._end(key, sync_execution)
-        return CarbonEmissionMeasurement(m.time, m.gpu_energy, grams["gpu"], m.cpu_energy, grams["cpu"], m.dram_energy,
-                                         grams["dram"])

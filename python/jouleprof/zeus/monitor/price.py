@@ -1,7 +1,6 @@
 """As zeus.monitor.price of Zeus 0.16, without its client of a web service: prices are given or in a file."""
 
 import dataclasses
-import time
 from typing import Dict, Optional
 
 from .._factored import Constant, FactoredMonitor, OfFile, Provider
@@ -13,8 +12,7 @@ __all__ = ["ConstantElectricityPrice", "ElectricityPriceProvider", "EnergyCostMe
 class ElectricityPriceProvider(Provider):
     """The price of a kilowatt-hour. A class of your own needs at()."""
 
-    def get_current_electricity_price(self):
-        return self.at(time.time())
+    get_current_electricity_price = Provider.now
 
 
 class ConstantElectricityPrice(Constant, ElectricityPriceProvider):
@@ -42,11 +40,8 @@ class EnergyCostMeasurement:
 
 
 class EnergyCostMonitor(FactoredMonitor):
+    _result = EnergyCostMeasurement
+
     def __init__(self, electricity_price_provider, gpu_indices=None, cpu_indices=None, sync_execution_with="torch"):
         super().__init__(electricity_price_provider, gpu_indices, cpu_indices, sync_execution_with)
         self.electricity_price_provider = electricity_price_provider
-
-    def end_window(self, key, sync_execution=True):
-        m, cost = self._end(key, sync_execution)
-        return EnergyCostMeasurement(m.time, m.gpu_energy, cost["gpu"], m.cpu_energy, cost["cpu"], m.dram_energy,
-                                     cost["dram"])
