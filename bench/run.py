@@ -68,7 +68,7 @@ def run_program(build, name, quick, simulated):
         environment["JOULEPROF_NVML_LIBRARY"] = str(
             build / "tests/nvml_sim/libjouleprof_nvml_sim.so")
         environment["JOULEPROF_NVML_SCENARIO"] = str(
-            FOLDER.parent / "tests/nvml_sim/scenarios/h100_real_costs.json")
+            FOLDER / "h100_real_costs.json")
     done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           env=environment, text=True)
     if done.returncode != 0:

@@ -54,7 +54,7 @@ START_SECONDS = 60  # at most, until a contender samples
 def simulate(build):
     """Replaces the machine's NVML by the simulated H100 for every contender."""
     simulator = build / "tests/nvml_sim"
-    scenario = SOURCE / "tests/nvml_sim/scenarios/h100_real_costs.json"
+    scenario = SOURCE / "bench/h100_real_costs.json"
     os.environ["JOULEPROF_NVML_SCENARIO"] = str(scenario)
     os.environ["JOULEPROF_NVML_LIBRARY"] = str(simulator / "libjouleprof_nvml_sim.so")
     os.environ["LD_LIBRARY_PATH"] = str(simulator / "lib")

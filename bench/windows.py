@@ -37,7 +37,7 @@ def simulate(build):
     """Restarts this program with the simulated NVML, which must be in the loader's path before Python starts."""
     library = build / "tests/nvml_sim/lib"
     here = pathlib.Path(__file__).resolve().parent.parent
-    scenario = here / "tests/nvml_sim/scenarios/h100_real_costs.json"
+    scenario = here / "bench/h100_real_costs.json"
     os.environ["LD_LIBRARY_PATH"] = f"{library}:{os.environ.get('LD_LIBRARY_PATH', '')}"
     os.environ["JOULEPROF_NVML_SCENARIO"] = str(scenario)
     os.environ["JOULEPROF_BENCH_SIMULATED"] = "1"

@@ -13,10 +13,6 @@ using InitWithFlags = Return(unsigned flags);
 using Shutdown = Return();
 using ErrorString = const char*(Return result);
 using SystemGetDriverVersion = Return(char* version, unsigned length);
-using SystemGetNVMLVersion = Return(char* version, unsigned length);
-using SystemGetCudaDriverVersion = Return(int* version);  // 13000 is 13.0
-using SystemGetCudaDriverVersion_v2 = Return(int* version);
-using SystemGetProcessName = Return(unsigned pid, char* name, unsigned length);
 
 // Devices
 using DeviceGetCount = Return(unsigned* count);
@@ -24,24 +20,11 @@ using DeviceGetCount_v2 = Return(unsigned* count);
 using DeviceGetHandleByIndex = Return(unsigned index, Device* device);
 using DeviceGetHandleByIndex_v2 = Return(unsigned index, Device* device);
 using DeviceGetHandleByUUID = Return(const char* uuid, Device* device);
-using DeviceGetHandleBySerial = Return(const char* serial, Device* device);
-using DeviceGetHandleByPciBusId = Return(const char* bus_id, Device* device);
-using DeviceGetHandleByPciBusId_v2 = Return(const char* bus_id, Device* device);
 using DeviceGetName = Return(Device device, char* name, unsigned length);
 using DeviceGetUUID = Return(Device device, char* uuid, unsigned length);
-using DeviceGetSerial = Return(Device device, char* serial, unsigned length);
-using DeviceGetIndex = Return(Device device, unsigned* index);
-using DeviceGetMinorNumber = Return(Device device, unsigned* minor);
-using DeviceGetPciInfo = Return(Device device, PciInfo* pci);
-using DeviceGetPciInfo_v2 = Return(Device device, PciInfo* pci);
-using DeviceGetPciInfo_v3 = Return(Device device, PciInfo* pci);
-using DeviceGetBrand = Return(Device device, Brand* brand);
 using DeviceGetArchitecture = Return(Device device, Architecture* architecture);
 using DeviceGetCudaComputeCapability = Return(Device device, int* major, int* minor);
-using DeviceGetNumGpuCores = Return(Device device, unsigned* cores);
-using DeviceGetComputeMode = Return(Device device, ComputeMode* mode);
 using DeviceGetPersistenceMode = Return(Device device, EnableState* mode);
-using DeviceSetPersistenceMode = Return(Device device, EnableState mode);
 using DeviceGetC2cModeInfoV = Return(Device device, C2cModeInfo* info);
 
 // State
@@ -56,24 +39,11 @@ using DeviceGetOfaUtilization = Return(Device device, unsigned* percent, unsigne
 using DeviceGetFanSpeed = Return(Device device, unsigned* percent);
 using DeviceGetTemperature = Return(Device device, TemperatureSensor sensor, unsigned* celsius);
 using DeviceGetTemperatureV = Return(Device device, Temperature* temperature);
-using DeviceGetTemperatureThreshold = Return(Device device, TemperatureThreshold threshold,
-                                             unsigned* celsius);
-using DeviceGetPerformanceState = Return(Device device, PState* state);
-using DeviceGetPowerState = Return(Device device, PState* state);
 using DeviceGetCurrentClocksEventReasons = Return(Device device, unsigned long long* reasons);
 using DeviceGetCurrentClocksThrottleReasons = Return(Device device, unsigned long long* reasons);
-using DeviceGetSupportedClocksEventReasons = Return(Device device, unsigned long long* reasons);
-using DeviceGetSupportedClocksThrottleReasons = Return(Device device, unsigned long long* reasons);
 
 // Clocks, in MHz
 using DeviceGetClockInfo = Return(Device device, ClockType type, unsigned* mhz);
-using DeviceGetMaxClockInfo = Return(Device device, ClockType type, unsigned* mhz);
-using DeviceGetClock = Return(Device device, ClockType type, ClockId id, unsigned* mhz);
-using DeviceGetApplicationsClock = Return(Device device, ClockType type, unsigned* mhz);
-using DeviceGetDefaultApplicationsClock = Return(Device device, ClockType type, unsigned* mhz);
-using DeviceSetApplicationsClocks = Return(Device device, unsigned memory_mhz,
-                                           unsigned graphics_mhz);
-using DeviceResetApplicationsClocks = Return(Device device);
 using DeviceGetSupportedMemoryClocks = Return(Device device, unsigned* count, unsigned* mhz);
 using DeviceGetSupportedGraphicsClocks = Return(Device device, unsigned memory_mhz, unsigned* count,
                                                 unsigned* mhz);
@@ -84,14 +54,12 @@ using DeviceResetMemoryLockedClocks = Return(Device device);
 
 // Power, in milliwatts; energy, in millijoules since the driver was loaded
 using DeviceGetPowerUsage = Return(Device device, unsigned* mw);
-using DeviceGetPowerManagementMode = Return(Device device, EnableState* mode);
 using DeviceGetPowerManagementLimit = Return(Device device, unsigned* mw);
 using DeviceGetPowerManagementLimitConstraints = Return(Device device, unsigned* min_mw,
                                                         unsigned* max_mw);
 using DeviceGetPowerManagementDefaultLimit = Return(Device device, unsigned* mw);
 using DeviceGetEnforcedPowerLimit = Return(Device device, unsigned* mw);
 using DeviceSetPowerManagementLimit = Return(Device device, unsigned mw);
-using DeviceSetPowerManagementLimit_v2 = Return(Device device, PowerValue* value);
 using DeviceGetTotalEnergyConsumption = Return(Device device, unsigned long long* mj);
 
 // Fields. The call succeeds even where single values fail: see FieldValue::nvml_return.
@@ -103,16 +71,8 @@ using DeviceGetSamples = Return(Device device, SamplingType type, unsigned long 
 
 // Processes. `count` is the array's room on the way in; too small is kInsufficientSize, with the
 // number needed in `count`.
-using DeviceGetComputeRunningProcesses = Return(Device device, unsigned* count,
-                                                ProcessInfoV1* infos);
-using DeviceGetComputeRunningProcesses_v2 = Return(Device device, unsigned* count,
-                                                   ProcessInfo* infos);
 using DeviceGetComputeRunningProcesses_v3 = Return(Device device, unsigned* count,
                                                    ProcessInfo* infos);
-using DeviceGetGraphicsRunningProcesses = Return(Device device, unsigned* count,
-                                                 ProcessInfoV1* infos);
-using DeviceGetGraphicsRunningProcesses_v2 = Return(Device device, unsigned* count,
-                                                    ProcessInfo* infos);
 using DeviceGetGraphicsRunningProcesses_v3 = Return(Device device, unsigned* count,
                                                     ProcessInfo* infos);
 using DeviceGetProcessUtilization = Return(Device device, ProcessUtilizationSample* samples,
@@ -122,15 +82,11 @@ using DeviceGetProcessUtilization = Return(Device device, ProcessUtilizationSamp
 using DeviceGetMigMode = Return(Device device, unsigned* current, unsigned* pending);
 using DeviceGetMaxMigDeviceCount = Return(Device device, unsigned* count);
 using DeviceGetMigDeviceHandleByIndex = Return(Device device, unsigned index, Device* mig_device);
-using DeviceIsMigDeviceHandle = Return(Device device, unsigned* is_mig_device);
-using DeviceGetDeviceHandleFromMigDeviceHandle = Return(Device mig_device, Device* device);
 using DeviceGetGpuInstanceId = Return(Device mig_device, unsigned* id);
-using DeviceGetComputeInstanceId = Return(Device mig_device, unsigned* id);
 
 // GPM: means of hardware counters between two samples
 using GpmSampleAlloc = Return(GpmSample* sample);
 using GpmSampleFree = Return(GpmSample sample);
-using GpmSampleGet = Return(Device device, GpmSample sample);
 using GpmMigSampleGet = Return(Device device, unsigned gpu_instance_id, GpmSample sample);
 using GpmMetricsGet = Return(GpmMetricsGet* metrics);
 

@@ -47,20 +47,9 @@ enum class Return : unsigned {
 struct DeviceHandle;
 using Device = DeviceHandle*;
 
-// nvmlInitWithFlags
-inline constexpr unsigned kInitFlagNoGpus = 1;    // no GPU is no error
-inline constexpr unsigned kInitFlagNoAttach = 2;  // do not attach GPUs
-
 // Buffer lengths, the terminating zero included.
 inline constexpr unsigned kSystemDriverVersionLength = 80;
-inline constexpr unsigned kSystemNvmlVersionLength = 80;
-inline constexpr unsigned kDeviceNameLength = 64;
-inline constexpr unsigned kDeviceNameV2Length = 96;
-inline constexpr unsigned kDeviceUuidLength = 80;
 inline constexpr unsigned kDeviceUuidV2Length = 96;  // long enough for a MIG device's
-inline constexpr unsigned kDeviceSerialLength = 30;
-inline constexpr unsigned kPciBusIdLength = 32;
-inline constexpr unsigned kPciBusIdLegacyLength = 16;
 
 // What fields say that have no value.
 inline constexpr unsigned long long kNotAvailable64 = ~0ULL;  // NVML_VALUE_NOT_AVAILABLE
@@ -81,44 +70,9 @@ enum class Architecture : unsigned {
   kUnknown = 0xffffffff,
 };
 
-// nvmlBrandType_t
-enum class Brand : unsigned {
-  kUnknown = 0,
-  kQuadro = 1,
-  kTesla = 2,
-  kNvs = 3,
-  kGrid = 4,
-  kGeforce = 5,
-  kTitan = 6,
-  kNvidiaVapps = 7,
-  kNvidiaVpc = 8,
-  kNvidiaVcs = 9,
-  kNvidiaVws = 10,
-  kNvidiaCloudGaming = 11,
-  kQuadroRtx = 12,
-  kNvidiaRtx = 13,
-  kNvidia = 14,
-  kGeforceRtx = 15,
-  kTitanRtx = 16,
-};
-
 enum class EnableState : unsigned { kDisabled = 0, kEnabled = 1 };  // nvmlEnableState_t
 enum class ClockType : unsigned { kGraphics = 0, kSm = 1, kMem = 2, kVideo = 3 };
-enum class ClockId : unsigned {
-  kCurrent = 0,
-  kAppClockTarget = 1,
-  kAppClockDefault = 2,
-  kCustomerBoostMax = 3,
-};
 enum class TemperatureSensor : unsigned { kGpu = 0 };
-enum class TemperatureThreshold : unsigned {
-  kShutdown = 0,
-  kSlowdown = 1,
-  kMemMax = 2,
-  kGpuMax = 3
-};
-enum class PState : unsigned { k0 = 0, k15 = 15, kUnknown = 32 };  // 1 to 14 in between
-enum class ComputeMode : unsigned { kDefault = 0, kProhibited = 2, kExclusiveProcess = 3 };
 
 // Clock event reasons, a bit mask.
 inline constexpr unsigned long long kReasonGpuIdle = 0x1;
@@ -137,12 +91,6 @@ inline constexpr unsigned kFieldMemoryTemperature = 82;
 inline constexpr unsigned kFieldTotalEnergyConsumption = 83;
 inline constexpr unsigned kFieldPowerAverage = 185;
 inline constexpr unsigned kFieldPowerInstant = 186;
-inline constexpr unsigned kFieldPowerMinLimit = 187;
-inline constexpr unsigned kFieldPowerMaxLimit = 188;
-inline constexpr unsigned kFieldPowerDefaultLimit = 189;
-inline constexpr unsigned kFieldPowerCurrentLimit = 190;
-inline constexpr unsigned kFieldEnergy = 191;
-inline constexpr unsigned kFieldPowerRequestedLimit = 192;
 
 // Scopes of the power fields.
 inline constexpr unsigned kScopeGpu = 0;
@@ -222,22 +170,6 @@ struct MemoryV2 {
   unsigned long long used;
 };
 
-// nvmlPciInfo_t
-struct PciInfo {
-  char bus_id_legacy[kPciBusIdLegacyLength];
-  unsigned domain;
-  unsigned bus;
-  unsigned device;
-  unsigned pci_device_id;
-  unsigned pci_subsystem_id;
-  char bus_id[kPciBusIdLength];
-};
-
-// nvmlProcessInfo_v1_t: what nvmlDeviceGet*RunningProcesses without a suffix fill.
-struct ProcessInfoV1 {
-  unsigned pid;
-  unsigned long long used_gpu_memory;  // bytes, or kNotAvailable64
-};
 // nvmlProcessInfo_v2_t: what the functions with suffix _v2 and _v3 fill.
 struct ProcessInfo {
   unsigned pid;
@@ -261,13 +193,6 @@ struct Temperature {
   unsigned version;  // kTemperatureVersion, set by the caller
   TemperatureSensor sensor_type;
   int temperature;  // degrees Celsius
-};
-
-// nvmlPowerValue_v2_t
-struct PowerValue {
-  unsigned version;  // kPowerValueVersion, set by the caller
-  unsigned char power_scope;
-  unsigned power_value_mw;
 };
 
 // nvmlC2cModeInfo_v1_t: the link between a superchip's GPU and CPU
@@ -308,9 +233,7 @@ constexpr unsigned struct_version(std::size_t size, unsigned version) {
 }
 inline constexpr unsigned kMemoryV2Version = struct_version(sizeof(MemoryV2), 2);
 inline constexpr unsigned kTemperatureVersion = struct_version(sizeof(Temperature), 1);
-inline constexpr unsigned kPowerValueVersion = struct_version(sizeof(PowerValue), 2);
 
-inline constexpr unsigned kMigDisabled = 0;
 inline constexpr unsigned kMigEnabled = 1;
 
 }  // namespace jouleprof::abi

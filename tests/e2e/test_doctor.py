@@ -166,7 +166,7 @@ def test_a_module_is_in_no_total(tool):
     tool.environment["JOULEPROF_ROOT"] = str(tool.folder)
     tool.simulate({"devices": [{
         "generation": "grace_hopper", "idle_watts": 250, "module_power": [{"shape": "constant", "watts": 120}],
-        "sensors": {"gpu_scope": True}}]})
+        "gpu_scope": True}]})
     tool("run", "-q", "--idle", "0s", "-o", "x.jprof", "--", "sleep", "2")
     report = json.loads(tool("report", "x.jprof", "--json").out)
     watts = {(d["domain"], d["device"]): d["mean_watts"] for d in report["domains"]}

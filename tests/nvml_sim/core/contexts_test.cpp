@@ -53,34 +53,35 @@ TEST(Contexts, ANewContextEndsTheDecay) {
 }
 
 TEST(Contexts, OfATreeExistWhileItHasMembers) {
-  const auto tree = std::make_shared<TreeSampler>(TreeSpec{{}, 1, 0}, 0);
+  const auto tree = std::make_shared<TreeSampler>("A=1", 0, 0);
   const Contexts contexts({{-kForever, kForever, tree}}, kH200);
   const auto power = curve({{-kForever, 5, tree}});
-  tree->record(1, 0, {});
-  tree->record(2, 0, {{10, 0}});
-  tree->record(3, 0, {{10, 0}, {11, 0}});
+  tree->record(1, {});
+  tree->record(2, {10});
+  tree->record(3, {10, 11});
   EXPECT_TRUE(contexts.exist(3.5));
-  tree->record(4, 0, {});
+  tree->record(4, {});
   EXPECT_FALSE(contexts.exist(1.9));
   EXPECT_TRUE(contexts.exist(2));
   EXPECT_FALSE(contexts.exist(4));
-  tree->record(4.5, 0, {{12, 0}});
+  tree->record(4.5, {12});
   EXPECT_NEAR(power.joules(0, 6), 47 * 2 + decayed(0.5) + 47 * 0.5 + decayed(1), 1e-9);
 }
 
 TEST(Contexts, AReturnedPowerNeverChanges) {
-  const auto tree = std::make_shared<TreeSampler>(TreeSpec{{}, 1, 0}, 0);
+  const auto tree = std::make_shared<TreeSampler>("A=1", 0, 0);
   const auto power = curve({{-kForever, kForever, tree}});
-  tree->record(1, 0, {{10, 0}});
+  tree->record(1, {10});
   const double before = power.joules(0, 5);
-  tree->record(3, 0, {});  // recorded late: counts from 5 on
+  tree->record(3, {});  // recorded late: counts from 5 on
   EXPECT_DOUBLE_EQ(power.joules(0, 5), before);
   EXPECT_DOUBLE_EQ(power.watts(5), 8);
 }
 
 TEST(Contexts, RaiseThePowerAndTheClockOfADevice) {
   auto scenario = parse_scenario(R"({"devices": {"generation": "hopper", "idle_watts": 80,
-      "held_watts": 127, "after_context": {"watts": 88}, "full_watts": 627,
+      "held_watts": 127, "after_context": {"watts": 88},
+      "power_limit": {"default_watts": 627},
       "power": {"shape": "square", "low_watts": 80, "high_watts": 330, "period_seconds": 100,
                 "duty_ratio": 0.03, "phase_seconds": 4},
       "processes": [{"pid": 7, "from_seconds": 2, "to_seconds": 10, "memory_mib": 100}]}})",
@@ -106,30 +107,6 @@ TEST(Contexts, RaiseThePowerAndTheClockOfADevice) {
   EXPECT_EQ(device.utilisation(12), 0);
   EXPECT_NEAR(device.watts(22), 80, 0.15);
   EXPECT_NEAR(device.joules(Scope::kGpu, 0, 16), 80 * 16 + 47 * 8 + 250 * 3 + decayed(6), 1e-9);
-}
-
-TEST(Contexts, ALimitCapsHeldPowerAndWork) {
-  auto scenario = parse_scenario(R"({"devices": {"generation": "hopper", "idle_watts": 80,
-      "held_watts": 120, "power_limit": {"speed_exponent": 0.5},
-      "power": {"shape": "constant", "watts": 480}, "processes": {"pid": 7}}})",
-                                 "s");
-  ASSERT_TRUE(scenario) << scenario.error().message;
-  Simulator simulator(std::move(*scenario), 0);
-  SimDevice& device = *simulator.devices().front();
-  EXPECT_EQ(device.watts(1), 520);
-  device.set_limit(10, 220);
-  EXPECT_EQ(device.watts(11), 220);
-  EXPECT_NEAR(device.speed(11), std::sqrt(100.0 / 400), 1e-12);
-}
-
-TEST(Contexts, CountOnlyWithHeldWatts) {
-  auto scenario = parse_scenario(
-      R"({"devices": {"generation": "hopper", "idle_watts": 80, "processes": {"pid": 7}}})", "s");
-  ASSERT_TRUE(scenario);
-  const Simulator simulator(std::move(*scenario), 0);
-  EXPECT_EQ(simulator.devices().front()->watts(1), 80);
-  EXPECT_EQ(simulator.devices().front()->sm_clock_mhz(1), 345U);
-  EXPECT_EQ(simulator.devices().front()->processes(1).size(), 1U);
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include <functional>
 #include <limits>
-#include <utility>
 #include <vector>
 
 namespace jouleprof::nvml_sim {
@@ -35,15 +34,8 @@ Curve constant(double watts);
 // 0 < period, 0 <= duty <= 1.
 Curve square(double low, double high, double period, double duty, double phase);
 
-// mean + amplitude * sin(2 pi (t - phase) / period). 0 < period.
-Curve sine(double mean, double amplitude, double period, double phase);
-
-// Corners of a piecewise linear curve: seconds, watts. Two corners at one time are a jump.
-using Corners = std::vector<std::pair<double, double>>;
-
-// Straight lines between at least one corner, in order of time. Before the first and after the last
-// corner their power holds; with `repeat` the curve is periodic instead.
-Curve piecewise(Corners corners, bool repeat);
+// From `from` at 0 s to `to` at `duration`; holds before and after.
+Curve ramp(double from, double to, double duration);
 
 // `part` from `begin` to `end`, 0 W outside.
 Curve between(Curve part, double begin, double end);

@@ -19,10 +19,10 @@ bool names(const Fault& fault, std::string_view call) {
 
 }  // namespace
 
-const Fault* Faults::find(FaultKind kind, std::string_view call, std::optional<unsigned> device,
-                          double t) const {
+const Fault* Faults::hang(std::string_view call, std::optional<unsigned> device, double t) const {
   for (const Fault& fault : faults_) {
-    if (fault.kind == kind && in_force(fault, device, t) && names(fault, call)) return &fault;
+    if (fault.kind == FaultKind::kHang && in_force(fault, device, t) && names(fault, call))
+      return &fault;
   }
   return nullptr;
 }
@@ -33,29 +33,9 @@ std::optional<abi::Return> Faults::failure(std::string_view call, std::optional<
     if (!in_force(fault, device, t)) continue;
     if (fault.kind == FaultKind::kDriverReload) return abi::Return::kDriverNotLoaded;
     if (fault.kind == FaultKind::kGpuLost && device) return abi::Return::kGpuIsLost;
-    if (fault.kind == FaultKind::kFail && names(fault, call)) return fault.code;
+    if (fault.kind == FaultKind::kFail && names(fault, call)) return abi::Return::kNotSupported;
   }
   return std::nullopt;
-}
-
-double Faults::sensor_time(SensorName sensor, unsigned device, double t) const {
-  double shown = t;
-  for (const Fault& fault : faults_) {
-    if (fault.kind == FaultKind::kFrozen && fault.sensor == sensor && in_force(fault, device, t)) {
-      shown = std::min(shown, fault.begin);
-    }
-  }
-  return shown;
-}
-
-std::optional<double> Faults::counter_origin(unsigned device, double t) const {
-  auto origin = last_reload(device, t);
-  for (const Fault& fault : faults_) {
-    if (fault.kind == FaultKind::kCounterReset && t >= fault.begin && concerns(fault, device)) {
-      origin = std::max(origin.value_or(fault.begin), fault.begin);
-    }
-  }
-  return origin;
 }
 
 std::optional<double> Faults::last_reload(unsigned device, double t) const {

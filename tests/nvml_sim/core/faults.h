@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "abi/nvml_types.h"
 #include "nvml_sim/core/scenario.h"
 
 namespace jouleprof::nvml_sim {
@@ -19,13 +20,8 @@ class Faults {
   // The error that `call` returns.
   std::optional<abi::Return> failure(std::string_view call, std::optional<unsigned> device,
                                      double t) const;
-  // The fault of kind kHang or kSentinel that applies to `call`; null: none.
-  const Fault* find(FaultKind kind, std::string_view call, std::optional<unsigned> device,
-                    double t) const;
-  // The time whose value a sensor shows at `t`: `t`, or when it froze.
-  double sensor_time(SensorName sensor, unsigned device, double t) const;
-  // When the counter last began again from 0; absent: never.
-  std::optional<double> counter_origin(unsigned device, double t) const;
+  // The kHang that applies to `call`; null: none.
+  const Fault* hang(std::string_view call, std::optional<unsigned> device, double t) const;
   // When the driver was last loaded again; absent: never.
   std::optional<double> last_reload(unsigned device, double t) const;
 

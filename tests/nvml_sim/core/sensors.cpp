@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numbers>
 #include <utility>
 #include <vector>
 
@@ -22,12 +21,6 @@ double unit(std::uint64_t bits) { return static_cast<double>(bits >> 11U) * 0x1p
 
 double mean_watts(const EnergyBetween& energy, double end, double window) {
   return energy(end - window, end) / window;
-}
-
-double reading(double watts, double gain_error, double noise_watts, const Noise& noise,
-               std::int64_t number) {
-  const double error = noise_watts > 0 ? noise_watts * noise.gaussian(number) : 0;
-  return std::max(0.0, watts * (1 + gain_error) + error);
 }
 
 // What a first-order lag observes is an exponentially weighted mean of the past, which is taken in
@@ -59,8 +52,7 @@ std::array<Past, kPastSteps> pasts() {
 
 const std::array<Past, kPastSteps> kPasts = pasts();
 
-}  // namespace
-
+// The energy that such a sensor observes.
 EnergyBetween observed(EnergyBetween energy, double rise) {
   if (rise <= 0) return energy;
   return [energy = std::move(energy), rise](double begin, double end) {
@@ -73,63 +65,50 @@ EnergyBetween observed(EnergyBetween energy, double rise) {
   };
 }
 
-Noise::Noise(std::uint64_t seed, std::uint64_t stream) : state_(mix(mix(seed) ^ stream)) {}
-
-std::uint64_t Noise::bits(std::int64_t number, std::uint64_t salt) const {
-  return mix(mix(state_ ^ static_cast<std::uint64_t>(number)) + salt);
+// From 0 to 1.
+double uniform(std::uint64_t stream, std::int64_t number) {
+  constexpr std::uint64_t kSeed = 1;
+  const std::uint64_t state = mix(mix(kSeed) ^ stream);
+  return unit(mix(mix(state ^ static_cast<std::uint64_t>(number)) + 1));
 }
 
-double Noise::uniform(std::int64_t number) const { return unit(bits(number, 1)); }
+}  // namespace
 
-double Noise::gaussian(std::int64_t number) const {
-  // Box and Muller; 1 - u avoids the logarithm of 0.
-  const double radius = std::sqrt(-2 * std::log(1 - unit(bits(number, 2))));
-  return radius * std::cos(2 * std::numbers::pi * unit(bits(number, 3)));
-}
-
-std::vector<RingSample> ring_at(const RingSpec& spec, const EnergyBetween& energy,
-                                const Noise& noise, double now, double emptied) {
-  const auto nominal = [&](std::int64_t k) {
-    return spec.phase + static_cast<double>(k) * spec.refresh;
-  };
-  const auto stamp = [&](std::int64_t k) {
-    return nominal(k) + (spec.jitter > 0 ? spec.jitter * (2 * noise.uniform(-1 - k) - 1) : 0);
-  };
-  auto last = static_cast<std::int64_t>(std::floor((now - spec.phase) / spec.refresh)) + 1;
+std::vector<RingSample> ring_at(const RingSpec& spec, const EnergyBetween& energy, double now,
+                                double emptied) {
+  const auto stamp = [&](std::int64_t k) { return static_cast<double>(k) * spec.refresh; };
+  auto last = static_cast<std::int64_t>(std::floor(now / spec.refresh)) + 1;
   while (stamp(last) > now) --last;
   const EnergyBetween response = observed(energy, spec.rise);
   std::vector<RingSample> samples;
-  for (std::int64_t k = last - spec.capacity + 1; k <= last; ++k) {
+  for (std::int64_t k = last - kRingCapacity + 1; k <= last; ++k) {
     if (stamp(k) <= emptied) continue;
-    const double watts = mean_watts(response, nominal(k) - spec.lag, spec.window);
-    samples.push_back({stamp(k), reading(watts, spec.gain_error, spec.noise_watts, noise, k)});
+    samples.push_back(
+        {stamp(k), std::max(0.0, mean_watts(response, stamp(k) - spec.lag, spec.window))});
   }
   return samples;
 }
 
-std::uint64_t counter_at(const CounterSpec& spec, const EnergyBetween& energy, const Noise& noise,
-                         double now, double origin, double initial_joules) {
-  const auto edge = [&](std::int64_t k) {
-    return spec.phase + static_cast<double>(k) * spec.refresh;
-  };
+std::uint64_t counter_at(double rise, const EnergyBetween& energy, std::uint64_t stream, double now,
+                         double origin, double initial_joules) {
+  constexpr double kRefresh = 0.1;
+  constexpr double kPhase = 0.037;
+  constexpr double kDelayMin = 0.0003, kDelayMax = 0.016;  // from an update until it is visible
+  const auto edge = [&](std::int64_t k) { return kPhase + static_cast<double>(k) * kRefresh; };
   const auto visible = [&](std::int64_t k) {
-    return edge(k) + spec.delay_min + (spec.delay_max - spec.delay_min) * noise.uniform(k);
+    return edge(k) + kDelayMin + (kDelayMax - kDelayMin) * uniform(stream, k);
   };
-  auto last = static_cast<std::int64_t>(std::floor((now - spec.phase) / spec.refresh)) + 1;
+  auto last = static_cast<std::int64_t>(std::floor((now - kPhase) / kRefresh)) + 1;
   while (visible(last) > now) --last;
-  const EnergyBetween counted = observed(energy, spec.rise);
+  const EnergyBetween counted = observed(energy, rise);
   const double since =
       edge(last) >= origin ? counted(origin, edge(last)) : -counted(edge(last), origin);
-  const double mj = std::max(0.0, initial_joules + since * (1 + spec.gain_error)) * 1e3;
-  return static_cast<std::uint64_t>(std::floor(mj / spec.quantum_mj) * spec.quantum_mj);
+  return static_cast<std::uint64_t>(std::max(0.0, initial_joules + since) * 1e3);
 }
 
-PolledValue polled_at(const PolledSpec& spec, const EnergyBetween& energy, const Noise& noise,
-                      double now) {
-  const auto k = static_cast<std::int64_t>(std::floor((now - spec.phase) / spec.refresh));
-  const double renewed = spec.phase + static_cast<double>(k) * spec.refresh;
-  const double watts = mean_watts(energy, renewed - spec.lag, spec.window);
-  return {reading(watts, spec.gain_error, spec.noise_watts, noise, k), renewed};
+PolledValue polled_at(const PolledSpec& spec, const EnergyBetween& energy, double now) {
+  const double renewed = std::floor(now / spec.refresh) * spec.refresh;
+  return {std::max(0.0, mean_watts(energy, renewed, spec.window)), renewed};
 }
 
 }  // namespace jouleprof::nvml_sim

@@ -8,19 +8,30 @@
 namespace jouleprof::nvml_sim {
 namespace {
 
+// At the limit, speed = ((limit - idle) / (demand - idle)) ^ exponent, at least the minimum.
+constexpr double kSpeedExponent = 1.0 / 3;
+constexpr double kMinimumSpeed = 0.2;
+// The memory's part of the GPU's power: at rest, and of what the GPU has above idle.
+constexpr double kMemoryIdleWatts = 0.45 * 70;
+constexpr double kMemoryShare = 0.1;
+constexpr double kInitialJoules = 100'000;   // of the counter, unless the driver was loaded again
+constexpr double kTemperatureResponse = 10;  // seconds: the power counts as its mean
+
 // The sum of the parts; without a part, constant.
-Curve make_curve(const std::vector<PowerPart>& parts, double without, Samplers& samplers) {
+Curve make_curve(const std::vector<PowerPart>& parts, double without, std::int64_t epoch_ns) {
   if (parts.empty()) return constant(without);
   std::vector<Curve> curves;
-  for (const PowerPart& part : parts) curves.push_back(part.make_curve(samplers));
+  for (const PowerPart& part : parts) curves.push_back(part(epoch_ns));
   return sum(std::move(curves));
 }
 
 std::vector<std::shared_ptr<const TreeSampler>> samplers_of(const DeviceSpec& spec,
-                                                            Samplers& samplers) {
+                                                            std::int64_t epoch_ns) {
   std::vector<std::shared_ptr<const TreeSampler>> all;
   for (const ProcessSpec& process : spec.processes) {
-    all.push_back(process.tree ? samplers.get(*process.tree) : nullptr);
+    all.push_back(process.pid ? nullptr
+                              : std::make_shared<TreeSampler>(process.environment,
+                                                              process.sample_period, epoch_ns));
   }
   return all;
 }
@@ -49,18 +60,16 @@ double enforced(const LimitSpec& limit, double requested) {
 
 }  // namespace
 
-SimDevice::SimDevice(DeviceSpec spec, unsigned index, std::uint64_t seed, const Faults& faults,
-                     Samplers& samplers)
+SimDevice::SimDevice(DeviceSpec spec, unsigned index, const Faults& faults, std::int64_t epoch_ns)
     : spec_(std::move(spec)),
       index_(index),
-      seed_(seed),
       faults_(faults),
-      process_samplers_(samplers_of(spec_, samplers)),
+      process_samplers_(samplers_of(spec_, epoch_ns)),
       contexts_(contexts_of(spec_, process_samplers_)),
       context_power_(curve_of(contexts_)),
-      power_(with_contexts(make_curve(spec_.power, spec_.idle_watts, samplers), context_power_),
+      power_(with_contexts(make_curve(spec_.power, spec_.idle_watts, epoch_ns), context_power_),
              enforced(spec_.limit, spec_.limit.default_watts), spec_.idle_watts),
-      module_extra_(make_curve(spec_.module_power, 0, samplers)),
+      module_extra_(make_curve(spec_.module_power, 0, epoch_ns)),
       requested_watts_(spec_.limit.default_watts) {}
 
 bool SimDevice::at_rest(double t) const {
@@ -78,8 +87,8 @@ double SimDevice::joules(Scope scope, double begin, double end) const {
     case Scope::kModule:
       return gpu + module_extra_.joules(begin, end);
     case Scope::kMemory:
-      return spec_.memory_idle_watts * (end - begin) +
-             spec_.memory_share * (gpu - spec_.idle_watts * (end - begin));
+      return kMemoryIdleWatts * (end - begin) +
+             kMemoryShare * (gpu - spec_.idle_watts * (end - begin));
   }
   return gpu;
 }
@@ -110,7 +119,7 @@ void SimDevice::lock_memory_clock(double t, std::optional<double> mhz) {
 void SimDevice::apply_clocks(double t) {
   constexpr double kLeastShare = 1e-9;  // also for an exponent of 0
   const double speed = sm_ratio_ * memory_ratio_;
-  power_.set_share(t, std::max(kLeastShare, std::pow(speed, 1 / spec_.limit.speed_exponent)));
+  power_.set_share(t, std::max(kLeastShare, std::pow(speed, 1 / kSpeedExponent)));
 }
 
 unsigned SimDevice::memory_clock_mhz() const {
@@ -120,14 +129,13 @@ unsigned SimDevice::memory_clock_mhz() const {
 
 double SimDevice::speed(double t) const {
   const double share = power_.share(t);
-  const double locked = share == 1 ? 1 : std::pow(share, spec_.limit.speed_exponent);
+  const double locked = share == 1 ? 1 : std::pow(share, kSpeedExponent);
   const double without_work = spec_.idle_watts + context_power_.watts(t);
   const double demand = power_.demand(t) - without_work;
   const double allowed = power_.limit(t) - without_work;
   if (demand <= allowed || demand <= 0) return locked;
-  const double speed =
-      locked * std::pow(std::max(0.0, allowed / demand), spec_.limit.speed_exponent);
-  return std::clamp(speed, std::min(locked, spec_.limit.minimum_speed), locked);
+  const double speed = locked * std::pow(std::max(0.0, allowed / demand), kSpeedExponent);
+  return std::clamp(speed, std::min(locked, kMinimumSpeed), locked);
 }
 
 bool SimDevice::is_hot(double t) const {
@@ -136,52 +144,41 @@ bool SimDevice::is_hot(double t) const {
 }
 
 bool SimDevice::has_scope(Scope scope) const {
-  const auto& sensors = spec_.sensors;
-  if (scope == Scope::kModule) return sensors.module_scope;
-  return scope == Scope::kMemory ? sensors.memory_scope : sensors.gpu_scope;
+  if (scope == Scope::kModule) return spec_.board->is_superchip;
+  return scope == Scope::kMemory ? spec_.board->has_memory : spec_.gpu_scope;
 }
 
 EnergyBetween SimDevice::energy_of(Scope scope) const {
   return [this, scope](double begin, double end) { return joules(scope, begin, end); };
 }
 
-Noise SimDevice::noise(SensorName sensor, Scope scope) const {
-  return {seed_, (std::uint64_t{index_} << 16U) | (static_cast<std::uint64_t>(sensor) << 8U) |
-                     static_cast<std::uint64_t>(scope)};
-}
-
-std::optional<std::vector<RingSample>> SimDevice::ring(Scope scope, double t) const {
-  if (!spec_.sensors.ring) return std::nullopt;
-  return ring_at(*spec_.sensors.ring, energy_of(scope), noise(SensorName::kRing, scope),
-                 faults_.sensor_time(SensorName::kRing, index_, t),
+std::vector<RingSample> SimDevice::ring(Scope scope, double t) const {
+  return ring_at(spec_.board->ring, energy_of(scope), t,
                  faults_.last_reload(index_, t).value_or(-kForever));
 }
 
 std::optional<std::uint64_t> SimDevice::counter_mj(double t) const {
-  if (!spec_.sensors.counter) return std::nullopt;
-  const CounterSpec& counter = *spec_.sensors.counter;
-  const double shown = faults_.sensor_time(SensorName::kCounter, index_, t);
-  const auto origin = faults_.counter_origin(index_, shown);
-  return counter_at(counter, energy_of(own_scope()), noise(SensorName::kCounter, own_scope()),
-                    shown, origin.value_or(0), origin ? 0 : counter.initial_joules);
+  if (!spec_.board->has_counter) return std::nullopt;
+  const auto origin = faults_.last_reload(index_, t);
+  const std::uint64_t stream =
+      (std::uint64_t{index_} << 16U) | 0x100U | static_cast<std::uint64_t>(own_scope());
+  return counter_at(spec_.board->ring.rise, energy_of(own_scope()), stream, t, origin.value_or(0),
+                    origin ? 0 : kInitialJoules);
 }
 
-std::optional<PolledValue> SimDevice::polled(SensorName sensor, Scope scope, double t) const {
-  const auto& sensors = spec_.sensors;
-  const auto& spec = sensor == SensorName::kAverage ? sensors.average : sensors.instant;
-  if (!spec) return std::nullopt;
-  return polled_at(*spec, energy_of(scope), noise(sensor, scope),
-                   faults_.sensor_time(sensor, index_, t));
+PolledValue SimDevice::instant(Scope scope, double t) const {
+  return polled_at(spec_.board->instant, energy_of(scope), t);
 }
 
-std::optional<PolledValue> SimDevice::power_usage(double t) const {
-  return polled(spec_.sensors.power_usage_is_average ? SensorName::kAverage : SensorName::kInstant,
-                own_scope(), t);
+std::optional<PolledValue> SimDevice::average(Scope scope, double t) const {
+  if (!spec_.board->has_average) return std::nullopt;
+  return polled_at({0.1, 1}, energy_of(scope), t);
 }
 
 double SimDevice::utilisation(double t) const {
   const double mean = power_.joules(t - 1, t) - context_power_.joules(t - 1, t);  // of one second
-  return std::clamp((mean - spec_.idle_watts) / (spec_.full() - spec_.held()), 0.0, 1.0);
+  return std::clamp((mean - spec_.idle_watts) / (spec_.limit.default_watts - spec_.held()), 0.0,
+                    1.0);
 }
 
 unsigned SimDevice::sm_clock_mhz(double t) const {
@@ -196,7 +193,7 @@ unsigned SimDevice::sm_clock_mhz(double t) const {
 
 double SimDevice::temperature_celsius(double t) const {
   const auto& thermal = spec_.temperature;
-  const double mean = power_.joules(t - thermal.response, t) / thermal.response;
+  const double mean = power_.joules(t - kTemperatureResponse, t) / kTemperatureResponse;
   return thermal.ambient_celsius + thermal.celsius_per_watt * mean;
 }
 
@@ -206,17 +203,15 @@ std::vector<ProcessUse> SimDevice::processes(double t) const {
     const ProcessSpec& process = spec_.processes[i];
     if (t < process.begin || t >= process.end) continue;
     const auto add = [&](pid_t pid, double use) {
-      uses.push_back({pid, use, process.memory_bytes, process.graphics, process.mig});
+      uses.push_back({pid, use, process.memory_bytes, process.mig});
     };
     if (process.pid) {
-      add(*process.pid == 0 ? getpid() : *process.pid, process.utilisation.value_or(0));
+      add(*process.pid == 0 ? getpid() : *process.pid, process.utilisation);
       continue;
     }
     const auto members = process_samplers_[i]->members();
-    for (const auto& member : members) {
-      add(member.pid, process.utilisation
-                          ? *process.utilisation / static_cast<double>(members.size())
-                          : member.use);
+    for (const pid_t pid : members) {
+      add(pid, process.utilisation / static_cast<double>(members.size()));
     }
   }
   return uses;
@@ -230,15 +225,12 @@ double SimDevice::busy_seconds(unsigned mig, double t) const {
     if (process.mig % places != mig) continue;
     if (process.pid) {
       const double from = std::max(process.begin, 0.0);
-      sum += process.utilisation.value_or(0) * std::max(std::min(process.end, t) - from, 0.0);
+      sum += process.utilisation * std::max(std::min(process.end, t) - from, 0.0);
       continue;
     }
-    const auto members = process_samplers_[i]->members();
-    double use = 0;
-    if (t >= process.begin && t < process.end) {
-      for (const auto& member : members) use += member.use;
-      if (process.utilisation) use = members.empty() ? 0 : *process.utilisation;
-    }
+    const bool exists =
+        t >= process.begin && t < process.end && !process_samplers_[i]->members().empty();
+    const double use = exists ? process.utilisation : 0;
     const std::lock_guard lock(tree_use_mutex_);
     const auto [at, is_first] = tree_use_.try_emplace(i, TreeUse{t, use, 0});
     TreeUse& tree = at->second;

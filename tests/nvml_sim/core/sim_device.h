@@ -24,7 +24,6 @@ struct ProcessUse {
   pid_t pid = 0;
   double utilisation = 0;  // 0 to 1
   std::uint64_t memory_bytes = 0;
-  bool graphics = false;
   unsigned mig = 0;  // place of its MIG device
 };
 
@@ -32,9 +31,8 @@ struct ProcessUse {
 // where the power does not follow processes.
 class SimDevice {
  public:
-  // `faults` must outlive the device.
-  SimDevice(DeviceSpec spec, unsigned index, std::uint64_t seed, const Faults& faults,
-            Samplers& samplers);
+  // `faults` must outlive the device. `epoch_ns` is the scenario's start on CLOCK_REALTIME.
+  SimDevice(DeviceSpec spec, unsigned index, const Faults& faults, std::int64_t epoch_ns);
 
   const DeviceSpec& spec() const { return spec_; }
   unsigned index() const { return index_; }
@@ -61,32 +59,29 @@ class SimDevice {
   bool is_hot(double t) const;
   bool at_limit(double t) const { return power_.demand(t) > power_.limit(t); }
 
-  // What the sensors show; absent where the device has none.
-  std::optional<std::vector<RingSample>> ring(Scope scope, double t) const;
+  // What the sensors show; absent where the board has none.
+  std::vector<RingSample> ring(Scope scope, double t) const;
   std::optional<std::uint64_t> counter_mj(double t) const;
-  // `sensor`: kInstant or kAverage.
-  std::optional<PolledValue> polled(SensorName sensor, Scope scope, double t) const;
-  std::optional<PolledValue> power_usage(double t) const;
-  // What the counter, the ring and power_usage measure.
-  Scope own_scope() const { return spec_.sensors.covers_module ? Scope::kModule : Scope::kGpu; }
+  PolledValue instant(Scope scope, double t) const;
+  std::optional<PolledValue> average(Scope scope, double t) const;
+  // What the counter, the ring and nvmlDeviceGetPowerUsage measure.
+  Scope own_scope() const { return spec_.board->is_superchip ? Scope::kModule : Scope::kGpu; }
   bool has_scope(Scope scope) const;
 
   double utilisation(double t) const;  // 0 to 1, the mean over the second before
   unsigned sm_clock_mhz(double t) const;
   double temperature_celsius(double t) const;
   std::vector<ProcessUse> processes(double t) const;
-  // How long the processes of a MIG device had used it up to `t`. Those of a
-  // tree count from the first call on, as they are at each call.
+  // How long the processes of a MIG device had used it up to `t`. Those of a tree count from the
+  // first call on, as they are at each call.
   double busy_seconds(unsigned mig, double t) const;
 
  private:
   EnergyBetween energy_of(Scope scope) const;
-  Noise noise(SensorName sensor, Scope scope) const;
   void apply_clocks(double t);  // requested_mutex_ is locked
 
   const DeviceSpec spec_;
   const unsigned index_;
-  const std::uint64_t seed_;
   const Faults& faults_;
   // The sampler of each of spec_.processes; null where it is no tree.
   std::vector<std::shared_ptr<const TreeSampler>> process_samplers_;

@@ -34,7 +34,7 @@ Result<std::unique_ptr<Simulator>> Simulator::open(const Settings& settings) {
   auto scenario = settings.scenario.empty() ? Result<Scenario>(default_scenario())
                                             : load_scenario(settings.scenario);
   if (!scenario) return forward_error(scenario);
-  std::int64_t epoch_ns = scenario->start_unix_ns.value_or(real_now_ns());
+  std::int64_t epoch_ns = real_now_ns();
   if (!settings.epoch.empty()) {
     const auto seconds = parse_number(settings.epoch);
     if (!seconds || *seconds < 0 || *seconds > 4e9) {
@@ -51,11 +51,10 @@ Simulator::Simulator(Scenario scenario, std::int64_t epoch_ns, std::filesystem::
     : scenario_(std::move(scenario)),
       epoch_ns_(epoch_ns),
       state_(std::move(state)),
-      faults_(scenario_.faults),
-      samplers_(epoch_ns) {
+      faults_(scenario_.faults) {
   for (const DeviceSpec& spec : scenario_.devices) {
     devices_.push_back(std::make_unique<SimDevice>(spec, static_cast<unsigned>(devices_.size()),
-                                                   scenario_.seed, faults_, samplers_));
+                                                   faults_, epoch_ns_));
   }
 }
 

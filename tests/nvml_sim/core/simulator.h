@@ -18,7 +18,7 @@ namespace jouleprof::nvml_sim {
 // The simulator's environment variables; an absent one is empty.
 struct Settings {
   std::string scenario;  // JOULEPROF_NVML_SCENARIO: a file; empty: default_scenario()
-  std::string epoch;     // JOULEPROF_NVML_EPOCH: unix seconds, before the file's start_unix_seconds
+  std::string epoch;     // JOULEPROF_NVML_EPOCH: unix seconds
   std::string state;     // JOULEPROF_NVML_STATE: the file through which processes share settings
 
   static Settings from_environment();
@@ -28,8 +28,8 @@ struct Settings {
 // Thread-safe.
 class Simulator {
  public:
-  // Starts now where neither the settings nor the scenario fix a start. Errors: as load_scenario;
-  // invalid_argument when the epoch is not a number.
+  // Starts now where the settings fix no start. Errors: as load_scenario; invalid_argument when the
+  // epoch is not a number.
   static Result<std::unique_ptr<Simulator>> open(const Settings& settings);
 
   // `state`: see Settings; may be empty.
@@ -59,7 +59,6 @@ class Simulator {
   const std::int64_t epoch_ns_;
   const std::filesystem::path state_;
   const Faults faults_;
-  Samplers samplers_;
   std::vector<std::unique_ptr<SimDevice>> devices_;
   std::mutex state_mutex_;
   std::size_t state_read_ = 0;  // bytes of the state file that were applied

@@ -127,7 +127,7 @@ std::optional<Return> begin_call(const Session& session, const char* call,
   simulator.take_shared_settings();
   spend(session, call);
   const double now = simulator.now();
-  if (const Fault* hang = simulator.faults().find(FaultKind::kHang, call, device, now)) {
+  if (const Fault* hang = simulator.faults().hang(call, device, now)) {
     while (simulator.now() < hang->end) {
       const double rest = std::min(hang->end - simulator.now(), 60.0);
       std::this_thread::sleep_for(std::chrono::duration<double>(std::max(rest, 0.0)));

@@ -82,24 +82,10 @@ struct DeviceCall {
   double now;  // seconds since the scenario's start
 
   Simulator& simulator() const { return *session.simulator; }
-  // `value`, or that of a sentinel fault.
-  template <typename T>
-  T shown(T value) const {
-    return shown(value, name);
-  }
-  // `value` under the faults of another call.
-  template <typename T>
-  T shown(T value, const char* call) const {
-    const auto& faults = simulator().faults();
-    const Fault* sentinel = faults.find(FaultKind::kSentinel, call, device.index(), now);
-    return sentinel != nullptr ? static_cast<T>(sentinel->value) : value;
-  }
   // Stores what the call shows; an absent value is "not supported".
   template <typename T>
   Return give(T* out, std::optional<std::type_identity_t<T>> value) const {
-    if (!value) return Return::kNotSupported;
-    if constexpr (std::is_integral_v<T>) value = shown(*value);
-    return nvml_sim::give(out, *value);
+    return value ? nvml_sim::give(out, *value) : Return::kNotSupported;
   }
 };
 

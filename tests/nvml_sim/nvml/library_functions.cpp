@@ -1,12 +1,37 @@
 // The library, the system, and the simulator's own functions.
-#include <fmt/format.h>
-
-#include "base/file.h"
-#include "nvml_sim/core/return_names.h"
 #include "nvml_sim/nvml/dispatch.h"
 
 namespace jouleprof::nvml_sim {
 namespace {
+
+constexpr const char* kDriverVersion = "580.159.04";
+
+const char* text_of(Return code) {
+  switch (code) {
+    case Return::kSuccess:
+      return "Success";
+    case Return::kUninitialized:
+      return "Uninitialized";
+    case Return::kInvalidArgument:
+      return "Invalid Argument";
+    case Return::kNotSupported:
+      return "Not Supported";
+    case Return::kNoPermission:
+      return "Insufficient Permissions";
+    case Return::kNotFound:
+      return "Not Found";
+    case Return::kInsufficientSize:
+      return "Insufficient Size";
+    case Return::kDriverNotLoaded:
+      return "Driver Not Loaded";
+    case Return::kGpuIsLost:
+      return "GPU is lost";
+    case Return::kArgumentVersionMismatch:
+      return "Argument version mismatch";
+    default:
+      return "Unknown Error";
+  }
+}
 
 // Calls `work(Simulator&, const SimDevice&)`; works without nvmlInit. Below zero: no such device,
 // or a wrong scenario.
@@ -34,36 +59,11 @@ NVML_FUNCTION(InitWithFlags, unsigned) { return init(); }
 NVML_FUNCTION(Shutdown) { return shut_down(); }
 
 JOULEPROF_NVML_EXPORT abi::fn::ErrorString nvmlErrorString;
-JOULEPROF_NVML_EXPORT const char* nvmlErrorString(Return result) { return error_string(result); }
+JOULEPROF_NVML_EXPORT const char* nvmlErrorString(Return result) { return text_of(result); }
 
 NVML_FUNCTION(SystemGetDriverVersion, char* version, unsigned length) {
-  return with_library(__func__, [&](const Session& s) {
-    return give_text(s.simulator->scenario().driver_version, version, length);
-  });
-}
-
-NVML_FUNCTION(SystemGetNVMLVersion, char* version, unsigned length) {
-  return with_library(__func__, [&](const Session& s) {
-    const auto& scenario = s.simulator->scenario();
-    return give_text(fmt::format("{}.{}", scenario.cuda_version / 1000, scenario.driver_version),
-                     version, length);
-  });
-}
-
-NVML_FUNCTION(SystemGetCudaDriverVersion, int* version) {
-  return with_library(__func__, [&](const Session& s) {
-    return give(version, s.simulator->scenario().cuda_version);
-  });
-}
-NVML_ALIAS(SystemGetCudaDriverVersion_v2, SystemGetCudaDriverVersion);
-
-NVML_FUNCTION(SystemGetProcessName, unsigned pid, char* name, unsigned length) {
-  return with_library(__func__, [&](const Session&) {
-    const auto command = read_file(fmt::format("/proc/{}/cmdline", pid));
-    if (!command || name == nullptr || length == 0) return Return::kNotFound;
-    const std::string first = command->substr(0, command->find('\0'));
-    return give_text(first.substr(0, length - 1), name, length);
-  });
+  return with_library(__func__,
+                      [&](const Session&) { return give_text(kDriverVersion, version, length); });
 }
 
 // Only the simulated library has it: a program checks it to know that nothing is measured.

@@ -10,10 +10,6 @@ using abi::ValueType;
 
 constexpr const char* kEnergyFunction = "nvmlDeviceGetTotalEnergyConsumption";
 
-std::optional<unsigned> shown_milliwatts(const std::optional<PolledValue>& value) {
-  return value ? std::optional(milliwatts(value->watts)) : std::nullopt;
-}
-
 // One field: an error, or a value and when it was renewed.
 struct FieldAnswer {
   Return result = Return::kNotSupported;
@@ -28,8 +24,7 @@ FieldAnswer power_field(const DeviceCall& c, const abi::FieldValue& field) {
   const Scope scope = kScopes[field.scope_id];
   const bool is_average = field.field_id == abi::kFieldPowerAverage;
   if (!c.device.has_scope(scope) || (scope == Scope::kMemory && !is_average)) return {};
-  const auto value =
-      c.device.polled(is_average ? SensorName::kAverage : SensorName::kInstant, scope, c.now);
+  const auto value = is_average ? c.device.average(scope, c.now) : c.device.instant(scope, c.now);
   if (!value) return {};
   return {Return::kSuccess, ValueType::kUnsignedInt, milliwatts(value->watts), value->renewed};
 }
@@ -42,35 +37,20 @@ FieldAnswer energy_field(const DeviceCall& c) {
   const double now = c.simulator().now();
   const auto mj = c.device.counter_mj(now);
   if (!mj) return {};
-  return {Return::kSuccess, ValueType::kUnsignedLongLong,
-          c.shown(c.shown<unsigned long long>(*mj), kEnergyFunction), now};
+  return {Return::kSuccess, ValueType::kUnsignedLongLong, *mj, now};
 }
 
 FieldAnswer answer(const DeviceCall& c, const abi::FieldValue& field) {
-  const auto value = [&](unsigned number) {
-    return FieldAnswer{Return::kSuccess, ValueType::kUnsignedInt, number, c.now};
-  };
-  const auto& limit = c.spec.limit;
   switch (field.field_id) {
     case abi::kFieldPowerAverage:
     case abi::kFieldPowerInstant:
       return power_field(c, field);
     case abi::kFieldTotalEnergyConsumption:
-    case abi::kFieldEnergy:
       return energy_field(c);
-    case abi::kFieldPowerMinLimit:
-      return value(milliwatts(limit.minimum_watts));
-    case abi::kFieldPowerMaxLimit:
-      return value(milliwatts(limit.maximum_watts));
-    case abi::kFieldPowerDefaultLimit:
-      return value(milliwatts(limit.default_watts));
-    case abi::kFieldPowerCurrentLimit:
-      return value(milliwatts(c.device.limit(c.now)));
-    case abi::kFieldPowerRequestedLimit:
-      return value(milliwatts(c.device.requested_limit()));
     case abi::kFieldMemoryTemperature:
       if (!c.device.has_scope(Scope::kMemory)) return {};
-      return value(static_cast<unsigned>(std::max(0.0, c.device.temperature_celsius(c.now) + 6)));
+      return {Return::kSuccess, ValueType::kUnsignedInt,
+              static_cast<unsigned>(std::max(0.0, c.device.temperature_celsius(c.now) + 6)), c.now};
     default:
       return {};
   }
@@ -87,7 +67,7 @@ void fill_field(const DeviceCall& c, abi::FieldValue& field) {
   if (success && a.type == ValueType::kUnsignedLongLong) {
     field.value.ull = a.value;
   } else if (success) {
-    field.value.ui = static_cast<unsigned>(c.shown(a.value));
+    field.value.ui = static_cast<unsigned>(a.value);
   }
 }
 
@@ -109,16 +89,13 @@ struct SampleRequest {
   abi::Sample* samples;  // null: only the capacity
 };
 
-// `make_samples()` returns all samples, oldest first, as pairs of seconds and value.
-template <typename F>
-Return give_samples(const DeviceCall& c, const SampleRequest& request, int capacity,
-                    F make_samples) {
-  if (request.samples == nullptr) return give(request.count, static_cast<unsigned>(capacity));
+Return power_samples(const DeviceCall& c, Scope scope, const SampleRequest& request) {
+  if (request.samples == nullptr) return give(request.count, unsigned{kRingCapacity});
   std::vector<abi::Sample> later;
-  for (const auto& [seconds, value] : make_samples()) {
+  for (const auto& [stamp, watts] : c.device.ring(scope, c.now)) {
     abi::Sample sample{};
-    sample.timestamp = static_cast<unsigned long long>(c.simulator().to_real_us(seconds));
-    sample.value.ui = value;
+    sample.timestamp = static_cast<unsigned long long>(c.simulator().to_real_us(stamp));
+    sample.value.ui = milliwatts(watts);
     if (sample.timestamp > request.last_seen) later.push_back(sample);
   }
   if (later.empty()) return Return::kNotFound;
@@ -127,35 +104,12 @@ Return give_samples(const DeviceCall& c, const SampleRequest& request, int capac
   return give(request.count, static_cast<unsigned>(given));
 }
 
-Return power_samples(const DeviceCall& c, Scope scope, const SampleRequest& request) {
-  const auto& spec = c.spec.sensors.ring;
-  if (!spec) return Return::kNotSupported;
-  return give_samples(c, request, spec->capacity, [&] {
-    std::vector<std::pair<double, unsigned>> all;
-    const auto ring = c.device.ring(scope, c.now);
-    for (const auto& sample : *ring) {
-      all.emplace_back(sample.stamp, c.shown(milliwatts(sample.watts)));
-    }
-    return all;
-  });
-}
-
-Return utilisation_samples(const DeviceCall& c, const SampleRequest& request) {
-  constexpr int kCapacity = 100;
-  constexpr double kRefresh = 1.0 / 6;
-  return give_samples(c, request, kCapacity, [&] {
-    std::vector<std::pair<double, unsigned>> all;
-    for (int i = kCapacity - 1; i >= 0; --i) {
-      const double at = (std::floor(c.now / kRefresh) - i) * kRefresh;
-      all.emplace_back(at, percent(c.device.utilisation(at)));
-    }
-    return all;
-  });
-}
-
 }  // namespace
 
-NVML_VALUE(with_gpu, DeviceGetPowerUsage, unsigned, shown_milliwatts(c.device.power_usage(c.now)))
+NVML_VALUE(with_gpu, DeviceGetPowerUsage, unsigned,
+           milliwatts(c.device.average(c.device.own_scope(), c.now)
+                          .value_or(c.device.instant(c.device.own_scope(), c.now))
+                          .watts))
 NVML_VALUE(with_gpu, DeviceGetTotalEnergyConsumption, unsigned long long,
            c.device.counter_mj(c.now))
 
@@ -179,12 +133,10 @@ NVML_FUNCTION(DeviceGetSamples, Device device, abi::SamplingType type, unsigned 
     if (type == abi::SamplingType::kModulePower && c.device.has_scope(Scope::kModule)) {
       return power_samples(c, Scope::kModule, request);
     }
-    if (type == abi::SamplingType::kGpuUtilization) return utilisation_samples(c, request);
     return Return::kNotSupported;
   });
 }
 
-NVML_VALUE(with_gpu, DeviceGetPowerManagementMode, abi::EnableState, abi::EnableState::kEnabled)
 NVML_VALUE(with_gpu, DeviceGetPowerManagementLimit, unsigned,
            milliwatts(c.device.requested_limit()))
 NVML_VALUE(with_gpu, DeviceGetEnforcedPowerLimit, unsigned, milliwatts(c.device.limit(c.now)))
@@ -196,13 +148,4 @@ NVML_PAIR(DeviceGetPowerManagementLimitConstraints, unsigned,
 NVML_FUNCTION(DeviceSetPowerManagementLimit, Device device, unsigned mw) {
   return with_gpu(__func__, device, [&](const DeviceCall& c) { return set_limit(c, mw); });
 }
-NVML_FUNCTION(DeviceSetPowerManagementLimit_v2, Device device, abi::PowerValue* value) {
-  return with_gpu(__func__, device, [&](const DeviceCall& c) {
-    if (value == nullptr) return Return::kInvalidArgument;
-    if (value->version != abi::kPowerValueVersion) return Return::kArgumentVersionMismatch;
-    if (value->power_scope != abi::kScopeGpu) return Return::kNotSupported;
-    return set_limit(c, value->power_value_mw);
-  });
-}
-
 }  // namespace jouleprof::nvml_sim

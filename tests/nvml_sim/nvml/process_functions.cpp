@@ -13,42 +13,30 @@ struct jouleprof::abi::GpmSampleBuffer {
 };
 
 namespace jouleprof::nvml_sim {
-namespace {
 
-// `Info`: abi::ProcessInfo or abi::ProcessInfoV1.
-template <typename Info>
-Return give_running(const char* call, Device device, bool graphics, unsigned* count, Info* out) {
-  return with_device(call, device, [&](const DeviceCall& c) {
-    std::vector<Info> list;
+NVML_FUNCTION(DeviceGetComputeRunningProcesses_v3, Device device, unsigned* count,
+              abi::ProcessInfo* infos) {
+  return with_device(__func__, device, [&](const DeviceCall& c) {
+    std::vector<abi::ProcessInfo> list;
     const auto& layout = c.spec.mig;
     for (const auto& process : c.device.processes(c.now)) {
-      if (process.graphics != graphics) continue;
       const MigSpec* mig = layout.empty() ? nullptr : &layout[process.mig % layout.size()];
       if (c.handle.mig != nullptr && c.handle.mig != mig) continue;
-      Info& info = list.emplace_back();
-      info.pid = static_cast<unsigned>(process.pid);
-      info.used_gpu_memory = process.memory_bytes;
-      if constexpr (std::is_same_v<Info, abi::ProcessInfo>) {
-        info.gpu_instance_id = mig != nullptr ? mig->gpu_instance_id : abi::kNotAvailable32;
-        info.compute_instance_id = mig != nullptr ? mig->compute_instance_id : abi::kNotAvailable32;
-      }
+      list.push_back({static_cast<unsigned>(process.pid), process.memory_bytes,
+                      mig != nullptr ? mig->gpu_instance_id : abi::kNotAvailable32,
+                      mig != nullptr ? 0 : abi::kNotAvailable32});
     }
-    return give_list(list, count, out);
+    return give_list(list, count, infos);
   });
 }
 
-}  // namespace
-
-#define NVML_RUNNING(name, info, graphics)                                \
-  NVML_FUNCTION(name, Device device, unsigned* count, abi::info* infos) { \
-    return give_running(__func__, device, graphics, count, infos);        \
-  }
-NVML_RUNNING(DeviceGetComputeRunningProcesses, ProcessInfoV1, false)
-NVML_RUNNING(DeviceGetComputeRunningProcesses_v2, ProcessInfo, false)
-NVML_RUNNING(DeviceGetComputeRunningProcesses_v3, ProcessInfo, false)
-NVML_RUNNING(DeviceGetGraphicsRunningProcesses, ProcessInfoV1, true)
-NVML_RUNNING(DeviceGetGraphicsRunningProcesses_v2, ProcessInfo, true)
-NVML_RUNNING(DeviceGetGraphicsRunningProcesses_v3, ProcessInfo, true)
+// All processes compute.
+NVML_FUNCTION(DeviceGetGraphicsRunningProcesses_v3, Device device, unsigned* count,
+              abi::ProcessInfo* infos) {
+  return with_device(__func__, device, [&](const DeviceCall&) {
+    return give_list(std::vector<abi::ProcessInfo>{}, count, infos);
+  });
+}
 
 // One sample of each process, stamped with the last whole sixth of a second.
 NVML_FUNCTION(DeviceGetProcessUtilization, Device device, abi::ProcessUtilizationSample* samples,
@@ -64,7 +52,7 @@ NVML_FUNCTION(DeviceGetProcessUtilization, Device device, abi::ProcessUtilizatio
       abi::ProcessUtilizationSample& sample = list.emplace_back();
       sample.pid = static_cast<unsigned>(process.pid);
       sample.timestamp = stamp;
-      sample.sm_util = c.shown(percent(process.utilisation));
+      sample.sm_util = percent(process.utilisation);
       sample.mem_util = percent(process.utilisation / 2);
     }
     if (list.empty()) return Return::kNotFound;
@@ -72,7 +60,7 @@ NVML_FUNCTION(DeviceGetProcessUtilization, Device device, abi::ProcessUtilizatio
   });
 }
 
-// GPM, of MIG instances of a Hopper and later. The activity is the utilisation of its processes.
+// GPM, of MIG instances. The activity is the utilisation of its processes.
 NVML_FUNCTION(GpmSampleAlloc, abi::GpmSample* sample) {
   return with_library(__func__, [&](const Session&) {
     return give(sample, std::make_unique<abi::GpmSampleBuffer>().release());
@@ -89,7 +77,6 @@ NVML_FUNCTION(GpmSampleFree, abi::GpmSample sample) {
 NVML_FUNCTION(GpmMigSampleGet, Device device, unsigned gpu_instance_id, abi::GpmSample sample) {
   return with_gpu(__func__, device, [&](const DeviceCall& c) {
     if (sample == nullptr) return Return::kInvalidArgument;
-    if (c.spec.architecture < abi::Architecture::kHopper) return Return::kNotSupported;
     const auto instance = std::find_if(c.spec.mig.begin(), c.spec.mig.end(), [&](const auto& mig) {
       return mig.gpu_instance_id == gpu_instance_id;
     });

@@ -13,7 +13,7 @@ abi::Memory memory_of(const DeviceCall& c) {
     memory.total = c.handle.mig->memory_bytes;
     memory.used = std::min<unsigned long long>(memory.total, 16U << 20U);
   } else {
-    unsigned long long used = c.spec.memory_used_bytes;
+    unsigned long long used = 512ULL << 20U;
     for (const auto& process : c.device.processes(c.now)) used += process.memory_bytes;
     memory.total = c.spec.memory_total_bytes;
     memory.used = std::min(memory.total, used);
@@ -25,7 +25,7 @@ abi::Memory memory_of(const DeviceCall& c) {
 // Absent for a GPU with MIG devices, as the driver does not report it there.
 std::optional<abi::Utilization> utilisation_of(const DeviceCall& c) {
   if (!c.spec.mig.empty()) return std::nullopt;
-  const unsigned gpu = c.shown(percent(c.device.utilisation(c.now)));
+  const unsigned gpu = percent(c.device.utilisation(c.now));
   return abi::Utilization{gpu, gpu / 2};
 }
 
@@ -37,12 +37,8 @@ std::optional<std::pair<unsigned, unsigned>> idle_engine(const DeviceCall& c) {
 
 unsigned celsius(const DeviceCall& c) {
   const double rounded = std::round(std::max(0.0, c.device.temperature_celsius(c.now)));
-  return c.shown(static_cast<unsigned>(rounded));
+  return static_cast<unsigned>(rounded);
 }
-
-constexpr unsigned long long kReasons = abi::kReasonGpuIdle | abi::kReasonSwPowerCap |
-                                        abi::kReasonHwSlowdown | abi::kReasonSwThermalSlowdown |
-                                        abi::kReasonHwThermalSlowdown;
 
 unsigned long long clock_reasons(const DeviceCall& c) {
   if (c.device.at_rest(c.now)) return abi::kReasonGpuIdle;
@@ -50,36 +46,20 @@ unsigned long long clock_reasons(const DeviceCall& c) {
          (c.device.is_hot(c.now) ? abi::kReasonSwThermalSlowdown : 0);
 }
 
-std::optional<double> rounded(const DeviceCall& c, unsigned mhz) {
-  const unsigned step = c.spec.clocks.lock_step_mhz;
-  return mhz / step * step;
-}
-
-Return lock_clock(const DeviceCall& c, std::optional<double> mhz) {
-  const auto locked = c.simulator().lock_clock(c.device.index(), mhz);
-  return locked ? Return::kSuccess : Return::kUnknown;
+// `lock`: of the SMs or of the memory. Nothing: no clock is locked.
+Return lock_clock(const char* call, Device device, std::optional<unsigned> mhz,
+                  Result<void> (Simulator::*lock)(unsigned, std::optional<double>)) {
+  return with_gpu(call, device, [&](const DeviceCall& c) {
+    if (!c.device.accepts_settings()) return Return::kNoPermission;
+    const unsigned step = c.spec.clocks.lock_step_mhz;
+    const auto locked = (c.simulator().*lock)(
+        c.device.index(), mhz ? std::optional<double>(*mhz / step * step) : std::nullopt);
+    return locked ? Return::kSuccess : Return::kUnknown;
+  });
 }
 
 std::vector<unsigned> memory_clocks(const DeviceCall& c) {
   return {c.spec.clocks.memory_mhz, c.spec.clocks.memory_mhz / 2};
-}
-
-Return lock_memory_clock(const DeviceCall& c, std::optional<double> mhz) {
-  const auto locked = c.simulator().lock_memory_clock(c.device.index(), mhz);
-  return locked ? Return::kSuccess : Return::kUnknown;
-}
-
-Return give_clock(const char* call, Device device, abi::ClockType type, abi::ClockId id,
-                  unsigned* mhz) {
-  return with_gpu(call, device, [&](const DeviceCall& c) {
-    if (type > abi::ClockType::kVideo) return Return::kInvalidArgument;
-    if (type == abi::ClockType::kMem) {
-      return c.give(mhz, id == abi::ClockId::kCurrent ? c.device.memory_clock_mhz()
-                                                      : c.spec.clocks.memory_mhz);
-    }
-    return c.give(mhz, id == abi::ClockId::kCurrent ? c.device.sm_clock_mhz(c.now)
-                                                    : c.spec.clocks.sm_max_mhz);
-  });
 }
 
 }  // namespace
@@ -96,6 +76,7 @@ NVML_FUNCTION(DeviceGetMemoryInfo_v2, Device device, abi::MemoryV2* memory) {
 }
 
 NVML_VALUE(with_gpu, DeviceGetUtilizationRates, abi::Utilization, utilisation_of(c))
+NVML_VALUE(with_gpu, DeviceGetFanSpeed, unsigned, std::nullopt)
 NVML_PAIR(DeviceGetEncoderUtilization, unsigned, idle_engine(c))
 NVML_PAIR(DeviceGetDecoderUtilization, unsigned, idle_engine(c))
 NVML_PAIR(DeviceGetJpgUtilization, unsigned, idle_engine(c))
@@ -118,60 +99,28 @@ NVML_FUNCTION(DeviceGetTemperatureV, Device device, abi::Temperature* temperatur
   });
 }
 
-NVML_FUNCTION(DeviceGetTemperatureThreshold, Device device, abi::TemperatureThreshold threshold,
-              unsigned* out) {
-  return with_gpu(__func__, device, [&](const DeviceCall&) {
-    constexpr unsigned kCelsius[]{92, 89, 95, 87};  // shutdown, slowdown, memory, GPU
-    if (threshold > abi::TemperatureThreshold::kGpuMax) return Return::kInvalidArgument;
-    return give(out, kCelsius[static_cast<unsigned>(threshold)]);
-  });
-}
-
-NVML_VALUE(with_gpu, DeviceGetPerformanceState, abi::PState, abi::PState::k0)
-NVML_ALIAS(DeviceGetPowerState, DeviceGetPerformanceState);
 NVML_VALUE(with_gpu, DeviceGetCurrentClocksEventReasons, unsigned long long, clock_reasons(c))
 NVML_ALIAS(DeviceGetCurrentClocksThrottleReasons, DeviceGetCurrentClocksEventReasons);
-NVML_VALUE(with_gpu, DeviceGetSupportedClocksEventReasons, unsigned long long, kReasons)
-NVML_ALIAS(DeviceGetSupportedClocksThrottleReasons, DeviceGetSupportedClocksEventReasons);
-
 NVML_FUNCTION(DeviceGetClockInfo, Device device, abi::ClockType type, unsigned* mhz) {
-  return give_clock(__func__, device, type, abi::ClockId::kCurrent, mhz);
+  return with_gpu(__func__, device, [&](const DeviceCall& c) {
+    return give(mhz, type == abi::ClockType::kMem ? c.device.memory_clock_mhz()
+                                                  : c.device.sm_clock_mhz(c.now));
+  });
 }
-NVML_FUNCTION(DeviceGetMaxClockInfo, Device device, abi::ClockType type, unsigned* mhz) {
-  return give_clock(__func__, device, type, abi::ClockId::kCustomerBoostMax, mhz);
-}
-NVML_FUNCTION(DeviceGetClock, Device device, abi::ClockType type, abi::ClockId id, unsigned* mhz) {
-  return give_clock(__func__, device, type, id, mhz);
-}
-NVML_FUNCTION(DeviceGetApplicationsClock, Device device, abi::ClockType type, unsigned* mhz) {
-  return give_clock(__func__, device, type, abi::ClockId::kAppClockTarget, mhz);
-}
-NVML_ALIAS(DeviceGetDefaultApplicationsClock, DeviceGetApplicationsClock);
 
 NVML_FUNCTION(DeviceSetGpuLockedClocks, Device device, unsigned min_mhz, unsigned max_mhz) {
-  return with_gpu(__func__, device, [&](const DeviceCall& c) {
-    if (!c.device.accepts_settings()) return Return::kNoPermission;
-    if (min_mhz > max_mhz || max_mhz == 0) return Return::kInvalidArgument;
-    return lock_clock(c, rounded(c, max_mhz));
-  });
+  if (min_mhz > max_mhz || max_mhz == 0) return Return::kInvalidArgument;
+  return lock_clock(__func__, device, max_mhz, &Simulator::lock_clock);
 }
 NVML_FUNCTION(DeviceResetGpuLockedClocks, Device device) {
-  return with_gpu(__func__, device, [&](const DeviceCall& c) {
-    return c.device.accepts_settings() ? lock_clock(c, std::nullopt) : Return::kNoPermission;
-  });
+  return lock_clock(__func__, device, std::nullopt, &Simulator::lock_clock);
 }
-
 NVML_FUNCTION(DeviceSetMemoryLockedClocks, Device device, unsigned min_mhz, unsigned max_mhz) {
-  return with_gpu(__func__, device, [&](const DeviceCall& c) {
-    if (!c.device.accepts_settings()) return Return::kNoPermission;
-    if (min_mhz > max_mhz || max_mhz == 0) return Return::kInvalidArgument;
-    return lock_memory_clock(c, rounded(c, max_mhz));
-  });
+  if (min_mhz > max_mhz || max_mhz == 0) return Return::kInvalidArgument;
+  return lock_clock(__func__, device, max_mhz, &Simulator::lock_memory_clock);
 }
 NVML_FUNCTION(DeviceResetMemoryLockedClocks, Device device) {
-  return with_gpu(__func__, device, [&](const DeviceCall& c) {
-    return c.device.accepts_settings() ? lock_memory_clock(c, std::nullopt) : Return::kNoPermission;
-  });
+  return lock_clock(__func__, device, std::nullopt, &Simulator::lock_memory_clock);
 }
 
 NVML_FUNCTION(DeviceGetSupportedMemoryClocks, Device device, unsigned* count, unsigned* mhz) {

@@ -46,17 +46,8 @@ SAME_VALUE(Return::kGpuNotFound, NVML_ERROR_GPU_NOT_FOUND);
 SAME_VALUE(Return::kInvalidState, NVML_ERROR_INVALID_STATE);
 SAME_VALUE(Return::kUnknown, NVML_ERROR_UNKNOWN);
 
-SAME_VALUE(kInitFlagNoGpus, NVML_INIT_FLAG_NO_GPUS);
-SAME_VALUE(kInitFlagNoAttach, NVML_INIT_FLAG_NO_ATTACH);
 SAME_VALUE(kSystemDriverVersionLength, NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE);
-SAME_VALUE(kSystemNvmlVersionLength, NVML_SYSTEM_NVML_VERSION_BUFFER_SIZE);
-SAME_VALUE(kDeviceNameLength, NVML_DEVICE_NAME_BUFFER_SIZE);
-SAME_VALUE(kDeviceNameV2Length, NVML_DEVICE_NAME_V2_BUFFER_SIZE);
-SAME_VALUE(kDeviceUuidLength, NVML_DEVICE_UUID_BUFFER_SIZE);
 SAME_VALUE(kDeviceUuidV2Length, NVML_DEVICE_UUID_V2_BUFFER_SIZE);
-SAME_VALUE(kDeviceSerialLength, NVML_DEVICE_SERIAL_BUFFER_SIZE);
-SAME_VALUE(kPciBusIdLength, NVML_DEVICE_PCI_BUS_ID_BUFFER_SIZE);
-SAME_VALUE(kPciBusIdLegacyLength, NVML_DEVICE_PCI_BUS_ID_BUFFER_V2_SIZE);
 SAME_VALUE(kNotAvailable64, NVML_VALUE_NOT_AVAILABLE);
 
 SAME_SIZE(Architecture, nvmlDeviceArchitecture_t);
@@ -74,31 +65,14 @@ SAME_VALUE(Architecture::kT23x, NVML_DEVICE_ARCH_T23X);
 #endif
 SAME_VALUE(Architecture::kUnknown, NVML_DEVICE_ARCH_UNKNOWN);
 
-SAME_SIZE(Brand, nvmlBrandType_t);
-SAME_VALUE(Brand::kTesla, NVML_BRAND_TESLA);
-SAME_VALUE(Brand::kGeforce, NVML_BRAND_GEFORCE);
-SAME_VALUE(Brand::kNvidiaCloudGaming, NVML_BRAND_NVIDIA_CLOUD_GAMING);
-SAME_VALUE(Brand::kNvidia, NVML_BRAND_NVIDIA);
-SAME_VALUE(Brand::kTitanRtx, NVML_BRAND_TITAN_RTX);
 SAME_SIZE(EnableState, nvmlEnableState_t);
 SAME_VALUE(EnableState::kEnabled, NVML_FEATURE_ENABLED);
 SAME_SIZE(ClockType, nvmlClockType_t);
 SAME_VALUE(ClockType::kSm, NVML_CLOCK_SM);
 SAME_VALUE(ClockType::kMem, NVML_CLOCK_MEM);
 SAME_VALUE(ClockType::kVideo, NVML_CLOCK_VIDEO);
-SAME_SIZE(ClockId, nvmlClockId_t);
-SAME_VALUE(ClockId::kAppClockTarget, NVML_CLOCK_ID_APP_CLOCK_TARGET);
-SAME_VALUE(ClockId::kCustomerBoostMax, NVML_CLOCK_ID_CUSTOMER_BOOST_MAX);
 SAME_SIZE(TemperatureSensor, nvmlTemperatureSensors_t);
 SAME_VALUE(TemperatureSensor::kGpu, NVML_TEMPERATURE_GPU);
-SAME_SIZE(TemperatureThreshold, nvmlTemperatureThresholds_t);
-SAME_VALUE(TemperatureThreshold::kGpuMax, NVML_TEMPERATURE_THRESHOLD_GPU_MAX);
-SAME_SIZE(PState, nvmlPstates_t);
-SAME_VALUE(PState::k15, NVML_PSTATE_15);
-SAME_VALUE(PState::kUnknown, NVML_PSTATE_UNKNOWN);
-SAME_SIZE(ComputeMode, nvmlComputeMode_t);
-SAME_VALUE(ComputeMode::kProhibited, NVML_COMPUTEMODE_PROHIBITED);
-SAME_VALUE(ComputeMode::kExclusiveProcess, NVML_COMPUTEMODE_EXCLUSIVE_PROCESS);
 
 SAME_VALUE(kReasonGpuIdle, nvmlClocksEventReasonGpuIdle);
 SAME_VALUE(kReasonApplicationsClocksSetting, nvmlClocksEventReasonApplicationsClocksSetting);
@@ -114,12 +88,6 @@ SAME_VALUE(kFieldMemoryTemperature, NVML_FI_DEV_MEMORY_TEMP);
 SAME_VALUE(kFieldTotalEnergyConsumption, NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION);
 SAME_VALUE(kFieldPowerAverage, NVML_FI_DEV_POWER_AVERAGE);
 SAME_VALUE(kFieldPowerInstant, NVML_FI_DEV_POWER_INSTANT);
-SAME_VALUE(kFieldPowerMinLimit, NVML_FI_DEV_POWER_MIN_LIMIT);
-SAME_VALUE(kFieldPowerMaxLimit, NVML_FI_DEV_POWER_MAX_LIMIT);
-SAME_VALUE(kFieldPowerDefaultLimit, NVML_FI_DEV_POWER_DEFAULT_LIMIT);
-SAME_VALUE(kFieldPowerCurrentLimit, NVML_FI_DEV_POWER_CURRENT_LIMIT);
-SAME_VALUE(kFieldEnergy, NVML_FI_DEV_ENERGY);
-SAME_VALUE(kFieldPowerRequestedLimit, NVML_FI_DEV_POWER_REQUESTED_LIMIT);
 SAME_VALUE(kScopeGpu, NVML_POWER_SCOPE_GPU);
 SAME_VALUE(kScopeModule, NVML_POWER_SCOPE_MODULE);
 SAME_VALUE(kScopeMemory, NVML_POWER_SCOPE_MEMORY);
@@ -169,16 +137,6 @@ SAME_MEMBER(MemoryV2, total, nvmlMemory_v2_t, total);
 SAME_MEMBER(MemoryV2, reserved, nvmlMemory_v2_t, reserved);
 SAME_MEMBER(MemoryV2, free, nvmlMemory_v2_t, free);
 SAME_MEMBER(MemoryV2, used, nvmlMemory_v2_t, used);
-SAME_SIZE(PciInfo, nvmlPciInfo_t);
-SAME_MEMBER(PciInfo, bus_id_legacy, nvmlPciInfo_t, busIdLegacy);
-SAME_MEMBER(PciInfo, domain, nvmlPciInfo_t, domain);
-SAME_MEMBER(PciInfo, bus, nvmlPciInfo_t, bus);
-SAME_MEMBER(PciInfo, device, nvmlPciInfo_t, device);
-SAME_MEMBER(PciInfo, pci_device_id, nvmlPciInfo_t, pciDeviceId);
-SAME_MEMBER(PciInfo, pci_subsystem_id, nvmlPciInfo_t, pciSubSystemId);
-SAME_MEMBER(PciInfo, bus_id, nvmlPciInfo_t, busId);
-SAME_SIZE(ProcessInfoV1, nvmlProcessInfo_v1_t);
-SAME_MEMBER(ProcessInfoV1, used_gpu_memory, nvmlProcessInfo_v1_t, usedGpuMemory);
 SAME_SIZE(ProcessInfo, nvmlProcessInfo_t);
 SAME_MEMBER(ProcessInfo, pid, nvmlProcessInfo_t, pid);
 SAME_MEMBER(ProcessInfo, used_gpu_memory, nvmlProcessInfo_t, usedGpuMemory);
@@ -195,9 +153,6 @@ SAME_SIZE(Temperature, nvmlTemperature_t);
 SAME_MEMBER(Temperature, version, nvmlTemperature_t, version);
 SAME_MEMBER(Temperature, sensor_type, nvmlTemperature_t, sensorType);
 SAME_MEMBER(Temperature, temperature, nvmlTemperature_t, temperature);
-SAME_SIZE(PowerValue, nvmlPowerValue_v2_t);
-SAME_MEMBER(PowerValue, power_scope, nvmlPowerValue_v2_t, powerScope);
-SAME_MEMBER(PowerValue, power_value_mw, nvmlPowerValue_v2_t, powerValueMw);
 SAME_SIZE(C2cModeInfo, nvmlC2cModeInfo_v1_t);
 #ifdef NVML_GPM_METRICS_GET_VERSION
 SAME_SIZE(GpmMetric, nvmlGpmMetric_t);
@@ -212,8 +167,6 @@ SAME_VALUE(kGpmMetricsGetVersion, NVML_GPM_METRICS_GET_VERSION);
 #endif
 SAME_VALUE(kMemoryV2Version, nvmlMemory_v2);
 SAME_VALUE(kTemperatureVersion, nvmlTemperature_v1);
-SAME_VALUE(kPowerValueVersion, nvmlPowerValue_v2);
-SAME_VALUE(kMigDisabled, NVML_DEVICE_MIG_DISABLE);
 SAME_VALUE(kMigEnabled, NVML_DEVICE_MIG_ENABLE);
 
 TEST(NvmlAbi, MatchesTheVendorsHeader) { SUCCEED() << "checked while compiling"; }
