@@ -2,11 +2,6 @@
 
 import os
 
-__all__ = [
-    "Error", "NotFound", "PermissionDenied", "Unsupported", "Unavailable", "Corrupt",
-    "InvalidArgument", "MissingFile", "Timeout", "Internal", "checked", "existing", "exit_status",
-]
-
 
 class Error(Exception):
     """What jouleprof raises; each kind below is also the built-in exception of its meaning."""

@@ -86,6 +86,18 @@ def test_a_curve_has_the_energy_of_its_part():
         recording.curve("x")
 
 
+@pytest.mark.parametrize("log, count", [("dmon_work.txt", 3700), ("zeus_windows.csv", None)])
+def test_a_curve_of_a_file_without_a_wall_clock(tmp_path, log, count):
+    path = tmp_path / "imported.jprof"
+    subprocess.run([TOOL, "import", EXAMPLES.parent / "tests" / "fixtures" / "imports" / log, "-o", path], check=True)
+    if count is None:
+        with pytest.raises(jouleprof.Unavailable, match="no power curve"):
+            jouleprof.open(path).curve("gpu0")
+        return
+    curve = jouleprof.open(path).curve("gpu0")
+    assert (curve.seconds[0], len(curve.watts)) == (0, count)
+
+
 def test_tables_are_the_lists_of_the_report(reported):
     recording = jouleprof.open(KERNELS)
     (run,) = recording.rows("runs")

@@ -45,7 +45,8 @@ def read_curves(path, *options):
     path = str(existing(path))
     trace = json.loads(run_tool("export", path, *options, "--format", "chrome"))
     started = json.loads(run_tool("report", path, *options, "--json"))["start_time"]
-    begin = trace["baseTimeNanoseconds"] if started is None else nanoseconds(started)
+    base = trace.get("baseTimeNanoseconds", 0)  # absent where no wall clock is known
+    begin = base if started is None else nanoseconds(started)
     curves = {}
     for event in trace["traceEvents"]:
         track = _TRACK.fullmatch(event["name"]) if event.get("ph") == "C" else None
@@ -58,7 +59,7 @@ def read_curves(path, *options):
         if track["end"]:  # it follows the mean of the same step
             getattr(curve, track["end"])[-1] = watts
             continue
-        curve.seconds.append((trace["baseTimeNanoseconds"] - begin) * 1e-9 + event["ts"] * 1e-6)
+        curve.seconds.append((base - begin) * 1e-9 + event["ts"] * 1e-6)
         for values in (curve.watts, curve.low, curve.high):
             values.append(watts)
     if not curves:
