@@ -110,17 +110,17 @@ void WindowTotals::resolve_pending(Name& name, HostTime until, State state,
   name.pending.erase(unresolved, name.pending.end());
 }
 
-void WindowTotals::end_run(EnergyLedger& ledger, State state, Sum& sum) {
-  if (!sum.run) return;
-  const Run run = *std::exchange(sum.run, std::nullopt);
-  const auto whole = (ledger.*asked(state))(run.begin, run.end);
+void WindowTotals::end_interval(EnergyLedger& ledger, State state, Sum& sum) {
+  if (!sum.interval) return;
+  const Interval interval = *std::exchange(sum.interval, std::nullopt);
+  const auto whole = (ledger.*asked(state))(interval.begin, interval.end);
   if (!whole) {
     sum.missing = whole.error().message;
     return;
   }
-  const double share = whole->energy > Energy{} ? run.joules / whole->energy.joules() : 0.0;
+  const double share = whole->energy > Energy{} ? interval.joules / whole->energy.joules() : 0.0;
   model::Measurement m = part_of(*whole, share);
-  m.energy = Energy::joules(run.joules);
+  m.energy = Energy::joules(interval.joules);
   sum.windows.add(m);
 }
 
@@ -154,10 +154,10 @@ void WindowTotals::resolve_steps(const Name& name, std::int64_t steps, EnergyLed
     open += open_error(all, covered / seconds((stop - at) * kStep));
   }
   sum.windows.add_common(open);
-  if (sum.run && sum.run->end != begin) end_run(ledger, State::kSettled, sum);
-  if (!sum.run) sum.run = Run{begin, begin, 0};
-  sum.run->end = end;
-  sum.run->joules += joules;
+  if (sum.interval && sum.interval->end != begin) end_interval(ledger, State::kSettled, sum);
+  if (!sum.interval) sum.interval = Interval{begin, begin, 0};
+  sum.interval->end = end;
+  sum.interval->joules += joules;
 }
 
 void WindowTotals::resolve_steps(Name& name, HostTime until, const Ledgers& ledgers) {
@@ -209,7 +209,7 @@ std::optional<WindowTotal> WindowTotals::total(std::uint32_t id, const Ledgers& 
   WindowTotal total{name.count, name.resolved, name.length, {}};
   for (std::size_t i = 0; i < domains_; ++i) {
     Sum& sum = name.sums[i];
-    if (ledgers[i] != nullptr) end_run(*ledgers[i], State::kOpen, sum);
+    if (ledgers[i] != nullptr) end_interval(*ledgers[i], State::kOpen, sum);
     const auto energy = sum.windows.sum();
     if (!sum.missing.empty() || !energy) {
       total.energies.push_back(

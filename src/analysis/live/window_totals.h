@@ -57,15 +57,15 @@ class WindowTotals {
 
  private:
   // Steps resolved one after the other: again, one interval.
-  struct Run {
+  struct Interval {
     HostTime begin{};
     HostTime end{};
     double joules = 0;  // the windows' part
   };
   struct Sum {  // in one domain
     model::WindowSum windows;
-    std::optional<Run> run;  // not in `windows` yet
-    std::string missing;     // why a part of it could not be had
+    std::optional<Interval> interval;  // not in `windows` yet
+    std::string missing;               // why a part of it could not be had
   };
   struct Name {
     std::uint64_t count = 0;
@@ -86,7 +86,7 @@ class WindowTotals {
   static void resolve_pending(Name& name, HostTime until, State state, const Ledgers& ledgers);
   static void resolve_steps(Name& name, HostTime until, const Ledgers& ledgers);
   static void resolve_steps(const Name& name, std::int64_t steps, EnergyLedger& ledger, Sum& sum);
-  static void end_run(EnergyLedger& ledger, State state, Sum& sum);
+  static void end_interval(EnergyLedger& ledger, State state, Sum& sum);
 
   std::size_t domains_;
   std::unordered_map<std::uint32_t, Name> names_;

@@ -217,10 +217,10 @@ DomainSplit ProcessSplitter::split_slices(const DomainEnergy& domain, std::size_
 namespace {
 
 // What part of a slice's energy is of an owner with the weights `own` (certainly) and `maybe`.
-class Part {
+class OwnerShare {
  public:
   // `is_guess`: weights say how much of the board each has, and not how much it used.
-  explicit Part(bool is_guess) : is_guess_(is_guess) {}
+  explicit OwnerShare(bool is_guess) : is_guess_(is_guess) {}
   void add(double weight, bool is_own, bool may_be_own, bool at_rest) {
     (is_own ? own_ : may_be_own ? maybe_ : others_) += weight;
     // Where none of the listed processes worked, one that no list caught did.
@@ -260,8 +260,8 @@ void add_bounds(const UseSlice& slice, Energy energy, const std::vector<model::P
     claims.push_back(*slice.doubt);
     claims.back().in_doubt = true;
   }
-  Part command(slice.is_guess);
-  std::map<std::size_t, Part> by_process;
+  OwnerShare command(slice.is_guess);
+  std::map<std::size_t, OwnerShare> by_process;
   for (const auto& claim : claims) {
     for (const std::size_t p : claim.candidates) {
       if (p != kUnidentified) by_process.try_emplace(p, slice.is_guess);

@@ -89,7 +89,7 @@ class OwnPart {
   // Mean over [begin, end]; 1 where nothing is known.
   double of(HostTime begin, HostTime end) const {
     auto part = std::partition_point(parts_.begin(), parts_.end(),
-                                     [&](const Part& p) { return p.end <= begin; });
+                                     [&](const Interval& p) { return p.end <= begin; });
     double sum = 0;
     double length = 0;
     for (; part != parts_.end() && part->begin < end; ++part) {
@@ -102,12 +102,12 @@ class OwnPart {
   bool is_unlisted() const { return is_unlisted_; }
 
  private:
-  struct Part {
+  struct Interval {
     HostTime begin{};
     HostTime end{};
     double own = 1;
   };
-  std::vector<Part> parts_;  // in order
+  std::vector<Interval> parts_;  // in order
   bool is_unlisted_ = false;
 };
 

@@ -48,7 +48,7 @@ struct SpoolReader::Process {
   bool begin(const Frame& frame, std::uint32_t segment, File& file, SpoolConsumer& consumer);
 
  private:
-  template <class Part>
+  template <class Item>
   bool define(FieldReader& in, std::string_view what, const File& file, SpoolConsumer& consumer);
   void complain(const File& file, std::string_view what, SpoolConsumer& consumer);
 };
@@ -89,12 +89,12 @@ bool SpoolReader::Process::begin(const Frame& frame, std::uint32_t segment, File
   return true;
 }
 
-template <class Part>
+template <class Item>
 bool SpoolReader::Process::define(FieldReader& in, std::string_view what, const File& file,
                                   SpoolConsumer& consumer) {
   std::uint32_t id = 0;
   in.get(id);
-  Part part;
+  Item part;
   fields(part, in);
   if (!in.ok()) return false;
   if (const auto problem = check.define(id, part); !problem.empty()) {

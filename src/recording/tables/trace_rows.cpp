@@ -57,12 +57,12 @@ class TraceReader {
     return nullptr;
   }
 
-  template <class Part>
-  void read_parts(std::string_view table, std::vector<Part> model::Trace::*list) {
+  template <class Item>
+  void read_parts(std::string_view table, std::vector<Item> model::Trace::*list) {
     for (Rows row(db_, inspection_, table); row.next();) {
       model::Trace* trace = trace_of(row);
       const std::uint32_t number = row.id();
-      Part part;
+      Item part;
       fields(part, RowReader(row));
       if (trace == nullptr || !inspection_.good()) return;
       if (const auto problem = checks_[at_].define(number, part); !problem.empty()) {

@@ -122,8 +122,8 @@ class TraceWatch::Collector final : public spool::SpoolConsumer {
     bool news = true;
 
    private:
-    template <class Part>
-    void add(std::vector<Part>& list, const Part& part) {
+    template <class Item>
+    void add(std::vector<Item>& list, const Item& part) {
       list.push_back(part);
       news = true;
     }

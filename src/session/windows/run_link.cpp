@@ -98,20 +98,20 @@ bool RunLink::send_waiting(HostTime deadline) {
   // Names that its windows have are there by now.
   if (!send_names(deadline)) return false;
   for (;;) {
-    Run run;
+    Batch batch;
     {
       const std::lock_guard lock(waiting_mutex_);
       if (waiting_.empty()) break;
-      run = std::move(waiting_.front());
+      batch = std::move(waiting_.front());
       waiting_.pop_front();
-      waiting_windows_ -= run.windows.size();
-      lost_ += run.windows.size();  // if there is no memory to send them
+      waiting_windows_ -= batch.windows.size();
+      lost_ += batch.windows.size();  // if there is no memory to send them
     }
-    const auto count = run.windows.size();
+    const auto count = batch.windows.size();
     const bool is_sent =
-        send(encode_windows(run.origin.thread, run.origin.ring, run.windows), deadline);
+        send(encode_windows(batch.origin.thread, batch.origin.ring, batch.windows), deadline);
     const std::lock_guard lock(waiting_mutex_);
-    if (!is_sent) waiting_.push_front(std::move(run));
+    if (!is_sent) waiting_.push_front(std::move(batch));
     lost_ -= count;
     if (is_sent) continue;
     waiting_windows_ += count;

@@ -55,7 +55,7 @@ class RunLink {
     ~Descriptor();
     const int number;
   };
-  struct Run {  // of windows of one thread
+  struct Batch {  // of windows of one thread
     spans::WindowInbox::Origin origin;
     std::vector<spans::WindowRecord> windows;
   };
@@ -80,7 +80,7 @@ class RunLink {
   NameTable names_;
 
   std::mutex waiting_mutex_;  // guards the next three
-  std::deque<Run> waiting_;
+  std::deque<Batch> waiting_;
   std::size_t waiting_windows_ = 0;
   std::uint64_t lost_ = 0;
 

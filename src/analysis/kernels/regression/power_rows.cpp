@@ -26,7 +26,7 @@ class BinParts {
     Index column;
     double share;
   };
-  struct Part {
+  struct Interval {
     double begin;
     double end;
     std::size_t first;  // its shares go up to the next part's
@@ -64,7 +64,7 @@ class BinParts {
     take_pieces(bin, entries);
   }
 
-  std::span<const Part> parts() const { return parts_; }
+  std::span<const Interval> parts() const { return parts_; }
   std::span<const Share> shares(std::size_t part) const {
     const std::size_t end = part + 1 < parts_.size() ? parts_[part + 1].first : shares_.size();
     return std::span(shares_).subspan(parts_[part].first, end - parts_[part].first);
@@ -151,7 +151,7 @@ class BinParts {
   std::span<const std::uint32_t> column_of_;
   Index idle_;                 // column
   std::vector<double> phase_;  // by signature
-  std::vector<Part> parts_;
+  std::vector<Interval> parts_;
   std::vector<Share> shares_;
   std::vector<Piece> pieces_;
 };
