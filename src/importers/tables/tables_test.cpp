@@ -181,7 +181,8 @@ TEST(GpuTune, EachRowIsARepetitionOfOneToken) {
 TEST(GpuTune, ReadsTheVariantOfInferenceAndSecondsSince1970) {
   const auto recording = import(
       "timestamp,max_watt,total_power_draw,tokens_per_sec\n"
-      "1735689600.0,250,240,12\n1735689602.0,250,240,12\n1735689604.0,250,260,0\n");
+      "1735689600.0,250,240,12\n1735689602.0,250,240,12\n1735689604.0,250,260,0\n"
+      "1735689604.0,250,260,0\n");  // counts once
   ASSERT_TRUE(recording) << recording.error().message;
   ASSERT_EQ(recording->imported_windows.size(), 2U);
   EXPECT_NEAR(joules(recording->imported_windows[0]), 20, 1e-6);
