@@ -24,18 +24,19 @@ def report(path: str | os.PathLike[str], by: _By | None = None, *, top: int = 20
     if by is not None and by not in get_args(_By):
         raise InvalidArgument(f"by is one of: {', '.join(get_args(_By))}")
     existing(path)
-    part = part_options(start, end)
-    if by is None:
-        return Report(path, part)
-    return (WindowReport if by == "window" else ActivityReport)(path, part, by, top)
+    kind = Report if by is None else WindowReport if by == "window" else ActivityReport
+    return kind(path, part_options(start, end), by, top)
 
 
 class Report:
     """The report of a recording. `json`: all figures (docs/json.md)."""
 
-    def __init__(self, path: str | os.PathLike[str], options: list[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], options: list[str], by: _By | None = None,
+                 top: int = 20) -> None:
         self.path: str = os.fspath(path)
         self._options = options
+        self._by = by
+        self._top = top
 
     @property
     def json(self) -> Any:
@@ -68,18 +69,12 @@ class Report:
 class ActivityReport(Report):
     """Kernels, layers, ranges or phases."""
 
-    def __init__(self, path, options, by, top):
-        super().__init__(path, options)
-        self._by = ["--by", by]
-        self._title = by
-        self._top = top
-
     @property
     def json(self):
-        return json.loads(self._tool("report", *self._by, "--json"))
+        return json.loads(self._tool("report", "--by", self._by, "--json"))
 
     def __str__(self):
-        return self._tool("report", *self._by, "--top", str(self._top))
+        return self._tool("report", "--by", self._by, "--top", str(self._top))
 
     def _repr_html_(self):
         return "".join(_text.html_table(self._caption(device), self._rows(device)) for device in self.json["devices"])
@@ -91,7 +86,7 @@ class ActivityReport(Report):
         """The largest first; a tree's rows below their parents."""
         rows = device["rows"][:self._top]
         depths = _depths(device["rows"])
-        return [(self._title, "energy", "95 %", "power", "time", "launches", "", ""),
+        return [(self._by, "energy", "95 %", "power", "time", "launches", "", ""),
                 *(self._row(row, depths[row["number"]]) for row in rows)]
 
     @staticmethod
@@ -110,10 +105,6 @@ class ActivityReport(Report):
 
 class WindowReport(Report):
     """Windows, one row for each name and domain."""
-
-    def __init__(self, path, options, by, top):
-        super().__init__(path, options)
-        self._top = top
 
     @property
     def json(self):

@@ -49,13 +49,12 @@ def _common(row, device, order, runs):
 class Table:
     """One kind of results."""
 
-    def __init__(self, title, name, file, columns, top_columns, top_names):
+    def __init__(self, title, name, file, columns, top):
         self.title = title
         self.file = file  # of save(), unless another is given
         self._name = name
         self.columns = columns
-        self._top_columns = top_columns
-        self._top_names = top_names  # the result of each of these columns
+        self._top = top  # columns of the file of the first ten, and the results in them
 
     def results(self, devices, runs, macs):
         rows = []
@@ -108,8 +107,7 @@ class Table:
         path = pathlib.Path(path)
         stem = path.stem if path.suffix == ".csv" else path.name
         path = path.with_name(stem + "_top10_energy.csv")
-        write(path, self._top_columns,
-              [[result.get(name) for name in self._top_names] for result in self.top(results, 10)])
+        write(path, self._top, self.picked(self.top(results, 10), self._top.values()))
         return path
 
     def summary(self, stats, results, top, warnings):
@@ -290,12 +288,11 @@ LAYERS = Table(
     ["layer_name", "exec_id", "start_time", "end_time", "duration_ms", "start_power_w",
      "end_power_w", "avg_power_w", "energy_j", *_OURS, "detail", "parameters", "macs",
      "energy_per_mac_j", "device"],
-    ["layer_name", "exec_id", "avg_power_w", "duration_ms", "energy_j", "provenance"],
-    ["layer_name", "exec_id", "avg_power_w", "duration_ms", "energy_j", "provenance"])
+    {name: name for name in ("layer_name", "exec_id", "avg_power_w", "duration_ms", "energy_j", "provenance")})
 
 KERNELS = KernelTable(
     "Kernel", "kernel_name", "kernel_power_profile.csv",
     ["kernel_name", "exec_id", "duration_ms", "avg_power_w", "energy_j", *_OURS, "detail",
      "device"],
-    ["kernel_name", "total_duration_ms", "avg_power_w", "total_energy_j", "provenance"],
-    ["kernel_name", "duration_ms", "avg_power_w", "energy_j", "provenance"])
+    {"kernel_name": "kernel_name", "total_duration_ms": "duration_ms", "avg_power_w": "avg_power_w",
+     "total_energy_j": "energy_j", "provenance": "provenance"})
