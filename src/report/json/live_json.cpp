@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "report/json/json_text.h"
+#include "report/json/records.h"
 #include "report/quantity.h"
 #include "report/snapshot.h"
 
@@ -264,24 +265,41 @@ std::string machine_window_json(const analysis::MachineWindow& window,
   return write_json(out, 0) + "\n";
 }
 
+void columns(const model::DomainSnapshot& d, Columns& column) {
+  const auto& m = d.energy;
+  column("domain", to_string(d.domain.kind), "as `domains[].domain`");
+  column("device", d.domain.device, "as `domains[].device`");
+  column("name", d.domain.name, "the product's name", "it is unknown");
+  column(
+      "provenance", d.provenance,
+      "the weakest provenance of energy and power; before the first reading that of the sensors");
+  column("energy_joules", m ? std::optional(m->energy) : std::nullopt,
+         "energy since the monitor started, or since the device's first reading, up to the newest "
+         "instant that its sensors have reported",
+         "it is unknown");
+  column("interval_joules", bounds_of(m), "[low, high]: the true energy lies within at 95 %",
+         "there is no energy");
+  column("repeatability_joules", m ? std::optional(m->repeatability) : std::nullopt,
+         "half of the interval without the sensor's calibration error", "there is no energy");
+  column("energy_seconds", m ? std::optional(d.energy_end - d.energy_begin) : std::nullopt,
+         "the time over which the energy is counted", "there is no energy");
+  column("sensor", m ? std::string_view(m->sensor) : "", "as `domains[].sensor`",
+         "there is no energy");
+  column("method", m ? std::string_view(m->method) : "", "as `domains[].method`",
+         "there is no energy");
+  column("reason", d.reason, "why there is no energy", "there is one");
+  column("age_seconds", d.age, "time since the newest reading of energy or power",
+         "there was none yet");
+}
+
+std::vector<RecordKind> snapshot_kinds() {
+  return {record_kind("devices[].", "snapshot_device", model::DomainSnapshot{})};
+}
+
 namespace {
 
 Json device_json(const model::DomainSnapshot& d) {
-  const auto& m = d.energy;
-  Json device = Json::object();
-  device["domain"] = to_string(d.domain.kind);
-  device["device"] = d.domain.device;
-  device["name"] = text_json(d.domain.name);
-  device["provenance"] = to_string(d.provenance);
-  device["energy_joules"] = m ? joules_json(m->energy) : Json(nullptr);
-  device["interval_joules"] =
-      m ? Json::array({joules_json(m->low()), joules_json(m->high())}) : Json(nullptr);
-  device["repeatability_joules"] = m ? joules_json(m->repeatability) : Json(nullptr);
-  device["energy_seconds"] = m ? seconds_json(d.energy_end - d.energy_begin) : Json(nullptr);
-  device["sensor"] = m ? text_json(m->sensor) : Json(nullptr);
-  device["method"] = m ? text_json(m->method) : Json(nullptr);
-  device["reason"] = text_json(d.reason);
-  device["age_seconds"] = optional_json(d.age, seconds_json);
+  Json device = record_json(d);
   for (const auto name : snapshot_figures()) {
     const auto value = figure_of(d, name);
     device[std::string(name)] = value ? decimal(shortest(*value)) : Json(nullptr);

@@ -78,8 +78,10 @@ RecordKind record_kind(std::string_view path, std::string_view name, const Recor
 
 // Those of a run.
 std::vector<RecordKind> record_kinds();
-// Those of a job, and of comparisons and recommendations; the Python package has no tables of them.
+// Those of a job, of comparisons and recommendations, and of a snapshot; the Python package has no
+// tables of them.
 std::vector<RecordKind> job_kinds();
 std::vector<RecordKind> result_kinds();
+std::vector<RecordKind> snapshot_kinds();
 
 }  // namespace jouleprof::report

@@ -120,7 +120,7 @@ class Table {
 
 std::vector<RecordKind> all_kinds() {
   auto all = record_kinds();
-  for (const auto& more : {job_kinds(), result_kinds()}) {
+  for (const auto& more : {job_kinds(), result_kinds(), snapshot_kinds()}) {
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;

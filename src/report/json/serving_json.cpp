@@ -13,6 +13,8 @@ std::optional<double> per_token(const model::ServedEnergy& e) {
   return e.energy.joules() / static_cast<double>(e.tokens_out);
 }
 
+}  // namespace
+
 // `in_flight`: a proxy saw no batches, so that what is fixed in one is not known.
 void columns(const model::ServedEnergy& e, bool in_flight, Columns& column) {
   column("energy_joules", e.energy,
@@ -93,6 +95,8 @@ void columns(const model::ServedBoard& b, bool, Columns& column) {
   column("fixed_joules", b.fixed_joules, "of the model: not of any request's work, a step");
 }
 
+namespace {
+
 template <class Record>
 std::string csv_of(const std::vector<Record>& records, bool in_flight) {
   const auto row_of = [in_flight](const Record& record) {
@@ -105,18 +109,6 @@ std::string csv_of(const std::vector<Record>& records, bool in_flight) {
   return csv;
 }
 
-template <class Record>
-Json list_of(const std::vector<Record>& records, bool in_flight) {
-  Json list = Json::array();
-  for (const auto& record : records) {
-    Json object = Json::object();
-    JsonColumns column(object);
-    columns(record, in_flight, column);
-    list.push_back(std::move(object));
-  }
-  return list;
-}
-
 }  // namespace
 
 Json serving_document(const model::ServingProfile& profile, bool being_written) {
@@ -126,9 +118,9 @@ Json serving_document(const model::ServingProfile& profile, bool being_written) 
   j["being_written"] = being_written;
   j["division"] =
       profile.in_flight ? "tokens in flight" : "own work and equal parts of what is fixed";
-  j["boards"] = list_of(profile.boards, profile.in_flight);
-  j["requests"] = list_of(profile.requests, profile.in_flight);
-  j["tenants"] = list_of(profile.tenants, profile.in_flight);
+  j["boards"] = records_json(profile.boards, profile.in_flight);
+  j["requests"] = records_json(profile.requests, profile.in_flight);
+  j["tenants"] = records_json(profile.tenants, profile.in_flight);
   j["warnings"] = profile.warnings;
   return j;
 }
