@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <span>
 
 #include "analysis/timeline/sensors/error_model.h"
+#include "base/median.h"
 #include "model/device/gauge_names.h"
 #include "model/recording.h"
 
@@ -17,18 +20,20 @@ constexpr double kHeldLong = 0.1;    // of the program's time
 constexpr int kFewest = 5;           // readings
 constexpr double kGuess = 0.05;      // of power, where clocks were reduced for kHeldMuch or longer
 constexpr double kHeldMuch = 0.2;
+constexpr double kOften = 0.2;  // seconds from reading to reading
 
-// Whether the GPU was at work for most of the bin that `t` lies in.
-bool is_busy(const ActivityTable& table, double t) {
+// What ran in the bin that `t` lies in; empty where the GPU was at work for less than half of it.
+std::span<const ActivityTable::Entry> work_at(const ActivityTable& table, double t) {
   const auto after = std::upper_bound(table.bins.begin(), table.bins.end(), t,
                                       [](double at, const auto& bin) { return at < bin.begin; });
-  if (after == table.bins.begin()) return false;
+  if (after == table.bins.begin()) return {};
   const auto bin = after - 1;
-  if (t >= bin->begin + bin->width) return false;
+  if (t >= bin->begin + bin->width) return {};
   const auto index = static_cast<std::size_t>(bin - table.bins.begin());
+  const std::span ran(table.entries.data() + bin->first, table.end_of(index) - bin->first);
   double busy = 0;
-  for (std::size_t i = bin->first; i < table.end_of(index); ++i) busy += table.entries[i].busy;
-  return busy > bin->width / 2;
+  for (const auto& entry : ran) busy += entry.busy;
+  return busy > bin->width / 2 ? ran : std::span<const ActivityTable::Entry>();
 }
 
 }  // namespace
@@ -42,17 +47,79 @@ SmClocks::SmClocks(const model::Recording& recording, const model::Domain& domai
                    const ActivityTable& table, double held)
     : held_(held) {
   for (const auto& r : gauge_of(recording, domain, model::gauge::kSmClock)) {
-    if (!is_busy(table, table.time.seconds_of(r.at))) continue;
+    const double at = table.time.seconds_of(r.at);
+    const auto ran = work_at(table, at);
+    if (ran.empty()) continue;
     Mean& mean = table.replay_time.holds(r.at) ? replay_ : program_;
     mean.sum += r.value;
     mean.squares += r.value * r.value;
     ++mean.count;
+    if (&mean == &program_) readings_.push_back({at, r.value, {ran.begin(), ran.end()}});
   }
+  if (step() > kOften) readings_.clear();
 }
 
-double SmClocks::power_variation() const {
-  if (program_.count >= kFewest) return kErrors.power_of_clock * program_.spread();
-  return kGuess * std::min(held_ / kHeldMuch, 1.0);
+double SmClocks::step() const {
+  std::vector<double> steps;
+  for (std::size_t i = 1; i < readings_.size(); ++i)
+    steps.push_back(readings_[i].at - readings_[i - 1].at);
+  return steps.empty() ? std::numeric_limits<double>::infinity() : upper_median(std::move(steps));
+}
+
+double SmClocks::power_ratio(double hertz) const {
+  return std::pow(hertz / program_.value(), kErrors.power_of_clock);
+}
+
+double SmClocks::power_ratio(double begin, double end) const {
+  const auto first = std::lower_bound(readings_.begin(), readings_.end(), begin - kOften / 2,
+                                      [](const Reading& r, double t) { return r.at < t; });
+  double sum = 0;
+  int count = 0;
+  for (auto r = first; r != readings_.end() && r->at <= end + kOften / 2; ++r, ++count)
+    sum += power_ratio(r->hertz);
+  return count > 0 ? sum / count : 1.0;
+}
+
+double SmClocks::random_hertz() const {
+  double squares = 0;
+  for (std::size_t i = 1; i < readings_.size(); ++i)
+    squares += std::pow(readings_[i].hertz - readings_[i - 1].hertz, 2);
+  return std::sqrt(squares / 2 / static_cast<double>(readings_.size() - 1));
+}
+
+double SmClocks::Variation::all() const { return std::hypot(random, systematic); }
+
+SmClocks::Variation SmClocks::power_variation() const {
+  if (program_.count < kFewest) return {0, kGuess * std::min(held_ / kHeldMuch, 1.0)};
+  const double spread = program_.spread();
+  if (readings_.empty()) return {0, kErrors.power_of_clock * spread};
+  return {kErrors.power_of_clock * random_hertz() / program_.value(),
+          kErrors.power_of_clock_off / kErrors.normal95 * spread};
+}
+
+double SmClocks::doubt_of(std::uint32_t kernel_class) const {
+  if (program_.count < kFewest || readings_.empty()) return 0;
+  double sum = 0;  // of its time at each reading
+  double squares = 0;
+  double power = 0;
+  double mean = 0;
+  for (const Reading& reading : readings_) {
+    double weight = 0;
+    for (const auto& entry : reading.ran) {
+      if (entry.kernel_class == kernel_class) weight += entry.busy;
+    }
+    const double ratio = power_ratio(reading.hertz);
+    sum += weight;
+    squares += weight * weight;
+    power += weight * ratio;
+    mean += ratio;
+  }
+  const auto count = static_cast<double>(readings_.size());
+  const double random = power_variation().random;
+  if (sum <= 0) return kErrors.normal95 * random;
+  const double differs = power / sum / (mean / count) - 1;
+  const double by_chance = random * std::sqrt(std::max(squares / (sum * sum) - 1 / count, 0.0));
+  return std::hypot(differs, kErrors.normal95 * by_chance);
 }
 
 std::optional<double> SmClocks::program_hertz() const {

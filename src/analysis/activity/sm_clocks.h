@@ -1,8 +1,10 @@
 // The SM clocks of a GPU while it ran kernels, and their effect on its power.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "analysis/activity/activity_table.h"
 #include "model/recording.h"
@@ -17,9 +19,23 @@ class SmClocks {
   SmClocks(const model::Recording& recording, const model::Domain& domain,
            const ActivityTable& table, double held);
 
-  // The relative standard deviation of all kernels' power due to changing clocks while the program
-  // ran. With fewer than five readings, a guess from the share of time with reduced clocks.
-  double power_variation() const;
+  // Relative standard deviations of all kernels' power due to changing clocks while the program
+  // ran, beyond power_ratio().
+  struct Variation {
+    double random = 0;      // from reading to reading
+    double systematic = 0;  // may be alike in all of the time of a kernel
+    double all() const;
+  };
+  // With fewer than five readings, a guess from the share of time with reduced clocks.
+  Variation power_variation() const;
+  // Mean power of a kernel over an interval of the program, in the table's seconds, relative to its
+  // power at program_hertz(). 1 where the clock was not read often enough.
+  double power_ratio(double begin, double end) const;
+
+  // By how much, relative and at 95 %, the power of a kernel signature may differ from that at
+  // program_hertz(), because the clock was another while it ran. 0 where the clock was not read
+  // often enough: power_variation() holds that.
+  double doubt_of(std::uint32_t kernel_class) const;
 
   // The mean SM clock while the program ran kernels; absent without readings.
   std::optional<double> program_hertz() const;
@@ -40,9 +56,19 @@ class SmClocks {
     double spread() const;  // relative standard deviation
   };
 
+  double power_ratio(double hertz) const;
+  double step() const;          // the median of the program's readings
+  double random_hertz() const;  // of one reading, where it changes from one to the next
+
   double held_;
   Mean program_;
   Mean replay_;
+  struct Reading {
+    double at;
+    double hertz;
+    std::vector<ActivityTable::Entry> ran;  // then
+  };
+  std::vector<Reading> readings_;  // of the program, in order; empty: too few for power_ratio()
 };
 
 }  // namespace jouleprof::analysis

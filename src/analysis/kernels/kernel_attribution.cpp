@@ -76,9 +76,8 @@ class Attribution {
     const SmClocks clocks(recording_, out_.domain, table_, held_);
     auto check = drop_deviating_replays(table_, clocks, evidence_.observed);
     out_.warnings = std::move(check.warnings);
-    auto model =
-        KernelModel::fit(table_, evidence_.observed, evidence_.idle, limit_watts(),
-                         timeline_.time_constant(), clocks.power_variation(), known(clocks), check);
+    auto model = KernelModel::fit(table_, evidence_.observed, evidence_.idle, limit_watts(),
+                                  timeline_.time_constant(), clocks, known(clocks), check);
     if (!model) {
       attribute_nothing();
       return std::move(out_);

@@ -87,13 +87,14 @@ void KernelModel::choose_columns() {
 std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
                                             std::span<const ObservedPower> observed,
                                             const IdleHint& idle, double limit_watts,
-                                            double time_constant, double clock_variation,
+                                            double time_constant, const SmClocks& clocks,
                                             std::vector<KnownKernel> known,
                                             const ReplayCheck& reruns) {
   if (table.empty() || observed.empty()) return std::nullopt;
   KernelModel model(table);
   model.choose_columns();
-  const PlausibleTiming plausible = fit_timing(table, observed, time_constant, clock_variation);
+  const auto variation = clocks.power_variation();
+  const PlausibleTiming plausible = fit_timing(table, observed, time_constant, variation.all());
   const SensorTiming& timing = plausible.best;
   const auto rows_with = [&](const SensorTiming& with,
                              std::optional<std::size_t> order = std::nullopt) {
@@ -175,7 +176,10 @@ std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
     for (PowerRows& other : others) set_replay_scale(other, table.replays, column, watts);
     model.solve(rows, priors, also);
   }
-  model.clock_variation_ = clock_variation;
+  model.clocks_ = variation;
+  const double interval = PowerSolution::interval_of(rows, model.columns_ + 1);
+  for (double t = rows.rows.front().begin; t <= rows.rows.back().end; t += interval)
+    model.course_.push_back(clocks.power_ratio(t, t + interval) - 1);
   model.solve_with_known(rows, priors, also, others, std::move(known));
   // Power between launches that idle time cannot draw is that of launches without a record, in all
   // of that time at most.
@@ -281,7 +285,7 @@ void KernelModel::solve_with_known(PowerRows& rows, std::vector<PowerPrior>& pri
   std::erase_if(known, [&](const KnownKernel& k) { return is_pooled(k.kernel_class); });
   if (known.empty()) return;
   own_ = solution_;
-  if (clock_variation_ > 0) {
+  if (clocks_.all() > 0) {
     for (PowerRows& other : others) doubt_clocks(other);
     doubt_clocks(rows);
     solve(rows, priors, also);
@@ -290,7 +294,7 @@ void KernelModel::solve_with_known(PowerRows& rows, std::vector<PowerPrior>& pri
   std::vector<KnownPower> powers;
   for (const KnownKernel& k : known) powers.push_back(power_of(k));
   const auto wrong =
-      analysis::contradicted(solution_, powers, std::hypot(kErrors.kernel_power, clock_variation_));
+      analysis::contradicted(solution_, powers, std::hypot(kErrors.kernel_power, clocks_.all()));
   powers.clear();
   for (std::size_t i = 0; i < known.size(); ++i) {
     if (std::binary_search(wrong.begin(), wrong.end(), i)) {
@@ -315,7 +319,7 @@ void KernelModel::doubt_clocks(PowerRows& rows) const {
     if (row.in_rerun) continue;
     const double active = std::max(row.watts - solution_.watts[0], 0.0);
     const double lasts = std::max(kClock / std::max(row.end - row.begin, 1e-3), 1.0);
-    row.doubt = clock_variation_ * active * std::sqrt(lasts);
+    row.doubt = clocks_.all() * active * std::sqrt(lasts);
   }
 }
 
@@ -438,7 +442,9 @@ KernelModel::Estimate KernelModel::energy_by(const PowerSolution& solution,
                         solution.shift_by_program(factor_of({&use, 1}), own_column(use)),
                     2);
   }
-  own += std::pow(solution.maximum_shift(factor, clock_variation_), 2);
+  own += std::pow(solution.maximum_shift(factor, clocks_.systematic), 2);
+  own += std::pow(solution.random_shift(factor, clocks_.random), 2);
+  own += std::pow(solution.shift_by(factor, course_), 2);
   // What was dropped ran next to what was recorded, which takes its energy; and what samples miss
   // is of the program. Isolated re-runs know of neither.
   own += std::pow(std::hypot(dropped_share_, sampling_error_) *

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/activity/activity_table.h"
+#include "analysis/activity/sm_clocks.h"
 #include "analysis/kernels/regression/power_regression.h"
 #include "analysis/kernels/regression/power_rows.h"
 #include "analysis/kernels/replay_check.h"
@@ -48,15 +49,15 @@ class KernelModel {
     double sigma = 0;   // without the sensor's calibration error
   };
 
-  // `limit_watts`: the board's power limit, 0 where it is not known. `clock_variation`: relative
-  // standard deviation of all kernels' power due to changing clocks; the regression could mistake
-  // it for differences among kernels. `known`: by earlier runs; those that this run contradicts are
+  // `limit_watts`: the board's power limit, 0 where it is not known. `clocks`: of the
+  // program; what they leave open, the regression could mistake for differences among kernels.
+  // `known`: by earlier runs; those that this run contradicts are
   // not used. `reruns`: what is known of the loops in `observed`. Absent without rows. `table`
   // outlives the model.
   static std::optional<KernelModel> fit(const ActivityTable& table,
                                         std::span<const ObservedPower> observed,
                                         const IdleHint& idle, double limit_watts,
-                                        double time_constant, double clock_variation,
+                                        double time_constant, const SmClocks& clocks,
                                         std::vector<KnownKernel> known = {},
                                         const ReplayCheck& reruns = {});
 
@@ -130,7 +131,8 @@ class KernelModel {
   std::size_t own_columns_ = 0;
   std::size_t overlapped_columns_ = 0;
   std::size_t columns_ = 0;
-  double clock_variation_ = 0;
+  SmClocks::Variation clocks_;
+  std::vector<double> course_;  // of the clocks: PowerSolution::shift_by()
   double sampling_error_ = 0;
   double excess_ = 0;
   double dropped_share_ = 0;  // of the launches

@@ -114,8 +114,9 @@ ReplayCheck drop_deviating_replays(const ActivityTable& table, const SmClocks& c
         const double middle = more < 0 ? 1 + more / 2 : 1;
         out.loops.push_back({kernel, variant, replay.begin, replay.end,
                              std::pow(clock, kErrors.power_of_clock) / middle});
-        const double doubt = std::hypot(more < 0 ? more / 2 / middle : more,
-                                        kErrors.power_of_clock_off * std::log(clock));
+        const double doubt =
+            std::hypot(more < 0 ? more / 2 / middle : more,
+                       kErrors.power_of_clock_off * std::log(clock), clocks.doubt_of(kernel));
         if (doubt > kErrors.rerun_noted) out.deviating.push_back({kernel, variant, doubt});
         if (std::abs(more) > kErrors.rerun_apart) continue;
       }

@@ -14,6 +14,8 @@ using abi::Return;
 
 namespace {
 
+constexpr Duration kTogether = std::chrono::milliseconds{5};  // reads that share a wake-up
+
 std::optional<double> scaled(unsigned long long value, double factor) {
   if (is_sentinel(value)) return std::nullopt;
   return static_cast<double>(value) * factor;
@@ -164,12 +166,15 @@ void StateProbe::add(const GaugeCall& call, std::array<std::optional<model::Sens
 
 HostTime StateProbe::read(model::Readings& out) {
   const HostTime begin = clock_.now().host;
-  if (!fields_.read(out)) return begin + kLostRetry;
+  const bool is_all = begin + kTogether >= all_;
+  if (is_all && !fields_.read(out)) return begin + kLostRetry;
   for (auto& item : items_) {
-    if (!read(item, out)) return begin + kLostRetry;
+    const bool is_clock = item.call->names[0] == model::gauge::kSmClock;
+    if ((is_all || is_clock) && !read(item, out)) return begin + kLostRetry;
   }
   std::erase_if(items_, [](const Item& item) { return item.dropped; });
-  return begin + period_;
+  if (is_all) all_ = begin + pace_.all;
+  return std::min(begin + pace_.sm_clock, all_);
 }
 
 // False when the device is lost.

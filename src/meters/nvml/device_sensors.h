@@ -30,16 +30,22 @@ const std::vector<GaugeCall>& gauge_calls();
 // All gauges of a device, and with them the powers that are slow by nature (one-second averages).
 class StateProbe : public ProbeReader {
  public:
-  StateProbe(const NvmlApi& api, abi::Device device, FieldPoll fields, Duration period,
+  // How often all is read, and the SM clock.
+  struct Pace {
+    Duration all{};
+    Duration sm_clock{};
+  };
+
+  StateProbe(const NvmlApi& api, abi::Device device, FieldPoll fields, Pace pace,
              const NvmlClock& clock)
-      : api_(api), device_(device), fields_(std::move(fields)), period_(period), clock_(clock) {}
+      : api_(api), device_(device), fields_(std::move(fields)), pace_(pace), clock_(clock) {}
 
   // A sensor for each name of `call`; absent for a value not to be kept.
   void add(const GaugeCall& call, std::array<std::optional<model::SensorId>, 2> sensors);
   bool empty() const { return items_.empty() && fields_.empty(); }
 
   HostTime read(model::Readings& out) override;
-  void set_period(Duration period) { period_ = period; }
+  void set_pace(Pace pace) { pace_ = pace; }
 
  private:
   struct Item {
@@ -53,7 +59,8 @@ class StateProbe : public ProbeReader {
   const NvmlApi& api_;
   abi::Device device_;
   FieldPoll fields_;
-  Duration period_;
+  Pace pace_;
+  HostTime all_{};  // when to read all next
   const NvmlClock& clock_;
   std::vector<Item> items_;
 };

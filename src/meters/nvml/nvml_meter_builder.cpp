@@ -256,6 +256,12 @@ Duration state_period(const Demand& demand) {
                                           : kStatePeriod;
 }
 
+// Within short windows, and from kernel to kernel, a power limit changes the clocks.
+nvml::StateProbe::Pace state_pace(const Demand& demand) {
+  const Duration all = state_period(demand);
+  return {all, demand.shortest_window < kLongWindow ? std::min(all, kFastestState) : all};
+}
+
 // A one-second mean that is read each second covers all of the time, however rarely the state is
 // read.
 Duration mean_period(const Demand& demand) {
@@ -392,9 +398,9 @@ void NvmlMeterBuilder::add_state_probe(const Gpu& gpu, DomainId domain, Polls& p
         add_sensor(domain, SensorKind::kGauge, std::string(model::gauge::kMemoryTemperature), {});
     polls.with_state.add(sensor, memory_temperature, SensorKind::kGauge);
   }
-  const Duration period = state_period(options_.demand);
+  const auto pace = state_pace(options_.demand);
   auto state = std::make_unique<nvml::StateProbe>(api, gpu.handle, std::move(polls.with_state),
-                                                  period, meter_.clock_);
+                                                  pace, meter_.clock_);
   for (const auto& call : nvml::gauge_calls()) {
     nvml::GaugeValues values;
     if (call.read(api, gpu.handle, values) != Return::kSuccess) continue;
@@ -408,8 +414,8 @@ void NvmlMeterBuilder::add_state_probe(const Gpu& gpu, DomainId domain, Polls& p
   }
   if (state->empty()) return;
   meter_.paces_.push_back(
-      [probe = state.get()](const Demand& demand) { probe->set_period(state_period(demand)); });
-  add_probe(gpu.device() + " state", period, std::move(state));
+      [probe = state.get()](const Demand& demand) { probe->set_pace(state_pace(demand)); });
+  add_probe(gpu.device() + " state", pace.sm_clock, std::move(state));
 }
 
 void NvmlMeterBuilder::add_processes(const Gpu& gpu, DomainId domain, Instances instances) {

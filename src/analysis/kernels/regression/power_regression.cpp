@@ -281,8 +281,7 @@ class Solver {
     const auto& rows = rows_.rows;
     if (rows.empty()) return {};
     const double begin = rows.front().begin;
-    const double most = n_ <= kMany ? kMostIntervals : kMostIntervals / 5.0;
-    const double length = std::max(kInterval, (rows.back().end - begin) / most);
+    const double length = PowerSolution::interval_of(rows_, static_cast<std::size_t>(n_));
     const auto intervals =
         static_cast<Index>(std::max((rows.back().end - begin) / length, 0.0)) + 1;
     MatrixXd score = MatrixXd::Zero(n_, intervals);
@@ -385,14 +384,36 @@ double PowerSolution::shift_by_all_of_program(const VectorXd& factor) const {
   return std::max(std::abs(factor.dot(all_program_shift)), own);
 }
 
-double PowerSolution::maximum_shift(const VectorXd& factor, double ratio) const {
-  if (influence.rows() == 0 || ratio == 0) return 0;
-  // Most factors are zero: a layer runs few kernel signatures.
+// By interval, the shift of `factor . watts`.
+VectorXd PowerSolution::moved_by(const VectorXd& factor) const {
   VectorXd moved = VectorXd::Zero(influence.rows());
+  // Most factors are zero: a layer runs few kernel signatures.
   for (Index k = 0; k < factor.size(); ++k) {
     if (factor[k] != 0) moved += factor[k] * influence.col(k);
   }
-  return ratio * moved.cwiseAbs().sum();
+  return moved;
+}
+
+double PowerSolution::maximum_shift(const VectorXd& factor, double ratio) const {
+  if (influence.rows() == 0 || ratio == 0) return 0;
+  return ratio * moved_by(factor).cwiseAbs().sum();
+}
+
+double PowerSolution::interval_of(const PowerRows& rows, std::size_t columns) {
+  const double most = static_cast<Index>(columns) <= kMany ? kMostIntervals : kMostIntervals / 5.0;
+  return std::max(kInterval, (rows.rows.back().end - rows.rows.front().begin) / most);
+}
+
+double PowerSolution::shift_by(const VectorXd& factor, std::span<const double> course) const {
+  if (influence.rows() == 0) return 0;
+  const VectorXd moved = moved_by(factor);
+  const Index count = std::min(moved.size(), static_cast<Index>(course.size()));
+  return moved.head(count).dot(Eigen::Map<const VectorXd>(course.data(), count));
+}
+
+double PowerSolution::random_shift(const VectorXd& factor, double ratio) const {
+  if (influence.rows() == 0 || ratio == 0) return 0;
+  return ratio * moved_by(factor).norm();
 }
 
 PowerSolution solve_power(const PowerRows& rows, const std::vector<PowerPrior>& priors,

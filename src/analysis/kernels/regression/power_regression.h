@@ -64,11 +64,21 @@ struct PowerSolution {
   // The maximum shift of `factor . watts` where the power above idle of each interval is wrong by
   // up to `ratio`, in either direction.
   double maximum_shift(const Eigen::VectorXd& factor, double ratio) const;
+  // The same, one sigma, where the power of each interval is wrong by itself.
+  double random_shift(const Eigen::VectorXd& factor, double ratio) const;
+  // The same, where the power of interval i was higher by `course[i]`, relative to it.
+  double shift_by(const Eigen::VectorXd& factor, std::span<const double> course) const;
+  // The length in seconds of the intervals of `rows`, which begin with the first row. `columns`:
+  // idle's included.
+  static double interval_of(const PowerRows& rows, std::size_t columns);
   // The shift of `factor . watts` for the 1 W of program_shift.
   double shift_by_program(const Eigen::VectorXd& factor, std::size_t column) const;
   // The shift of `factor . watts` if all columns drew twice their watts in the program's own rows,
   // or each of them alone did: at most.
   double shift_by_all_of_program(const Eigen::VectorXd& factor) const;
+
+ private:
+  Eigen::VectorXd moved_by(const Eigen::VectorXd& factor) const;
 };
 
 // Estimates the watts of row.watts = idle + sum of share x watts + error by generalised least

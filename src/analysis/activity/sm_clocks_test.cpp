@@ -1,0 +1,72 @@
+#include "analysis/activity/sm_clocks.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "analysis/timeline/simulated_sensors_test.h"
+#include "model/device/gauge_names.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using simulated::at;
+
+constexpr double kFull = 2e9;
+
+// Ten seconds in which the clock falls slowly by a fifth. Kernel 0 runs all along, kernel 1 in the
+// first half.
+struct Falling {
+  explicit Falling(double step, double jitter = 0) {
+    table.time = {at(0)};
+    for (int i = 0; i < 100; ++i) {
+      table.bins.push_back({i * 0.1, 0.1, table.entries.size()});
+      table.entries.push_back({0, 0.05f});
+      if (i < 50) table.entries.push_back({1, 0.04f});
+    }
+    recording.sensors.push_back({model::SensorId{1},
+                                 simulated::kGpu0,
+                                 model::SensorKind::kGauge,
+                                 std::string(model::gauge::kSmClock),
+                                 {},
+                                 {}});
+    recording.domains.push_back(
+        {simulated::kGpu0, model::DomainKind::kGpu, "gpu0", "", "", {}, true, ""});
+    int sign = 1;
+    for (double t = 0.05; t < 10; t += step, sign = -sign) {
+      recording.readings.gauges.push_back(
+          {model::SensorId{1}, at(t), kFull * (1 - 0.02 * t + sign * jitter)});
+    }
+  }
+  SmClocks clocks() const { return {recording, recording.domains[0], table, 0}; }
+
+  model::Recording recording;
+  ActivityTable table;
+};
+
+TEST(SmClocks, ACourseThatIsReadOftenIsKnown) {
+  const auto seldom = Falling(1).clocks();
+  const auto often = Falling(0.1).clocks();
+  EXPECT_EQ(seldom.power_variation().random, 0);
+  EXPECT_NEAR(seldom.power_variation().systematic, 2.2 * 0.064, 0.01);
+  EXPECT_EQ(seldom.power_ratio(0, 1), 1);
+  EXPECT_LT(often.power_variation().random, 0.01);
+  EXPECT_LT(often.power_variation().systematic, 0.04);
+  EXPECT_NEAR(often.power_ratio(0, 0.5), std::pow(0.995 / 0.9, 2.2), 0.01);
+  EXPECT_NEAR(often.power_ratio(9.5, 10), std::pow(0.805 / 0.9, 2.2), 0.01);
+}
+
+TEST(SmClocks, WhatChangesFromReadingToReadingIsRandom) {
+  EXPECT_NEAR(Falling(0.1, 0.03).clocks().power_variation().random, 2.2 * 0.03 * std::sqrt(2) / 0.9,
+              0.01);
+}
+
+TEST(SmClocks, AKernelThatRanAtOtherClocksIsInDoubt) {
+  const auto clocks = Falling(0.1).clocks();
+  EXPECT_LT(clocks.doubt_of(0), 0.01);
+  EXPECT_NEAR(clocks.doubt_of(1), std::pow(0.95 / 0.9, 2.2) - 1, 0.02);
+  EXPECT_EQ(Falling(1).clocks().doubt_of(1), 0);
+}
+
+}  // namespace
+}  // namespace jouleprof::analysis
