@@ -19,7 +19,7 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-CASES = "eager 64,eager 1,graph 1"
+CASES = "eager 64,eager 1,graph 1,training 8"
 # Two-sided 95 % quantiles of Student's t, by degrees of freedom.
 T95 = [12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201]
 
@@ -31,6 +31,7 @@ def modes_of(tool, cupti):
         "plain": ([], "plain"),
         "run": ([*run, "--"], "plain"),
         "run --kernels": ([*run, "--kernels", "--"], "plain"),
+        "run --kernels --replay": ([*run, "--kernels", "--replay=1s", "--"], "plain"),
         "run --kernels --layers": ([*run, "--kernels", "--layers", "--"], "plain"),
         "run --layers": ([*run, "--layers", "--"], "plain"),
         "torch.profiler": ([], "torch-profiler"),

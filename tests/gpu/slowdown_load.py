@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""DeiT-B in bf16, timed: prints milliseconds an iteration as JSON (batch 64, batch 1, CUDA graph).
+"""DeiT-B in bf16, timed: prints milliseconds an iteration as JSON (batch 64, batch 1, CUDA graph, training).
 
-    slowdown_load.py [plain|torch-profiler|layer-hooks] [--seconds 3] [--cases "eager 64,eager 1,graph 1"]
+    slowdown_load.py [plain|torch-profiler|layer-hooks] [--seconds 3] [--cases "eager 64,eager 1,training 8"]
 
 `torch-profiler` runs inside torch.profiler; `layer-hooks` synchronises and takes the time before and
 after every leaf module, the usual method for energy by layer.
@@ -45,11 +45,23 @@ def add_layer_hooks(model):
             module.register_forward_hook(stamp)
 
 
+def training(model):
+    optimizer = torch.optim.AdamW(model.parameters(), fused=False, foreach=True)
+    x = torch.randn(8, 3, 224, 224, device="cuda", dtype=torch.bfloat16)
+
+    def step():
+        optimizer.zero_grad()
+        model(x).float().square().mean().backward()
+        optimizer.step()
+
+    return step
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("mode", nargs="?", default="plain")
     parser.add_argument("--seconds", type=float, default=3)
-    parser.add_argument("--cases", default="eager 64,eager 1,graph 1")
+    parser.add_argument("--cases", default="eager 64,eager 1,graph 1,training 8")
     args = parser.parse_args()
     cases = args.cases.split(",")
     model = timm.create_model("deit_base_patch16_224").cuda().bfloat16().eval()
@@ -76,6 +88,8 @@ def main():
                 model(x)
             with profiler:
                 out["graph 1"] = timed(graph.replay, args.seconds)
+    if args.mode != "layer-hooks" and "training 8" in cases:
+        out["training 8"] = timed(training(model.train()), args.seconds)
     print(json.dumps(out))
 
 
