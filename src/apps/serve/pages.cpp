@@ -146,7 +146,8 @@ std::shared_ptr<const std::string> Pages::update(const analysis::MachineState& s
   }
   tick_ = state.ticks;
   measured_ = state.now;
-  follow_readers(now, state.now);
+  const auto seen = std::exchange(shown_next_, std::nullopt);
+  shown_until_ = seen ? *seen : seen_by_all(state.now);
   if (event) pages_[kEvent] = {event, state.ticks};
   return event;
 }
@@ -192,7 +193,9 @@ std::string Pages::history() const {
   return report::write_json(out, 0) + "\n";
 }
 
-void Pages::follow_readers(HostTime now, HostTime measured) {
+// Up to when all readers know what began. mutex_ is held.
+HostTime Pages::seen_by_all(HostTime measured) {
+  const HostTime now = HostClock::now();
   HostTime seen = measured;
   std::erase_if(readers_, [now](const auto& reader) {
     const auto& interval = reader.second.interval;
@@ -204,7 +207,7 @@ void Pages::follow_readers(HostTime now, HostTime measured) {
   for (const auto& [peer, reading] : readers_) {
     if (reading.is_scraper || reading.interval) seen = std::min(seen, reading.measured);
   }
-  shown_until_ = std::max(shown_until_.value_or(seen), seen);
+  return std::max(shown_until_.value_or(seen), seen);
 }
 
 void Pages::remember(const HttpRequest& request) {
@@ -233,9 +236,10 @@ void Pages::remember(const HttpRequest& request) {
   if (readers_.size() > readers_before_) readers_.erase(kReaderBefore);
 }
 
-std::optional<analysis::MetricsReaders> Pages::readers() const {
+std::optional<analysis::MetricsReaders> Pages::readers(HostTime measured) {
   const std::lock_guard lock(mutex_);
   if (!shown_until_) return std::nullopt;
+  shown_next_ = seen_by_all(measured);
   std::size_t count = 0;
   for (const auto& [peer, reading] : readers_) {
     const bool comes_again = reading.is_scraper || reading.interval;
@@ -245,7 +249,7 @@ std::optional<analysis::MetricsReaders> Pages::readers() const {
       ++count;
     }
   }
-  return analysis::MetricsReaders{count, *shown_until_};
+  return analysis::MetricsReaders{count, *shown_next_};
 }
 
 bool Pages::waits(const HttpRequest& request) const {

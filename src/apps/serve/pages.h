@@ -64,8 +64,9 @@ class Pages {
   std::shared_ptr<const std::string> update(const analysis::MachineState& state,
                                             const analysis::EnergyAccounts& accounts, bool streams);
 
-  // Those of the metrics; absent before the first tick.
-  std::optional<analysis::MetricsReaders> readers() const;
+  // Those of the metrics, before the update() of a tick up to `measured`, which shows no more than
+  // what they have seen by now. Absent before the first update().
+  std::optional<analysis::MetricsReaders> readers(HostTime measured);
 
   // Reads no sensor.
   HttpResponse respond(const HttpRequest& request);
@@ -102,7 +103,7 @@ class Pages {
   static constexpr std::size_t kMostTicks = 720;  // an hour of ticks of 5 s
   void keep_powers(const analysis::MachineState& state);
   std::string history() const;
-  void follow_readers(HostTime now, HostTime measured);
+  HostTime seen_by_all(HostTime measured);
 
   const PageOptions options_;
   const Source source_;
@@ -115,6 +116,7 @@ class Pages {
   std::map<std::string, Reading> readers_;  // of the metrics, by address and agent
   std::size_t readers_before_ = 0;          // of the service that this one continues
   std::optional<HostTime> shown_until_;     // as report::MetricsOptions::shown_until
+  std::optional<HostTime> shown_next_;      // the same from the next update() on
   std::deque<Powers> history_;
   std::vector<std::pair<std::string, std::string>> devices_;  // of it: domain and device
   std::string not_ready_;  // why nothing is measured; empty: something is

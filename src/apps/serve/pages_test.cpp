@@ -358,16 +358,50 @@ TEST(Pages, WhatEachReaderSawIsKnownAfterARestart) {
     return testing::ContainsRegex(std::string("_job_energy_joules_total.hpc_job=\"late\".*} ") +
                                   joules);
   };
-  EXPECT_FALSE(pages.readers());
+  const auto readers = [&] { return pages.readers(machine.state.now); };
+  EXPECT_FALSE(readers());
   const auto first = read("fast");
   EXPECT_THAT(first, testing::ContainsRegex("hpc_job=\"old\".*} 3.000000"));
   EXPECT_THAT(first, late("0.000000"));
   EXPECT_THAT(read("fast"), late("0.000000"));
-  EXPECT_EQ(pages.readers()->count, 2u);
-  EXPECT_EQ(pages.readers()->seen, start - std::chrono::seconds{20});
+  EXPECT_EQ(readers()->count, 2u);
+  EXPECT_EQ(readers()->seen, start - std::chrono::seconds{20});
   EXPECT_THAT(read("slow"), late("0.000000"));
   EXPECT_THAT(read("fast"), late("15.000000"));
-  EXPECT_EQ(pages.readers()->count, 2u);
+  EXPECT_EQ(readers()->count, 2u);
+}
+
+// What is kept with a tick says what its page shows: else a counter would fall at a restart.
+TEST(Pages, ShowsNoMoreThanItsReadersHadSeenWhenTheTickWasKept) {
+  Machine machine;
+  Pages pages({}, machine.source());
+  HttpRequest request{"/metrics", "", ""};
+  request.scrape_timeout = "4";
+  const auto tick = [&] {
+    ++machine.state.ticks;
+    machine.state.now += std::chrono::seconds{5};
+    analysis::Worker worker{1, 41, "train", {}};
+    worker.owner.job = "7";
+    const double weights[] = {1};
+    machine.accounts.begin_tick(machine.state.now, {worker});
+    machine.accounts.charge({0, Energy::joules(3), std::chrono::seconds{5}, {}, weights, 0});
+  };
+  const auto shows = [&] { return *pages.respond(request).body; };
+  machine.state.now = HostTime{std::chrono::hours{1}};
+  pages.update(machine.state, machine.accounts, false);
+  shows();
+  tick();
+  pages.update(machine.state, machine.accounts, false);
+  const auto kept = pages.readers(machine.state.now + std::chrono::seconds{5});
+  ASSERT_TRUE(kept);
+  EXPECT_LT(kept->seen, machine.state.now);
+  shows();  // while the tick is being kept
+  tick();
+  pages.update(machine.state, machine.accounts, false);
+  EXPECT_THAT(shows(), testing::ContainsRegex("hpc_job=\"7\".*} 0.000000"));
+  tick();
+  pages.update(machine.state, machine.accounts, false);
+  EXPECT_THAT(shows(), testing::ContainsRegex("hpc_job=\"7\".*} 9.000000"));
 }
 
 TEST(Pages, WithoutReadersNothingIsHeldBack) {

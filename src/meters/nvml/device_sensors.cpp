@@ -166,7 +166,7 @@ void StateProbe::add(const GaugeCall& call, std::array<std::optional<model::Sens
 
 HostTime StateProbe::read(model::Readings& out) {
   const HostTime begin = clock_.now().host;
-  const bool is_all = begin + kTogether >= all_;
+  const bool is_all = begin + kTogether >= all_ || begin + kTogether < sm_clock_;
   if (is_all && !fields_.read(out)) return begin + kLostRetry;
   for (auto& item : items_) {
     const bool is_clock = item.call->names[0] == model::gauge::kSmClock;
@@ -174,7 +174,8 @@ HostTime StateProbe::read(model::Readings& out) {
   }
   std::erase_if(items_, [](const Item& item) { return item.dropped; });
   if (is_all) all_ = begin + pace_.all;
-  return std::min(begin + pace_.sm_clock, all_);
+  sm_clock_ = std::min(begin + pace_.sm_clock, all_);
+  return sm_clock_;
 }
 
 // False when the device is lost.

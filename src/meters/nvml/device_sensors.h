@@ -60,7 +60,8 @@ class StateProbe : public ProbeReader {
   abi::Device device_;
   FieldPoll fields_;
   Pace pace_;
-  HostTime all_{};  // when to read all next
+  HostTime all_{};       // when to read all next
+  HostTime sm_clock_{};  // when to read the SM clock next; sooner, all is asked for
   const NvmlClock& clock_;
   std::vector<Item> items_;
 };

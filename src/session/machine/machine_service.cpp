@@ -332,7 +332,9 @@ void MachineService::tick(const std::stop_token& stop) {
   for (const auto& event : std::exchange(events_, {})) {
     if (options_.on_event) options_.on_event(event);
   }
-  if (auto readers = options_.readers ? options_.readers() : std::nullopt) state_.readers = readers;
+  if (options_.readers) {
+    if (const auto readers = options_.readers(at)) state_.readers = readers;
+  }
   if (keeps(at)) keep();
 }
 

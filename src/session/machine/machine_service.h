@@ -73,8 +73,9 @@ struct ServiceOptions {
   // Whether the counters of each tick are to be kept in the state file; else those of a tick that
   // was requested are, and of one a minute. Called from the thread of run(); empty: they are.
   std::function<bool()> keeps_all;
-  // Who reads the counters, for the service that continues this one. May be empty.
-  std::function<std::optional<analysis::MetricsReaders>()> readers;
+  // Who reads the counters, for the service that continues this one: after on_tick, with the tick's
+  // end. May be empty.
+  std::function<std::optional<analysis::MetricsReaders>(HostTime)> readers;
   // After on_tick where they are kept, or there is no such file: the counters may be shown.
   std::function<void(const analysis::MachineState&, const analysis::EnergyAccounts&)> on_kept;
 };

@@ -228,7 +228,7 @@ class ServeVerb : public Verb {
     };
     // A scrape asks for its tick.
     options.keeps_all = [&] { return *push || !guest_files_.empty() || server->has_streams(); };
-    options.readers = [&pages] { return pages.readers(); };
+    options.readers = [&pages](HostTime measured) { return pages.readers(measured); };
     options.on_kept = [&](const auto& state, const auto& accounts) {
       hand_in(state, accounts);
       if (*push) {
