@@ -180,14 +180,14 @@ struct Time {
   Time(State& state, bool goes_on) : s(state), layers_active(layers::active()), ends(goes_on) {
     s.recorder->begin_reruns(goes_on);
     layers::begin_replay();
-    every_node(true);
+    inject::begin_reruns();
   }
   Time(const Time&) = delete;
   Time& operator=(const Time&) = delete;
   ~Time() {
     layers::replay_prepared();
-    every_node(false);
     if (!ends) return;
+    inject::end_reruns();
     s.tallies.store(true);
     if (layers_active) layers::end_replay();
     s.recorder->end_reruns();

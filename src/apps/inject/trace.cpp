@@ -207,8 +207,12 @@ abi::rocprofiler::ConfigureResult* configure_rocprofiler(std::uint32_t version) 
   }
 }
 
-void every_node(bool wanted) noexcept {
-  if (cupti::Tracer* tracer = any_tracer()) tracer->every_node(wanted);
+void begin_reruns() noexcept {
+  if (cupti::Tracer* tracer = any_tracer()) tracer->begin_reruns();
+}
+
+void end_reruns() noexcept {
+  if (cupti::Tracer* tracer = any_tracer()) tracer->end_reruns();
 }
 
 void flush() noexcept {

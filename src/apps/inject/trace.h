@@ -31,7 +31,8 @@ void start_kernels() noexcept;
 abi::rocprofiler::ConfigureResult* configure_rocprofiler(std::uint32_t version) noexcept;
 
 // See cupti::Tracer.
-void every_node(bool wanted) noexcept;
+void begin_reruns() noexcept;
+void end_reruns() noexcept;
 
 // Returns when all that ended before is in the spool, or after 10 seconds.
 void flush() noexcept;

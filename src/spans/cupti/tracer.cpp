@@ -29,6 +29,8 @@ struct Tracer::Kernels {
   GraphSampler sampler;
   StampConverter stamps;
   std::uint64_t dropped = 0;
+  std::uint64_t lost = 0;         // these, and records without times or of unknown devices
+  std::uint64_t lost_reruns = 0;  // of them, of isolated re-runs
   bool runtime_calls = false;
   // Launches without buffers
   std::uint64_t completed = 0;
@@ -113,8 +115,8 @@ void Tracer::add_source(Source source) {
   sources_.push_back(source);
 }
 
-void Tracer::every_node(bool wanted) {
-  every_node_.store(wanted);
+void Tracer::set_reruns(bool active) {
+  in_reruns_.store(active);
   sem_post(&wake_);
 }
 
@@ -226,6 +228,10 @@ void Tracer::round(bool all, bool forced) {
     const std::uint64_t dropped = kernels->collector.take_dropped();
     kernels->dropped += dropped;
     kernels->aggregator.settle(all, dropped > 0);
+    const std::uint64_t lost =
+        kernels->dropped + kernels->reader.without_times() + kernels->aggregator.unplaced();
+    if (in_reruns_.load()) kernels->lost_reruns += lost - kernels->lost;
+    kernels->lost = lost;
     watch(*kernels);
   }
   WorkSource* const work = work_.load();
@@ -247,7 +253,7 @@ void Tracer::sample_graphs(Kernels& kernels) {
                kernels.aggregator.graph_launches() + kernels.aggregator.node_launches()),
       kernels.aggregator.unknown_graphs()};
   const bool sampled = kernels.sampler.nodes(HostClock::now(), seen);
-  kernels.collector.graph_nodes(sampled, every_node_.load());
+  kernels.collector.graph_nodes(sampled, in_reruns_.load());
 }
 
 // CUPTI keeps a buffer while any of its launches still runs. While it has one of ours that is not
@@ -300,7 +306,7 @@ void Tracer::send_status(bool ended) {
   }
   if (const Kernels* k = kernels_.load()) {
     status.activities = k->aggregator.activities();
-    status.dropped = k->dropped + k->reader.without_times() + k->aggregator.unplaced();
+    status.dropped = k->lost - k->lost_reruns;
     status.late = k->aggregator.late();
     status.graph_launches = k->aggregator.graph_launches();
     status.graph_expanded = k->aggregator.graph_expanded();

@@ -71,9 +71,11 @@ class Tracer {
 
   bool events() const { return options_.events; }  // whether each launch is kept
 
-  // Whether all launches of CUDA graphs are recorded node by node, from some launch soon on. Graphs
-  // that are made meanwhile must not be launched afterwards.
-  void every_node(bool wanted);
+  // Between these the process runs isolated re-runs alone. All launches of CUDA graphs are recorded
+  // node by node, from some launch soon on, and records that are lost are none of the program's.
+  // Graphs that are made meanwhile must not be launched afterwards.
+  void begin_reruns() { set_reruns(true); }
+  void end_reruns() { set_reruns(false); }
 
   // Returns when all work that ended before is sent; false when that took longer than `timeout`.
   bool flush(Duration timeout);
@@ -85,6 +87,7 @@ class Tracer {
   static void forget_all() noexcept { Collector::forget(); }
 
  private:
+  void set_reruns(bool active);
   struct Kernels;  // what there is once CUPTI was started
 
   void run();
@@ -105,7 +108,7 @@ class Tracer {
   sem_t wake_;
   std::atomic<std::uint64_t> flushes_wanted_{0};
   std::atomic<bool> stop_{false};
-  std::atomic<bool> every_node_{false};
+  std::atomic<bool> in_reruns_{false};
   std::atomic<bool> kernels_started_{false};
   std::atomic<Kernels*> kernels_{nullptr};
   std::atomic<Kernels*> refused_{nullptr};  // what CUPTI may hold on to nevertheless

@@ -39,6 +39,24 @@ TEST_F(TracerTest, RecordsWithoutTimesAreDropped) {
   EXPECT_EQ(sink.trace.status.dropped, 8U);
 }
 
+TEST_F(TracerTest, WhatIsLostInRerunsIsNoneOfTheProgram) {
+  start();
+  const auto lose = [&] {
+    auto k = kernel("k", 0, 10, 1);
+    k.start = k.end = 0;
+    add(k);
+    cupti.dropped = 2;
+    ASSERT_TRUE(tracer->flush(seconds{10}));
+  };
+  lose();
+  tracer->begin_reruns();
+  lose();
+  EXPECT_EQ(sink.trace.status.dropped, 3U);
+  tracer->end_reruns();
+  lose();
+  EXPECT_EQ(sink.trace.status.dropped, 6U);
+}
+
 TEST_F(TracerTest, WithoutBuffersRecordsAreCountedAsDropped) {
   start({.most_buffers = 0});
   add(kernel("k", 0, 10, 1));
