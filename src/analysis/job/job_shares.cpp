@@ -173,10 +173,10 @@ class HostShares {
     left -= own.processes + others;
     // Each of several recordings of one time divides by itself.
     const Energy excess = std::max(-left, Energy{});
-    if (is_parallel && excess > Energy{}) {
-      left += reduce(dynamic, std::min(excess, own.processes));
-      own.processes = {};
-      for (const auto& [job, energy] : dynamic) own.processes += energy;
+    if (const Energy less = std::min(excess, own.processes); is_parallel && less > Energy{}) {
+      reduce(dynamic, own.processes, less);
+      own.processes -= less;
+      left += less;
     }
     for (const auto& [job, energy] : dynamic) jobs_[job].dynamic += energy;
     charge_rest(own, domain, seen, is_parallel, left);
@@ -283,10 +283,8 @@ class HostShares {
     return seen;
   }
 
-  // Takes `energy` from the jobs' parts, in proportion to them; returns it.
-  static Energy reduce(std::map<std::string, Energy>& parts, Energy energy) {
-    Energy all;
-    for (const auto& [job, part] : parts) all += part;
+  // Takes `energy` from the jobs' parts of `all`, in proportion to them.
+  static void reduce(std::map<std::string, Energy>& parts, Energy all, Energy energy) {
     Energy taken;
     for (auto& [job, part] : parts) {
       const Energy less = Energy::joules(energy.joules() * (part.joules() / all.joules()));
@@ -294,7 +292,6 @@ class HostShares {
       taken += less;
     }
     parts.begin()->second -= energy - taken;
-    return energy;
   }
 
   // Charges the jobs with energy at rest. `left`: above rest, of no job and no other process.

@@ -328,6 +328,21 @@ TEST(JobShares, OfJobsThatShareABoardNeverExceedIt) {
   EXPECT_GT(job.command->energy.error, Energy::joules(1000));
 }
 
+TEST(JobShares, OfAnIdleBoardBelowItsRestHaveNothingToGiveBack) {
+  const auto idle = [](const std::string& job, pid_t pid) {
+    Recorded run;
+    run.read_gpu(16, 121, 120, 121);
+    run.add_processes();
+    for (auto& process : run.recording.processes) process.pid += pid;
+    run.recording.run.rank.job = job;
+    return std::move(run.recording);
+  };
+  const Job job = job_of({{idle("7", 0), idle("8", 1000)}});
+  EXPECT_EQ(sum_of(job), job.total->energy);
+  ASSERT_EQ(job.shares.size(), 2u);
+  for (const auto& share : job.shares) EXPECT_EQ(share.dynamic, Energy{});
+}
+
 TEST(JobShares, HaveTheIntervalsOfTheirRecordings) {
   for (const bool in_doubt : {false, true}) {
     auto recording = one_of_two(100, "7", 0.4);

@@ -30,6 +30,16 @@ struct Machine {
       reader(state, accounts);
     };
   }
+  // A tick up to `at`, in which a process of the job used 3 J.
+  void tick(HostTime at, const char* job) {
+    ++state.ticks;
+    state.now = at;
+    analysis::Worker worker{1, 41, "train", {}};
+    worker.owner.job = job;
+    const double weights[] = {1};
+    accounts.begin_tick(at, {worker});
+    accounts.charge({0, Energy::joules(3), std::chrono::seconds{5}, {}, weights, 0});
+  }
   int reads = 0;
 };
 
@@ -304,24 +314,15 @@ TEST(Pages, WhatBeganSinceARestartIsZeroAtTheFirstScrape) {
   Pages pages({}, machine.source());
   machine.state.started.host = HostTime{std::chrono::hours{1}};
   machine.state.continued_from = RealTime{std::chrono::hours{9}};
-  const auto tick = [&](HostTime at, const char* job) {
-    ++machine.state.ticks;
-    machine.state.now = at;
-    analysis::Worker worker{1, 41, "train", {}};
-    worker.owner.job = job;
-    const double weights[] = {1};
-    machine.accounts.begin_tick(at, {worker});
-    machine.accounts.charge({0, Energy::joules(3), std::chrono::seconds{5}, {}, weights, 0});
-  };
-  tick(machine.state.started.host - std::chrono::seconds{60}, "old");  // as restored
-  tick(machine.state.started.host + std::chrono::seconds{5}, "new");
+  machine.tick(machine.state.started.host - std::chrono::seconds{60}, "old");  // as restored
+  machine.tick(machine.state.started.host + std::chrono::seconds{5}, "new");
   pages.update(machine.state, machine.accounts, false);
   const auto first = *pages.respond({"/metrics", "", ""}).body;
   EXPECT_THAT(first,
               testing::ContainsRegex("_job_energy_joules_total.hpc_job=\"old\".*} 3.000000"));
   EXPECT_THAT(first,
               testing::ContainsRegex("_job_energy_joules_total.hpc_job=\"new\".*} 0.000000"));
-  tick(machine.state.started.host + std::chrono::seconds{10}, "new");
+  machine.tick(machine.state.started.host + std::chrono::seconds{10}, "new");
   pages.update(machine.state, machine.accounts, false);
   EXPECT_THAT(*pages.respond({"/metrics", "", ""}).body,
               testing::ContainsRegex("_job_energy_joules_total.hpc_job=\"new\".*} 6.000000"));
@@ -335,19 +336,10 @@ TEST(Pages, WhatEachReaderSawIsKnownAfterARestart) {
   machine.state.started.host = start;
   machine.state.continued_from = RealTime{std::chrono::hours{9}};
   machine.state.readers = {2, start - std::chrono::seconds{20}};
-  const auto tick = [&](HostTime at, const char* job) {
-    ++machine.state.ticks;
-    machine.state.now = at;
-    analysis::Worker worker{1, 41, "train", {}};
-    worker.owner.job = job;
-    const double weights[] = {1};
-    machine.accounts.begin_tick(at, {worker});
-    machine.accounts.charge({0, Energy::joules(3), std::chrono::seconds{5}, {}, weights, 0});
-  };
-  tick(start - std::chrono::seconds{60}, "old");  // as restored, and the next
-  tick(start - std::chrono::seconds{10}, "late");
+  machine.tick(start - std::chrono::seconds{60}, "old");  // as restored, and the next
+  machine.tick(start - std::chrono::seconds{10}, "late");
   const auto read = [&](const char* agent) {
-    tick(machine.state.now + std::chrono::seconds{15}, "late");
+    machine.tick(machine.state.now + std::chrono::seconds{15}, "late");
     pages.update(machine.state, machine.accounts, false);
     HttpRequest request{"/metrics", "", ""};
     request.agent = agent;
@@ -377,15 +369,7 @@ TEST(Pages, ShowsNoMoreThanItsReadersHadSeenWhenTheTickWasKept) {
   Pages pages({}, machine.source());
   HttpRequest request{"/metrics", "", ""};
   request.scrape_timeout = "4";
-  const auto tick = [&] {
-    ++machine.state.ticks;
-    machine.state.now += std::chrono::seconds{5};
-    analysis::Worker worker{1, 41, "train", {}};
-    worker.owner.job = "7";
-    const double weights[] = {1};
-    machine.accounts.begin_tick(machine.state.now, {worker});
-    machine.accounts.charge({0, Energy::joules(3), std::chrono::seconds{5}, {}, weights, 0});
-  };
+  const auto tick = [&] { machine.tick(machine.state.now + std::chrono::seconds{5}, "7"); };
   const auto shows = [&] { return *pages.respond(request).body; };
   machine.state.now = HostTime{std::chrono::hours{1}};
   pages.update(machine.state, machine.accounts, false);
