@@ -24,6 +24,8 @@ constexpr std::size_t kMostAllocated = 16384;
 constexpr std::size_t kMostNumbers = 65536;
 constexpr std::uint64_t kLeastAddress = std::uint64_t{1} << 32;
 constexpr std::uint64_t kMostAddress = std::uint64_t{1} << 57;
+constexpr unsigned kPageBits = 21;  // as the driver maps memory, and frameworks ask for it
+constexpr std::uint64_t kNoPage = ~std::uint64_t{0};
 
 thread_local bool reruns_here = false;
 thread_local RecordedKernel* adding = nullptr;  // the kernel of the node that this thread adds
@@ -35,11 +37,16 @@ constexpr std::uint64_t kHashStart = 1469598103934665603u;
 
 template <class Use>
 void each_word(const std::vector<unsigned char>& bytes, Use use) {
-  for (std::size_t i = 0; i < bytes.size(); i += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, bytes.data() + i, std::min<std::size_t>(8, bytes.size() - i));
+  std::size_t at = 0;
+  std::uint64_t word = 0;
+  for (; at + sizeof word <= bytes.size(); at += sizeof word) {
+    std::memcpy(&word, bytes.data() + at, sizeof word);
     use(word);
   }
+  if (at == bytes.size()) return;
+  word = 0;
+  std::memcpy(&word, bytes.data() + at, bytes.size() - at);
+  use(word);
 }
 
 bool is_kept(int attribute) {
@@ -347,6 +354,9 @@ bool LaunchRecorder::is_address(std::uint64_t word) {
   const auto after = allocated_.upper_bound(word);
   if (after != allocated_.begin()) {
     const auto& [begin, bytes] = *std::prev(after);
+    const std::uint64_t page = word >> kPageBits;
+    const bool whole = begin <= page << kPageBits && (page + 1) << kPageBits <= begin + bytes;
+    if (whole) pages_[page % pages_.size()] = page;
     if (word < begin + bytes) return true;
   }
   if (numbers_.contains(word)) return false;
@@ -359,10 +369,15 @@ bool LaunchRecorder::is_address(std::uint64_t word) {
     return false;
   }
   if (driver_.range_of(&begin, &bytes, word) == cuda::kSuccess && bytes > 0) {
-    if (allocated_.size() >= kMostAllocated) allocated_.clear();
+    if (allocated_.size() >= kMostAllocated) forget_addresses();
     allocated_[begin] = bytes;
   }
   return true;
+}
+
+void LaunchRecorder::forget_addresses() {
+  allocated_.clear();
+  pages_.fill(kNoPage);
 }
 
 // How many launches this one stands for; 0: it is not looked at.
@@ -405,12 +420,14 @@ void LaunchRecorder::keep(RecordedKernel& kernel, const Call& call) {
     }
   }
   std::uint64_t size = kHashStart;
-  launch.hash = kHashStart;
   each_word(launch.parameters, [&](std::uint64_t word) {
-    launch.hash = mixed(launch.hash, word);
-    if (!is_address(word)) size = mixed(size, word);
+    const std::uint64_t page = word >> kPageBits;
+    if (pages_[page % pages_.size()] != page && !is_address(word)) {
+      size = mixed(size, word);
+    } else if (cleared_pages_.test(word / kMostCleared % cleared_pages_.size())) {
+      find_cleared(word, launch);
+    }
   });
-  find_cleared(launch);
   keep(kernel, std::move(launch), size, counts);
 }
 
@@ -434,7 +451,7 @@ void LaunchRecorder::keep(RecordedKernel& kernel, Launch launch, std::uint64_t s
   variant.launches += counts;
   variant.last_used = number_;
   for (Launch& kept : variant.kept) {
-    if (kept.hash != launch.hash || kept.parameters != launch.parameters) continue;
+    if (kept.parameters != launch.parameters) continue;
     kept.cleared = std::move(launch.cleared);  // parameters and memsets are of one launch
     return;
   }
@@ -462,32 +479,27 @@ void LaunchRecorder::cleared(const Cleared& memset, cuda::Context context) {
     std::memcpy(launch.parameters.data(), &memset.address, sizeof memset.address);
     launch.cleared = {memset};
     const std::uint64_t size = mixed(mixed(kHashStart, memset.bytes()), memset.value);
-    launch.hash = mixed(size, memset.address);
     keep(kernel, std::move(launch), size, counts);
   }
   if (memset.bytes() > kMostCleared) return;
   std::erase_if(recent_, [&](const Cleared& old) { return old.address == memset.address; });
   recent_.push_back(memset);
   if (recent_.size() > kMostRecent) recent_.pop_front();
+  cleared_pages_.reset();
+  for (const Cleared& recent : recent_) {  // of one or two pages
+    cleared_pages_.set(recent.address / kMostCleared % cleared_pages_.size());
+    cleared_pages_.set((recent.address + recent.bytes() - 1) / kMostCleared %
+                       cleared_pages_.size());
+  }
 }
 
-void LaunchRecorder::find_cleared(Launch& launch) const {
-  if (recent_.empty()) return;
-  cuda::DevicePtr least = recent_.front().address;
-  cuda::DevicePtr most = 0;
+void LaunchRecorder::find_cleared(std::uint64_t address, Launch& launch) const {
   for (const Cleared& memset : recent_) {
-    least = std::min(least, memset.address);
-    most = std::max(most, memset.address + memset.bytes());
-  }
-  each_word(launch.parameters, [&](std::uint64_t word) {
-    if (word < least || word >= most) return;
-    for (const Cleared& memset : recent_) {
-      if (word < memset.address || word >= memset.address + memset.bytes()) continue;
-      if (std::find(launch.cleared.begin(), launch.cleared.end(), memset) == launch.cleared.end()) {
-        launch.cleared.push_back(memset);
-      }
+    if (address < memset.address || address >= memset.address + memset.bytes()) continue;
+    if (std::find(launch.cleared.begin(), launch.cleared.end(), memset) == launch.cleared.end()) {
+      launch.cleared.push_back(memset);
     }
-  });
+  }
 }
 
 template <class Code>
@@ -592,7 +604,8 @@ void LaunchRecorder::clear() {
   sets_.clear();
   gone_.clear();
   recent_.clear();
-  allocated_.clear();
+  cleared_pages_.reset();
+  forget_addresses();
   numbers_.clear();
   freed_.clear();
   bytes_ = code_bytes_ = 0;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <bitset>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -39,7 +40,6 @@ struct Cleared {
 struct Launch {
   std::vector<unsigned char> parameters;  // all, at their offsets
   std::vector<Cleared> cleared;
-  std::uint64_t hash = 0;  // of the parameters
   // What of the parameters was an address as the kernel's code was unloaded: of constants in it,
   // too, which went with it.
   std::vector<std::uint64_t> addresses;
@@ -92,7 +92,7 @@ class LaunchRecorder {
   static constexpr std::uint64_t kMostCleared = std::uint64_t{1} << 20;  // bytes of one memset
 
   // `driver` outlives it.
-  explicit LaunchRecorder(const DriverApi& driver) : driver_(driver) {}
+  explicit LaunchRecorder(const DriverApi& driver) : driver_(driver) { forget_addresses(); }
 
   // The callbacks of the driver's calls.
   void on_call(abi::cupti::DriverCall call, const abi::cupti::CallbackData& data) noexcept;
@@ -132,7 +132,8 @@ class LaunchRecorder {
   void keep(RecordedKernel& kernel, const Call& call);
   void keep(RecordedKernel& kernel, Launch launch, std::uint64_t size, std::uint64_t counts);
   bool is_address(std::uint64_t word);
-  void find_cleared(Launch& launch) const;
+  void forget_addresses();
+  void find_cleared(std::uint64_t address, Launch& launch) const;
   void cleared(const Cleared& memset, abi::cuda::Context context);
   // Kernels of a module or library; unloaded() is at the end of the call.
   template <class Code>
@@ -158,9 +159,11 @@ class LaunchRecorder {
   std::deque<RecordedKernel> gone_;          // whose code was unloaded
   std::map<std::thread::id, std::vector<RecordedKernel*>> unloading_;  // of them, by a call
   std::unordered_map<abi::cuda::GraphNode, RecordedKernel*> nodes_;
-  std::deque<Cleared> recent_;                               // memsets, the newest last
+  std::deque<Cleared> recent_;       // memsets, the newest last
+  std::bitset<4096> cleared_pages_;  // of kMostCleared bytes, by their remainders: of `recent_`
   std::map<abi::cuda::DevicePtr, std::uint64_t> allocated_;  // that parameters pointed to
-  std::unordered_set<std::uint64_t> numbers_;                // large, and no addresses
+  std::array<std::uint64_t, 4096> pages_;      // by their remainders: all of one is allocated
+  std::unordered_set<std::uint64_t> numbers_;  // large, and no addresses
   std::map<abi::cuda::DevicePtr, std::uint64_t> freed_;
   std::size_t bytes_ = 0;
   std::size_t code_bytes_ = 0;
