@@ -10,7 +10,7 @@ remembered. Prints a Markdown table: the share of the active energy in rows that
 kernel; the widest interval of rows with 5 % of the energy or more; seconds and joules of the re-runs; how the
 kernels' energies compare with those of their own loops by the sensors; the sum of all parts against the
 counter; and the energy-weighted difference of the third run's rows from the second's. Other models: blocks
-(work: training, compile, reduce), wide (a Llama of 12 layers of 2048), jax, cupy, triton, and cpp
+(work: training, compile, reduce), wide (a Llama of 12 layers of 2048), jax, cupy, triton, numba, and cpp
 (graph, streams), which needs the program that `nvcc replay.cu` makes.
 
     resolved.py JOULEPROF OUT --broken [--cpp REPLAY]
@@ -202,7 +202,42 @@ def triton(work, seconds):
     repeat(seconds, step, torch.cuda.synchronize)
 
 
-PROGRAMS = {"blocks": blocks, "jax": jax, "cupy": cupy, "triton": triton}
+def numba(work, seconds):
+    """Two kernels of its compiler's: a Mandelbrot set and a stencil."""
+    import numba
+    import numpy
+    from numba import cuda
+
+    @cuda.jit
+    def mandelbrot(image, most):
+        x, y = cuda.grid(2)
+        if x < image.shape[0] and y < image.shape[1]:
+            c = complex(3.0 * x / image.shape[0] - 2.0, 2.0 * y / image.shape[1] - 1.0)
+            z = 0j
+            count = 0
+            while count < most and z.real * z.real + z.imag * z.imag < 4.0:
+                z = z * z + c
+                count += 1
+            image[x, y] = count
+
+    @cuda.jit
+    def stencil(a, b):
+        x, y = cuda.grid(2)
+        if 0 < x < a.shape[0] - 1 and 0 < y < a.shape[1] - 1:
+            b[x, y] = numba.float32(0.25) * (a[x - 1, y] + a[x + 1, y] + a[x, y - 1] + a[x, y + 1])
+
+    image = cuda.device_array((4096, 4096), dtype=numpy.int32)
+    a = cuda.to_device(numpy.random.rand(8192, 8192).astype(numpy.float32))
+    b = cuda.device_array_like(a)
+
+    def step():
+        mandelbrot[(256, 256), (16, 16)](image, 64)
+        stencil[(512, 512), (16, 16)](a, b)
+
+    repeat(seconds, step, cuda.synchronize)
+
+
+PROGRAMS = {"blocks": blocks, "jax": jax, "cupy": cupy, "triton": triton, "numba": numba}
 
 
 def tensor_of(output):
@@ -372,7 +407,7 @@ def main():
 
 
 WORK = {"llama": ("inference", "training", "generate"), "blocks": ("training", "compile", "reduce"),
-        "wide": ("training",), "cupy": ("loop",), "triton": ("loop",), "cpp": ("graph", "streams")}
+        "wide": ("training",), "cupy": ("loop",), "triton": ("loop",), "numba": ("loop",), "cpp": ("graph", "streams")}
 
 
 def broken(args):
