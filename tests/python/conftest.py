@@ -2,8 +2,8 @@
 
 Needs JOULEPROF_SIM, the simulated NVML, and the package: installed, or by PYTHONPATH=<build>/python.
 JOULEPROF_TOOL, the command line, JOULEPROF_INJECT, the library for traced programs, and
-JOULEPROF_ZEUS_PYTHON and JOULEPROF_TORCH_PYTHON, interpreters with Zeus and with PyTorch, are for
-the tests that use them.
+JOULEPROF_ZEUS_PYTHON and JOULEPROF_TORCH_PYTHON, interpreters with Zeus and with PyTorch, and
+JOULEPROF_LLAMA_SERVER, llama.cpp's server, are for the tests that use them.
 """
 
 import ctypes
@@ -18,7 +18,7 @@ SIM = os.environ["JOULEPROF_SIM"]
 for name in list(os.environ):
     if name.startswith(("CUDA_", "JOULEPROF_")) and name not in (
             "JOULEPROF_SIM", "JOULEPROF_TOOL", "JOULEPROF_ZEUS_PYTHON", "JOULEPROF_INJECT",
-            "JOULEPROF_TORCH_PYTHON"):
+            "JOULEPROF_TORCH_PYTHON", "JOULEPROF_LLAMA_SERVER"):
         del os.environ[name]
 os.environ["JOULEPROF_NVML_LIBRARY"] = "/nonexistent/libnvidia-ml.so.1"
 

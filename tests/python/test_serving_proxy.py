@@ -14,7 +14,7 @@ import pytest
 
 import jouleprof
 from jouleprof.serving import ProvisionalEnergies, Recorder, RequestEnergy, read_requests
-from jouleprof.serving._flight import SPAN, Counts, Flight, TokensInFlight, counts_of
+from jouleprof.serving._flight import SPAN, Counts, Flight, ResponseReader, TokensInFlight, counts_of
 from jouleprof.serving.proxy import Proxy
 
 TOOL = os.environ.get("JOULEPROF_TOOL", "")
@@ -454,3 +454,57 @@ def test_no_begin_of_decoding_is_known_of_an_answer_in_one_piece():
     assert flight.until(0, 10**9 + SPAN) == (100, 0) and flight.until(0, 2 * 10**9) == (100, 10)
     flight.end = 10**9 + SPAN
     assert flight.edges(0) == (10**9, 10**9 + SPAN // 2, 10**9 + SPAN)
+
+
+def read_stream(*events):
+    flight = Flight("a", "", "", 0)
+    reader = ResponseReader(flight)
+    for event in events:
+        reader.event(json.dumps(event).encode())
+    return flight
+
+
+def timed(out, cached=30):
+    return {**TIMINGS, "cache_n": cached, "predicted_n": out}
+
+
+def test_several_answers_of_llama_cpp_are_all_counted():
+    """Shapes of llama.cpp 0.7.0: each answer ends with its own timings."""
+    def chunk(index, **more):
+        return {"id": "c", "choices": [{"index": index, "delta": {"content": "a"}}], **more}
+
+    flight = read_stream(chunk(1), chunk(0), chunk(1, timings=timed(5)), chunk(0, timings=timed(3)))
+    assert (flight.counts.tokens_in, flight.counts.cached, flight.counts.tokens_out, flight.answer()) == (240, 60, 8, 6)
+    # With `include_usage` the timings are in events without an answer's index.
+    last = {"id": "c", "choices": [], "usage": USAGE}
+    flight = read_stream(chunk(1), chunk(0), {**last, "timings": timed(5)}, {**last, "timings": timed(3)})
+    assert (flight.counts.tokens_in, flight.counts.tokens_out, flight.answer()) == (240, 8, 6)
+    # With `timings_per_token` they grow.
+    flight = read_stream(chunk(0, timings=timed(1)), chunk(0, timings=timed(2)))
+    assert (flight.counts.tokens_in, flight.counts.tokens_out, flight.answer()) == (120, 2, 1)
+    flight = Flight("a", "", "", 0)
+    ResponseReader(flight).objects([{"index": 0, "timings": timed(5)}, {"index": 1, "timings": timed(3)}])
+    assert (flight.counts.tokens_in, flight.counts.tokens_out, flight.answer()) == (240, 8, 6)
+    # In one piece of OpenAI's shape there are those of the first only.
+    flight = Flight("a", "", "", 0)
+    ResponseReader(flight).object({"choices": [{"index": 0}, {"index": 1}], "usage": USAGE, "timings": timed(3)})
+    assert flight.is_partial
+
+
+def test_responses_and_messages_are_counted():
+    usage = {"input_tokens": 59, "output_tokens": 8, "total_tokens": 67, "input_tokens_details": {"cached_tokens": 26}}
+    assert counts_of({"object": "response", "usage": usage}) == Counts(59, 26, 8)
+    flight = read_stream({"type": "response.created", "response": {"id": "resp_1", "status": "in_progress"}},
+                         {"type": "response.output_text.delta", "delta": "a"},
+                         {"type": "response.completed", "response": {"id": "resp_1", "usage": usage}})
+    assert flight.counts == Counts(59, 26, 8) and flight.id == "resp_1" and flight.chunks == 1 and flight.first
+    # Anthropic's input tokens are those that are not from the cache.
+    whole = {"type": "message", "usage": {"cache_read_input_tokens": 58, "input_tokens": 1, "output_tokens": 8}}
+    assert counts_of(whole) == Counts(59, 58, 8)
+    flight = read_stream(
+        {"type": "message_start", "message": {"id": "msg_1", "usage": {
+            "cache_read_input_tokens": 26, "input_tokens": 38, "output_tokens": 0}}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "a"}},
+        {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}, "usage": {"output_tokens": 4}},
+        {"type": "message_stop"})
+    assert flight.counts == Counts(64, 26, 4) and flight.id == "msg_1" and flight.chunks == 1

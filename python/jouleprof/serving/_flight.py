@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import threading
 import time
@@ -26,6 +27,20 @@ class Counts:
     prefill_ms: float | None = None
     decode_ms: float | None = None
 
+    def plus(self, other: Counts) -> Counts:
+        """Of two answers that were computed at the same time."""
+        return Counts(_sum(self.tokens_in, other.tokens_in), self.cached + other.cached,
+                      _sum(self.tokens_out, other.tokens_out), self.rejected + other.rejected,
+                      _most(self.prefill_ms, other.prefill_ms), _most(self.decode_ms, other.decode_ms))
+
+
+def _sum(a: int | None, b: int | None) -> int | None:
+    return a if b is None else b if a is None else a + b
+
+
+def _most(a: float | None, b: float | None) -> float | None:
+    return a if b is None else b if a is None else max(a, b)
+
 
 def _number(engine: str, of: dict[str, Any], name: str) -> float:
     value = of.get(name)
@@ -39,17 +54,28 @@ def _count(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 31 else None
 
 
+def _about(body: dict[str, Any]) -> dict[str, Any]:
+    """Where an event of OpenAI's responses or of Anthropic's messages has the response so far; else the body itself."""
+    for name in ("response", "message"):
+        if isinstance(body.get(name), dict):
+            return body[name]  # type: ignore[no-any-return]
+    return body
+
+
 def counts_of(body: dict[str, Any]) -> Counts:
-    """Of a response, or a chunk of a stream: `usage` as OpenAI has it, `timings` of llama.cpp's server, `meta_info` of
-    SGLang. Raises Unsupported where one of the two engines' lacks a field."""
+    """Of a response, or an event of a stream: `usage` as OpenAI and Anthropic have it, `timings` of llama.cpp's server,
+    `meta_info` of SGLang. Raises Unsupported where one of the two engines' lacks a field."""
     out = Counts()
-    usage = body.get("usage")
+    usage = _about(body).get("usage")
     if isinstance(usage, dict):
-        out.tokens_in = _count(usage.get("prompt_tokens"))
-        out.tokens_out = _count(usage.get("completion_tokens"))
-        details = usage.get("prompt_tokens_details")
+        out.tokens_in = _count(usage.get("prompt_tokens", usage.get("input_tokens")))
+        out.tokens_out = _count(usage.get("completion_tokens", usage.get("output_tokens")))
+        details = usage.get("prompt_tokens_details", usage.get("input_tokens_details"))
         if isinstance(details, dict):
             out.cached = _count(details.get("cached_tokens")) or 0
+        elif out.tokens_in is not None:  # Anthropic's input tokens are those that are not from the cache
+            out.cached = _count(usage.get("cache_read_input_tokens")) or 0
+            out.tokens_in += out.cached + (_count(usage.get("cache_creation_input_tokens")) or 0)
     timings = body.get("timings")
     if isinstance(timings, dict):
         engine = "llama.cpp"
@@ -83,6 +109,8 @@ class Flight:
     first: int | None = None  # its first token
     end: int | None = None
     chunks: int = 0  # with text
+    answers: int = 1
+    is_partial: bool = False  # the server counted one of several answers
     counts: Counts = field(default_factory=Counts)
     number: int | None = None
     started: bool = False  # its cached tokens were recorded
@@ -94,7 +122,7 @@ class Flight:
 
     def answer(self) -> int:
         """Tokens of decoding: the first token of an answer comes from the prefill."""
-        return max(self.tokens_out() - 1, 0) + self.counts.rejected
+        return max(self.tokens_out() - self.answers, 0) + self.counts.rejected
 
     def edges(self, now: int) -> tuple[int, int, int]:
         """Begin of prefill, begin of decoding, end. A response in one piece, that has no times, shows no begin of
@@ -212,14 +240,38 @@ class ResponseReader:
 
     def __init__(self, flight: Flight) -> None:
         self._flight = flight
+        self._timed: dict[int, Counts] = {}  # of each answer of llama.cpp's server, the newest
+        self._ended: list[Counts] = []  # the same where `usage` is asked for: an event of each, which names no answer
 
     def object(self, body: dict[str, Any]) -> None:
+        flight = self._flight
         counts = counts_of(body)
+        choices = body.get("choices")
+        choices = [c for c in choices if isinstance(c, dict)] if isinstance(choices, list) else []
+        index = _count((choices[0] if choices else body).get("index")) or 0
+        flight.answers = max(flight.answers, index + 1, len(choices))
+        if "timings" in body:
+            flight.is_partial = flight.is_partial or len(choices) > 1
+            if body.get("choices") == []:
+                self._ended.append(counts)
+            else:
+                self._timed[index] = counts
+            counts = _total(self._ended or list(self._timed.values()))
         if counts.tokens_in is not None:
-            self._flight.counts = counts
+            flight.counts = counts
+        elif counts.tokens_out is not None:  # Anthropic's streams count the prompt first, and the answer at the end
+            flight.counts.tokens_out = counts.tokens_out
+        about = _about(body)
         for name in ("id", "model"):
-            if self._flight.number is None and isinstance(body.get(name), str) and body[name]:
-                setattr(self._flight, name, body[name])
+            if flight.number is None and isinstance(about.get(name), str) and about[name]:
+                setattr(flight, name, about[name])
+
+    def objects(self, bodies: list[Any]) -> None:
+        """Of several answers in one piece, as llama.cpp's server gives them."""
+        found = [counts_of(body) for body in bodies if isinstance(body, dict)]
+        if found:
+            self._flight.counts = _total(found)
+            self._flight.answers = len(found)
 
     def event(self, data: bytes) -> dict[str, Any] | None:
         """One event of a stream; the object that it holds."""
@@ -237,7 +289,13 @@ class ResponseReader:
         return body
 
 
+def _total(parts: list[Counts]) -> Counts:
+    return functools.reduce(Counts.plus, parts)
+
+
 def _has_text(body: dict[str, Any]) -> bool:
+    if str(body.get("type")).endswith("delta") and body.get("delta") and "usage" not in body:
+        return True  # OpenAI's responses and Anthropic's messages
     if body.get("content") or (body.get("text") and "meta_info" in body):  # llama.cpp's and SGLang's own
         return True
     choices = body.get("choices")

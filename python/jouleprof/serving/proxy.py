@@ -29,8 +29,10 @@ from ._recorder import Recorder
 from ._requests import ProvisionalEnergies
 from ._spool import recording_of_run
 
-# OpenAI's, llama.cpp's and SGLang's own.
-PATHS = ("/v1/chat/completions", "/v1/completions", "/completion", "/completions", "/chat/completions", "/generate")
+# OpenAI's and Anthropic's, llama.cpp's and SGLang's own.
+PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/completion", "/completions",
+         "/chat/completions", "/responses", "/infill", "/generate")
+_LAST = ("response.completed", "response.incomplete", "message_stop")  # events of streams that have no [DONE]
 MOST_BODY = 256 << 20  # bytes of a request
 _PIECE = 1 << 16
 # Of one connection (RFC 9110, 7.6.1); the lengths are set anew.
@@ -94,6 +96,10 @@ class Proxy(ThreadingHTTPServer):
             self._uncounted = True
             print("jouleprof: responses without `usage`: the tokens of their prompts are not known, and the energy of "
                   "their prefill is not theirs", file=sys.stderr)
+        if flight.is_partial and not self._uncounted:
+            self._uncounted = True
+            print("jouleprof: the server counted the tokens of one of several answers (`n`): the energy of the others is "
+                  "not their request's. As streams they are counted", file=sys.stderr)
         self.flights.end(flight)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -212,7 +218,8 @@ class _Handler(BaseHTTPRequestHandler):
                                            tenant=tenant if isinstance(tenant, str) else "")
         options = asked.get("stream_options")
         wants = bool(isinstance(options, dict) and options.get("include_usage"))
-        if asked.get("stream") is True and not wants and "/v1/" in self.path and not self.server.has_timings:
+        if asked.get("stream") is True and not wants and "/v1/" in self.path and "completions" in self.path \
+                and not self.server.has_timings:
             asked["stream_options"] = {**(options if isinstance(options, dict) else {}), "include_usage": True}
             return flight, False, json.dumps(asked).encode()
         return flight, True, body
@@ -247,23 +254,26 @@ class _Handler(BaseHTTPRequestHandler):
             extra = {}
             try:
                 found = json.loads(body)
-                if isinstance(found, dict):
+                if isinstance(found, (dict, list)):
                     self._read(flight, found)
                     energy = self._energy(flight)
                     extra["X-Jouleprof-Request"] = flight.id
                     if energy is not None:
                         extra["X-Jouleprof-Energy"] = json.dumps(energy)
-                        if isinstance(found.get("usage"), dict):
+                        if isinstance(found, dict) and isinstance(found.get("usage"), dict):
                             found["usage"]["jouleprof"] = energy
                             body = json.dumps(found, ensure_ascii=False).encode()
             except ValueError:
                 pass
             self._pass(response, iter((body,)), length=len(body), extra=extra)
 
-    def _read(self, flight: Flight, found: dict[str, Any]) -> None:
+    def _read(self, flight: Flight, found: dict[str, Any] | list[Any]) -> None:
         self.server.has_timings = self.server.has_timings or "timings" in found
         try:
-            ResponseReader(flight).object(found)
+            if isinstance(found, list):
+                ResponseReader(flight).objects(found)
+            else:
+                ResponseReader(flight).object(found)
         except Unsupported as error:
             self.server.recorder.fail(str(error))
 
@@ -305,17 +315,23 @@ class _Handler(BaseHTTPRequestHandler):
     def _event(self, event: bytes, reader: ResponseReader, flight: Flight, wants_usage: bool) -> bytes:
         data = b"\n".join(line[5:].strip() for line in event.splitlines() if line.startswith(b"data:"))
         if data == b"[DONE]":
-            energy = self._energy(flight)
-            return (b": jouleprof " + json.dumps({"request": flight.id, **energy}).encode() + b"\n\n"
-                    if energy is not None else b"") + event
+            return self._energy_event(flight) + event
         try:
             found = reader.event(data) if data else None
         except Unsupported as error:
             self.server.recorder.fail(str(error))
             return event
         self.server.has_timings = self.server.has_timings or (found is not None and "timings" in found)
+        if found is not None and found.get("type") in _LAST:
+            return self._energy_event(flight) + event
         only_usage = found is not None and isinstance(found.get("usage"), dict) and found.get("choices") == []
         return b"" if only_usage and not wants_usage else event
+
+    def _energy_event(self, flight: Flight) -> bytes:
+        energy = self._energy(flight)
+        if energy is None:
+            return b""
+        return b": jouleprof " + json.dumps({"request": flight.id, **energy}).encode() + b"\n\n"
 
     def _pass(self, response: http.client.HTTPResponse, pieces: Iterable[bytes], *, length: int | None = None,
               extra: dict[str, str] | None = None) -> None:
