@@ -106,6 +106,24 @@ TEST(Attribute, LayersAndPhasesHaveTheirKernelsEnergy) {
   EXPECT_TRUE(p.by_range.empty());
 }
 
+TEST(Attribute, RangesInWhichNothingWasLaunchedHaveNoRow) {
+  SyntheticRun run;
+  run.kernels = various_kernels(2);
+  run.seconds = 10;
+  auto made = synthesise(run);
+  model::Trace& trace = made.recording.traces[0];
+  trace.ranges = {{"compile", model::kNone}, {"step", model::kNone}, {"pass", 0}, {"loss", 1}};
+  trace.scopes[0].range = 3;
+  const auto p = only_activity(made.recording);
+  expect_conserved(p);
+  ASSERT_EQ(p.by_range.size(), 3u);
+  EXPECT_EQ(p.by_range[0].name, "step");
+  EXPECT_EQ(p.by_range[1].name, "loss");
+  EXPECT_EQ(p.by_range[1].parent, 0u);
+  EXPECT_EQ(p.by_range[2].name, "(outside of ranges)");
+  EXPECT_EQ(p.by_range[0].inclusive->energy, p.by_range[1].energy->energy);
+}
+
 TEST(Attribute, ALayerOfCollinearKernelsIsResolvable) {
   SyntheticRun run;
   run.kernels = {{400, 20e-6, 1e-6}, {220, 20e-6, 1e-6}, {300, 10e-6, 1e-6}};

@@ -325,11 +325,27 @@ std::uint32_t ActivityRows::range_row(const ActivityTable::Share& share) const {
 std::vector<ActivityRow> ActivityRows::ranges() {
   std::vector<Row> rows;
   range_rows_.assign(recording_.traces.size(), {});
+  // Ranges in which nothing was launched have no row: a compiler opens tens of thousands of them.
+  std::vector<std::vector<bool>> used(recording_.traces.size());
+  for (std::size_t t = 0; t < used.size(); ++t) used[t].resize(recording_.traces[t].ranges.size());
+  for (const Portion& portion : portions_) {
+    const model::Scope* scope = scope_of(*portion.share);
+    const std::size_t t = portion.share->trace;
+    for (std::uint32_t r = scope == nullptr ? kNone : scope->range; r != kNone && !used[t][r];
+         r = recording_.traces[t].ranges[r].parent) {
+      used[t][r] = true;
+    }
+  }
   // The same range of several processes is one row.
   std::map<std::pair<std::uint32_t, std::string>, std::uint32_t> known;
   for (std::size_t t = 0; t < recording_.traces.size(); ++t) {
     if (!uses_device_[t]) continue;
-    for (const auto& range : recording_.traces[t].ranges) {
+    for (std::size_t r = 0; r < used[t].size(); ++r) {
+      if (!used[t][r]) {
+        range_rows_[t].push_back(kNone);
+        continue;
+      }
+      const model::Range& range = recording_.traces[t].ranges[r];
       const std::uint32_t parent = range.parent == kNone ? kNone : range_rows_[t][range.parent];
       const auto [at, is_new] =
           known.try_emplace({parent, range.name}, static_cast<std::uint32_t>(rows.size()));

@@ -88,6 +88,26 @@ TEST(ActivityText, AnEmptyListSaysSo) {
   EXPECT_EQ(activity_to_text({}, {}), "");
 }
 
+TEST(ActivityText, WhereXlaNamesNoLayersItSaysHowToGetThem) {
+  ActivityOptions options;
+  options.by = ActivityBy::kLayer;
+  auto profile = activity_profile();
+  EXPECT_THAT(text(options, profile), Not(HasSubstr("XLA")));
+  profile.by_range.resize(2);
+  profile.by_range[0].name = "XlaModule jit_train";
+  profile.by_range[1].parent = 0;
+  profile.stacks.resize(2);
+  for (auto& stack : profile.stacks) {
+    stack.busy = std::chrono::seconds{1};
+    stack.range = 1;
+  }
+  profile.stacks[0].layer = 0;
+  profile.stacks[0].busy *= 2;
+  EXPECT_THAT(text(options, profile), Not(HasSubstr("XLA")));  // most is of layers
+  profile.stacks[0].layer = model::kNone;
+  EXPECT_THAT(text(options, profile), HasSubstr("--xla_gpu_enable_command_buffer="));
+}
+
 TEST(ActivityText, ADeviceWithoutARowIsLeftOutWhereAnotherHasSome) {
   auto cpu = activity_profile();
   cpu.domain = domain(1, model::DomainKind::kCpu, "package-0", "CPU").domain;

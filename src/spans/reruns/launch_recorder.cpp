@@ -351,6 +351,8 @@ void LaunchRecorder::describe(RecordedKernel& kernel) const {
 // is which.
 bool LaunchRecorder::is_address(std::uint64_t word) {
   if (word < kLeastAddress || word >= kMostAddress) return false;
+  std::uint64_t& number = words_[mixed(kHashStart, word) >> 52];
+  if (number == word) return false;
   const auto after = allocated_.upper_bound(word);
   if (after != allocated_.begin()) {
     const auto& [begin, bytes] = *std::prev(after);
@@ -359,7 +361,10 @@ bool LaunchRecorder::is_address(std::uint64_t word) {
     if (whole) pages_[page % pages_.size()] = page;
     if (word < begin + bytes) return true;
   }
-  if (numbers_.contains(word)) return false;
+  if (numbers_.contains(word)) {
+    number = word;
+    return false;
+  }
   unsigned type = 0;
   cuda::DevicePtr begin = 0;
   std::size_t bytes = 0;
@@ -371,13 +376,16 @@ bool LaunchRecorder::is_address(std::uint64_t word) {
   if (driver_.range_of(&begin, &bytes, word) == cuda::kSuccess && bytes > 0) {
     if (allocated_.size() >= kMostAllocated) forget_addresses();
     allocated_[begin] = bytes;
+    words_.fill(0);
   }
   return true;
 }
 
 void LaunchRecorder::forget_addresses() {
   allocated_.clear();
+  numbers_.clear();
   pages_.fill(kNoPage);
+  words_.fill(0);
 }
 
 // How many launches this one stands for; 0: it is not looked at.
@@ -606,7 +614,6 @@ void LaunchRecorder::clear() {
   recent_.clear();
   cleared_pages_.reset();
   forget_addresses();
-  numbers_.clear();
   freed_.clear();
   bytes_ = code_bytes_ = 0;
   dropped_.store(0);

@@ -164,6 +164,7 @@ class LaunchRecorder {
   std::map<abi::cuda::DevicePtr, std::uint64_t> allocated_;  // that parameters pointed to
   std::array<std::uint64_t, 4096> pages_;      // by their remainders: all of one is allocated
   std::unordered_set<std::uint64_t> numbers_;  // large, and no addresses
+  std::array<std::uint64_t, 4096> words_;      // by their hashes: of `numbers_`
   std::map<abi::cuda::DevicePtr, std::uint64_t> freed_;
   std::size_t bytes_ = 0;
   std::size_t code_bytes_ = 0;

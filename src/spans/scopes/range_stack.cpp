@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "spans/scopes/scopes.h"
+#include "spans/scopes/xla_operation.h"
 
 namespace jouleprof::scopes {
 namespace {
@@ -69,6 +70,10 @@ struct Level {
   const void* domain = nullptr;
   std::uint64_t started = 0;  // its number, where any thread may end it
   std::uint32_t range = model::kNone;
+  // Of an operation of XLA, which has the range around it: layer and phase outside of it.
+  bool is_operation = false;
+  std::uint32_t layer = model::kNone;
+  model::Phase phase = model::Phase::kNone;
 };
 
 struct KnownRange {
@@ -146,7 +151,7 @@ std::uint32_t known(ThreadRanges& mine, std::uint64_t key, std::uint32_t parent,
 
 std::uint32_t id_of(ThreadRanges& mine, std::string_view name, std::uint32_t parent) noexcept {
   return known(mine, key_of(name, parent), parent, [&] {
-    return add(model::Range{std::string(name), parent});
+    return add(model::Range{short_range(name), parent});
   });
 }
 
@@ -167,8 +172,29 @@ int count(const ThreadRanges& mine, const void* domain) noexcept {
 void open(ThreadRanges& mine, const void* domain, std::uint64_t started,
           std::string_view name) noexcept {
   const std::uint32_t around = mine.depth == 0 ? model::kNone : mine.levels[mine.depth - 1].range;
-  mine.levels[mine.depth++] = {domain, started, id_of(mine, name, around)};
+  Level& level = mine.levels[mine.depth++];
+  level = {domain, started, around, false, model::kNone, model::Phase::kNone};
+  if (const auto operation = xla_scope(name)) {
+    model::Scope& now = this_thread();
+    level.is_operation = true;
+    level.layer = std::exchange(now.layer, operation->layer);
+    level.phase = std::exchange(now.phase, operation->phase);
+  } else {
+    level.range = id_of(mine, name, around);
+  }
   changed(mine.depth - 1, mine);
+}
+
+// The operation is over: what was outside of it is outside of the next one within it, or now.
+void leave(const Level& operation, ThreadRanges& mine, std::size_t at) noexcept {
+  for (std::size_t i = at + 1; i < mine.depth; ++i) {
+    if (!mine.levels[i].is_operation) continue;
+    mine.levels[i].layer = operation.layer;
+    mine.levels[i].phase = operation.phase;
+    return;
+  }
+  this_thread().layer = operation.layer;
+  this_thread().phase = operation.phase;
 }
 
 // Takes out all levels from `at` on that `out` says.
@@ -178,10 +204,13 @@ void take_out(ThreadRanges& mine, std::size_t at, Out&& out) noexcept {
   std::size_t kept = at;
   for (std::size_t i = at; i != before; ++i) {
     Level level = mine.levels[i];
-    if (out(level)) continue;
+    if (out(level)) {
+      if (level.is_operation) leave(level, mine, i);
+      continue;
+    }
     if (kept != i) {
       const std::uint32_t around = kept == 0 ? model::kNone : mine.levels[kept - 1].range;
-      level.range = moved(mine, level.range, around);
+      level.range = level.is_operation ? around : moved(mine, level.range, around);
     }
     mine.levels[kept++] = level;
   }

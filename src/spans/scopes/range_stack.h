@@ -9,7 +9,8 @@ namespace jouleprof::scopes {
 // Each sets or puts back scopes::this_thread().range for the calling thread. A thread is in all of
 // the ranges that it has open, each within those that it opened before, whichever way they were
 // opened and in whatever order they end; those that stay open then get a new path. At most 64
-// ranges deep: those beyond are counted, not named. Allocates only for a new name.
+// ranges deep: those beyond are counted, not named. Allocates only for a new name. What XLA opens
+// around its operations (xla_operation.h) is no range: it sets the thread's layer and phase.
 
 // Ranges that end in the order of a stack. A pop ends the newest range of its `domain` (any
 // pointer; ranges of all domains lie in one nesting).

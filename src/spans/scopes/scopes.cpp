@@ -41,6 +41,7 @@ struct Registry {
   std::vector<model::Layer> layers;
   std::vector<const model::Range*> ranges;
   std::vector<model::Scope> scopes;
+  std::unordered_map<model::Range, std::uint32_t, RangeHash> layer_ids;  // of add_once(), by names
   std::unordered_map<model::Range, std::uint32_t, RangeHash> range_ids;
   std::unordered_map<model::Scope, std::uint32_t, ScopeHash> scope_ids;
   std::size_t name_bytes = 0;
@@ -148,6 +149,23 @@ std::uint32_t add(const model::Layer& layer) {
   if (all.layers.size() >= kMost) return model::kNone;
   all.layers.push_back(layer);
   return static_cast<std::uint32_t>(all.layers.size() - 1);
+}
+
+std::uint32_t add_once(const model::Layer& layer) {
+  Registry& all = registry();
+  const std::scoped_lock lock(all.mutex);
+  const model::Range named{layer.name, layer.parent};
+  if (const auto found = all.layer_ids.find(named); found != all.layer_ids.end()) {
+    return found->second;
+  }
+  if (all.layers.size() >= kMost || all.name_bytes + layer.name.size() > kMostNameBytes) {
+    return model::kNone;
+  }
+  const auto id = static_cast<std::uint32_t>(all.layers.size());
+  all.layers.push_back(layer);
+  all.layer_ids.emplace(named, id);
+  all.name_bytes += layer.name.size();
+  return id;
 }
 
 std::uint32_t add(const model::Range& range) {

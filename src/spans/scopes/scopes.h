@@ -28,7 +28,8 @@ std::uint32_t merged(std::uint32_t node, std::uint32_t launch) noexcept;
 
 // New identifiers. Thread-safe. model::kNone once there are 1,000,000 of a kind.
 std::uint32_t add(const model::Layer& layer);
-std::uint32_t add(const model::Range& range);  // the same range gives the same identifier
+std::uint32_t add(const model::Range& range);       // the same range gives the same identifier
+std::uint32_t add_once(const model::Layer& layer);  // the same name and parent, too
 
 // The identifier of the range of the same name as `range` within `parent` (or model::kNone).
 std::uint32_t add_within(std::uint32_t range, std::uint32_t parent);

@@ -31,7 +31,9 @@ std::string explained_text(double ratio) {
 const char* hint(ActivityBy by) {
   switch (by) {
     case ActivityBy::kLayer:
-      return ": it was recorded without --layers, or the program called no module of PyTorch";
+      return ": it was recorded without --layers, or the program called no module of PyTorch and "
+             "no "
+             "named scope of JAX";
     case ActivityBy::kRange:
       return ": the program pushed no NVTX range";
     default:
@@ -142,11 +144,33 @@ class Section {
       const bool kernels = c_.options.by == ActivityBy::kKernel;
       for (auto& line : kernels ? kernel_lines(c_) : part_lines(c_)) lines_.push_back(line);
     }
+    if (c_.options.by == ActivityBy::kLayer && has_command_buffers()) {
+      c_.note(lines_, "next", Style::kDim,
+              "XLA does not name the layers of what it launches as command buffers: record it with "
+              "XLA_FLAGS=--xla_gpu_enable_command_buffer= in the environment",
+              3, Style::kAttention);
+    }
     if (c_.view.left_out > 0 && !c_.view.lines.empty()) {
       lines_.push_back(paint(fmt::format("{} more; --top and --depth show them", c_.view.left_out),
                              Style::kDim, c_.text.colour));
     }
     memory();
+  }
+
+  // Most of the time is of no layer, in programs of XLA's.
+  bool has_command_buffers() const {
+    const auto& ranges = c_.profile.by_range;
+    Duration all{};
+    Duration unnamed{};
+    for (const auto& stack : c_.profile.stacks) {
+      all += stack.busy;
+      std::uint32_t range = stack.layer == model::kNone ? stack.range : model::kNone;
+      while (range != model::kNone && !ranges[range].name.starts_with("XlaModule ")) {
+        range = ranges[range].parent;
+      }
+      if (range != model::kNone) unnamed += stack.busy;
+    }
+    return 2 * unnamed > all;
   }
 
   std::string no_rows() const {
