@@ -340,6 +340,25 @@ def test_what_does_not_fit_is_counted(tmp_path, monkeypatch):
     assert file.stat().st_size < 1000
 
 
+def test_a_process_may_be_killed_once_its_requests_have_ended(tmp_path, monkeypatch):
+    monkeypatch.setenv("JOULEPROF_TRACE", str(tmp_path))
+    monkeypatch.setenv("JOULEPROF_TRACE_WHAT", "serving")
+    monkeypatch.setattr(_spool, "PERIOD", 1000)
+    recorder = serving.Recorder()
+    (file,) = tmp_path.iterdir()
+    for id in ("a", "b"):
+        recorder.request(id)
+    recorder.finish("a")
+    recorder.finish("b", tokens_out=3)
+    for _ in range(1000):  # a thread writes
+        if b"b" in file.read_bytes()[-80:]:
+            break
+        time.sleep(0.01)
+    else:
+        pytest.fail("nothing was written")
+    recorder.close()
+
+
 def test_a_full_disk_ends_no_engine(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("JOULEPROF_TRACE", str(tmp_path / "missing"))
     monkeypatch.setenv("JOULEPROF_TRACE_WHAT", "kernels,serving")

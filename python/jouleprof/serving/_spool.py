@@ -82,6 +82,7 @@ class SpoolFile:
         self._begin = self._start
         self._lock = threading.Lock()
         self._closed = False
+        self._ending = False
         self._wake = threading.Event()
         self.problem = ""
         self._open_segment()
@@ -107,9 +108,14 @@ class SpoolFile:
                    + _varint(len(entries)) + bytes(entries))
         self._write(_frame(_CHUNK, payload))
 
+    def hurry(self) -> None:
+        """Has what there is written now: a process that has nothing to do may be ended without notice."""
+        self._wake.set()
+
     def close(self) -> None:
         if self._closed:
             return
+        self._ending = True
         self._wake.set()
         self._thread.join(_PATIENCE)
         self.flush()
@@ -121,7 +127,9 @@ class SpoolFile:
         self._file = None
 
     def _run(self) -> None:
-        while not self._wake.wait(PERIOD):
+        while not self._ending:
+            self._wake.wait(PERIOD)
+            self._wake.clear()
             self.flush()
 
     def _status(self, ended: bool) -> bytes:
