@@ -123,6 +123,7 @@ struct FakeDriver {
       return kInvalid;
     };
     api.pointer_attribute = [](void* value, int, abi::cuda::DevicePtr at) {
+      ++only()->asked;
       for (const auto& [first, size] : only()->allocated) {
         if (at < first || at >= first + size) continue;
         std::memcpy(value, &abi::cuda::kMemoryOfDevice, sizeof(unsigned));
@@ -180,6 +181,7 @@ struct FakeDriver {
   abi::cuda::Result state = abi::cuda::kSuccess;
   std::vector<std::string> loaded;  // code
   int unloaded = 0;
+  int asked = 0;  // what an address is
   bool capturing = false;
   int graphs = 0;
 };

@@ -22,6 +22,9 @@ constexpr std::size_t kMostNodes = 65536;
 constexpr std::size_t kMostParameters = 512;
 constexpr std::size_t kMostAllocated = 16384;
 constexpr std::size_t kMostNumbers = 65536;
+// Of one word of a kernel's parameters: with more values it is what the stack held (PyTorch's
+// foreach kernels leave parts of theirs unset).
+constexpr std::uint8_t kMostStrange = 32;
 constexpr std::uint64_t kLeastAddress = std::uint64_t{1} << 32;
 constexpr std::uint64_t kMostAddress = std::uint64_t{1} << 57;
 constexpr unsigned kPageBits = 21;  // as the driver maps memory, and frameworks ask for it
@@ -348,8 +351,8 @@ void LaunchRecorder::describe(RecordedKernel& kernel) const {
 }
 
 // Sizes are packed into words that are as large as addresses (tensor maps): the driver knows which
-// is which.
-bool LaunchRecorder::is_address(std::uint64_t word) {
+// is which. `strange`: values at the same place that it did not know.
+bool LaunchRecorder::is_address(std::uint64_t word, std::uint8_t& strange) {
   if (word < kLeastAddress || word >= kMostAddress) return false;
   std::uint64_t& number = words_[mixed(kHashStart, word) >> 52];
   if (number == word) return false;
@@ -365,10 +368,12 @@ bool LaunchRecorder::is_address(std::uint64_t word) {
     number = word;
     return false;
   }
+  if (strange >= kMostStrange) return true;  // nothing that tells variants apart
   unsigned type = 0;
   cuda::DevicePtr begin = 0;
   std::size_t bytes = 0;
   if (driver_.pointer_attribute(&type, cuda::kPointerMemoryType, word) != cuda::kSuccess) {
+    ++strange;
     if (numbers_.size() >= kMostNumbers) numbers_.clear();
     numbers_.insert(word);
     return false;
@@ -428,9 +433,12 @@ void LaunchRecorder::keep(RecordedKernel& kernel, const Call& call) {
     }
   }
   std::uint64_t size = kHashStart;
+  kernel.strange.resize(std::max(kernel.strange.size(), launch.parameters.size() / 8 + 1));
+  auto strange = kernel.strange.begin();
   each_word(launch.parameters, [&](std::uint64_t word) {
     const std::uint64_t page = word >> kPageBits;
-    if (pages_[page % pages_.size()] != page && !is_address(word)) {
+    std::uint8_t& values = *strange++;
+    if (pages_[page % pages_.size()] != page && !is_address(word, values)) {
       size = mixed(size, word);
     } else if (cleared_pages_.test(word / kMostCleared % cleared_pages_.size())) {
       find_cleared(word, launch);

@@ -76,6 +76,8 @@ struct RecordedKernel {
   std::vector<abi::cuda::LaunchAttribute> attributes;
   std::map<std::uint64_t, Variant> variants;  // by what is no address in their parameters
   std::uint64_t given_way = 0;                // launches of variants that are no longer kept
+  std::vector<std::uint8_t> strange;          // by word of the parameters: values that are neither
+                                              // small nor addresses
   std::shared_ptr<const std::string> code;    // a cubin: of a kernel whose code was unloaded
 };
 
@@ -131,7 +133,7 @@ class LaunchRecorder {
   std::uint64_t stands_for(const RecordedKernel& kernel);
   void keep(RecordedKernel& kernel, const Call& call);
   void keep(RecordedKernel& kernel, Launch launch, std::uint64_t size, std::uint64_t counts);
-  bool is_address(std::uint64_t word);
+  bool is_address(std::uint64_t word, std::uint8_t& strange);
   void forget_addresses();
   void find_cleared(std::uint64_t address, Launch& launch) const;
   void cleared(const Cleared& memset, abi::cuda::Context context);

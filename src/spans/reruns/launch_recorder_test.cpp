@@ -93,6 +93,15 @@ TEST_F(Recorded, TheNewestLaunchesAreKeptAndVariantsAreBounded) {
   EXPECT_EQ(launches, 200u);
 }
 
+TEST_F(Recorded, WhatChangesWithEveryLaunchMakesNoVariantsAndIsNotAskedFor) {
+  const auto foreach = driver.function("multi_tensor_apply");
+  for (std::uint64_t i = 0; i < 400; ++i) calls.launch(foreach, 0x550000000000 + 4096 * i);
+  EXPECT_LT(driver.asked, 50);
+  std::uint64_t most = 0;
+  for (const auto& [hash, variant] : only().variants) most = std::max(most, variant.launches);
+  EXPECT_GT(most, 350u);
+}
+
 TEST_F(Recorded, MemsetsOfMemoryThatALaunchUsesBelongToIt) {
   const auto splitk = driver.function("splitk");
   calls.memset(kA, 4096);
