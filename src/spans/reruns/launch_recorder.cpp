@@ -368,7 +368,7 @@ bool LaunchRecorder::is_address(std::uint64_t word, std::uint8_t& strange) {
     number = word;
     return false;
   }
-  if (strange >= kMostStrange) return true;  // nothing that tells variants apart
+  if (strange >= kMostStrange) return true;  // nothing that separates variants
   unsigned type = 0;
   cuda::DevicePtr begin = 0;
   std::size_t bytes = 0;
