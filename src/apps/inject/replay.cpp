@@ -216,6 +216,7 @@ std::string rerun(State& s, const Limits& limits) {
     return fmt::format("no kernel was re-run: {}", reruns::described(plan.left_out));
   }
   announce(plan, limits.all);
+  const HostTime end = HostClock::now() + duration_of(limits.all);  // of the preparation, too
   reruns::RerunOutcome outcome;
   std::string changes;
   {
@@ -228,7 +229,7 @@ std::string rerun(State& s, const Limits& limits) {
           changes);
     }
     std::this_thread::sleep_for(kIdle);
-    outcome = runner.run(plan, limits.each, HostClock::now() + duration_of(limits.all));
+    outcome = runner.run(plan, limits.each, end);
     if (limits.goes_on && !runner.restore_all() && outcome.broken.empty()) {
       outcome.broken = "the memory of the program could not be restored";
     }

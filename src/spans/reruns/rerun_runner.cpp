@@ -7,12 +7,15 @@
 #include <cstring>
 #include <set>
 #include <thread>
+#include <unordered_set>
 #include <utility>
 
 namespace jouleprof::reruns {
 namespace {
 
 namespace cuda = abi::cuda;
+
+bool may_be_address(std::uint64_t word) { return word >> 32 != 0 && word >> 57 == 0; }
 
 constexpr double kMostWaiting = 2;         // seconds, of work that takes milliseconds
 constexpr double kPause = 0.05;            // seconds before a loop: idle
@@ -206,7 +209,7 @@ std::string RerunRunner::failure(Result result, bool asynchronous) {
 
 // The allocation of device memory that `word` points into, if it does.
 void RerunRunner::add_region(cuda::Context context, std::uint64_t word, bool exactly) {
-  if (word >> 32 == 0 || word >> 57 != 0) return;
+  if (!may_be_address(word)) return;
   unsigned type = 0;
   cuda::DevicePtr begin = 0;
   std::size_t bytes = 0;
@@ -239,10 +242,17 @@ void RerunRunner::join_regions() {
   regions_ = std::move(joined);
 }
 
-// What lists of addresses point to that lie in memory, such as those of a batch of products.
+// What lists of addresses point to that lie in memory, such as those of a batch of products. Most
+// of what is read is no list: tens of millions of numbers.
 void RerunRunner::add_pointed() {
-  const std::vector<Region> known = regions_;
-  std::set<std::uint64_t> seen;
+  const std::vector<Region> known = regions_;  // in order, and apart
+  const auto is_known = [&known](std::uint64_t word) {
+    const auto after =
+        std::upper_bound(known.begin(), known.end(), word,
+                         [](std::uint64_t w, const Region& r) { return w < r.begin; });
+    return after != known.begin() && word < std::prev(after)->end;
+  };
+  std::unordered_set<std::uint64_t> seen;
   std::vector<std::uint64_t> words;
   for (const Region& region : known) {
     const std::size_t bytes = region.end - region.begin;
@@ -253,8 +263,7 @@ void RerunRunner::add_pointed() {
       continue;
     }
     for (const std::uint64_t word : words) {
-      const auto holds = [word](const Region& r) { return word >= r.begin && word < r.end; };
-      if (std::any_of(known.begin(), known.end(), holds) || !seen.insert(word).second) continue;
+      if (!may_be_address(word) || is_known(word) || !seen.insert(word).second) continue;
       add_region(region.context, word, true);
     }
   }
