@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Microseconds that jouleprof.serving takes of an engine's thread for a step: medians over steps of 8, 64 and 256
-decoding requests, with the recording's file. Needs jouleprof, and no engine: its objects are stand-ins.
+"""Microseconds that jouleprof.serving takes of an engine's thread for a step of 8, 64 and 256 decoding requests, with the
+recording's file: the least of 20 medians of 100 steps. Needs jouleprof, and no engine: its objects are stand-ins.
 
     python bench/serving_hooks.py"""
 
@@ -16,19 +16,18 @@ import jouleprof.serving.transformers as transformers
 import jouleprof.serving.vllm as vllm
 from jouleprof.serving import Recorder
 
-STEPS = 2000
-
-
-def median_of(step):
-    """Of the time of step(), in microseconds."""
-    times = []
-    for n in range(STEPS):
-        begin = time.perf_counter_ns()
-        step()
-        times.append(time.perf_counter_ns() - begin)
-        if n % 100 == 0:
-            time.sleep(0.05)  # engines wait for the GPU: the writing thread has its time
-    return statistics.median(times) / 1e3
+def time_of(step):
+    """Of step(), in microseconds."""
+    medians = []
+    for _ in range(20):
+        times = []
+        for _ in range(100):
+            begin = time.perf_counter_ns()
+            step()
+            times.append(time.perf_counter_ns() - begin)
+        medians.append(statistics.median(times))
+        time.sleep(0.05)  # engines wait for the GPU: the writing thread has its time
+    return min(medians) / 1e3
 
 
 def of_recorder(recorder, ids):
@@ -41,7 +40,7 @@ def of_transformers(recorder, ids):
     futures = []
     for id in ids:
         recorder.request(id)
-        state = SimpleNamespace(request_id=id, position_offset=500, initial_tokens=[0] * 100, _true_initial_tokens=0)
+        state = SimpleNamespace(request_id=id, position_offset=500, initial_tokens=[0] * 100)
         futures.append(SimpleNamespace(state=state, query_length=1))
 
     def step():
@@ -77,7 +76,7 @@ def main():
             with tempfile.TemporaryDirectory() as folder:
                 os.environ.update(JOULEPROF_TRACE=folder, JOULEPROF_TRACE_WHAT="serving")
                 with Recorder(model="llama") as recorder:
-                    row.append(median_of(make(recorder, [f"request-{i}" for i in range(n)])))
+                    row.append(time_of(make(recorder, [f"request-{i}" for i in range(n)])))
                     if recorder.lost != (0, 0):
                         sys.exit(f"{recorder.lost} steps and requests were lost")
         print(f"{name:20}" + "".join(f"{us:>7.1f} us" for us in row))

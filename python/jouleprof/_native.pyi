@@ -1,4 +1,4 @@
-from typing import List, Optional, Tuple, Union
+from typing import Callable, Dict, List, Optional, Set, Tuple, Union
 
 _Failure = Tuple[int, str]
 _Domain = Tuple[str, str, str, str, str, int, int]
@@ -44,3 +44,10 @@ class Monitor:
     ) -> Union[Tuple[int, int, int, List[_Energy]], _Failure]: ...
     def snapshot(self) -> Union[str, _Failure]: ...
     def warnings(self) -> Union[str, _Failure]: ...
+
+class StepTable:
+    def forget(self, name: str, /) -> None: ...
+    def shares(
+        self, names: List[str], tokens: List[int], contexts: List[int],
+        learn: Callable[[str], Tuple[int, int]], anew: Set[str], rejected: Dict[str, int], /
+    ) -> bytes: ...

@@ -9,6 +9,7 @@ import pathlib
 import re
 import shutil
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -322,6 +323,33 @@ def test_outside_of_run_only_listeners_hear():
         assert recorder.request("a") != number  # another request of that name
     assert not recorder.is_recorded
     assert heard[:3] == [("request", "a"), ("step", [number, 5, 0, 0, 0, 0, 1]), ("finish", 3)]
+
+
+def test_shares_follow_from_the_steps_before():
+    recorder = serving.Recorder()
+    a = recorder.request("a")
+    asked = []
+
+    def prompt_of(id):
+        asked.append(id)
+        return 100
+
+    def shares_of(*parts, **more):
+        data = recorder.shares_of(*map(list, zip(*parts)), prompt_of=prompt_of, **more)
+        return [tuple(row) for row in struct.iter_unpack("<7I", data)]
+
+    assert shares_of(("a", 40, 20)) == [(a, 40, 20, 20, 0, 0, 1)]  # 20 of the prompt were in the cache
+    assert shares_of(("a", 40, 60), ("b", 100, 0)) == [(a, 40, 60, 0, 0, 0, 1), (a + 1, 100, 0, 0, 0, 0, 1)]
+    assert shares_of(("a", 4, 100), rejected={"a": 3}) == [(a, 4, 100, 0, 3, 0, 0)]
+    assert shares_of(("a", 1, 101), ("b", 1, 100)) == [(a, 1, 101, 0, 0, 0, 0), (a + 1, 1, 100, 0, 0, 0, 0)]
+    # It lost its keys and values but for a prefix of 30: 72 tokens again, and 8 new ones.
+    assert shares_of(("a", 80, 30), anew={"a"}) == [(a, 80, 30, 30, 0, 72, 1)]
+    assert asked == ["a", "b"] and recorder.number("b") == a + 1
+    recorder.finish("a")
+    again = recorder.request("a")  # another one of that name
+    assert again != a and shares_of(("a", 100, 0)) == [(again, 100, 0, 0, 0, 0, 1)]
+    with pytest.raises(TypeError):
+        recorder.shares_of(["a"], ["one"], [0], prompt_of=prompt_of)
 
 
 def test_what_does_not_fit_is_counted(tmp_path, monkeypatch):

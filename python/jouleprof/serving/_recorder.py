@@ -7,8 +7,9 @@ import sys
 import threading
 import time
 from array import array
-from typing import Iterable, Mapping, NamedTuple, Protocol
+from typing import Callable, Iterable, Mapping, NamedTuple, Protocol, Sequence
 
+from .._native import StepTable
 from ._spool import SpoolFile, spool_folder
 
 _NONE = 0xFFFFFFFF
@@ -16,6 +17,8 @@ _MOST = 0xFFFFFFFF
 _REQUEST, _FINISH, _STEP, _DEVICE, _LOST, _VIEW = 1, 2, 3, 4, 5, 6
 _STEP_HEAD = struct.Struct("<BIqqII")
 _STEP_PAYLOAD = 24  # bytes before the shares
+_NONE_ANEW: set[str] = set()
+_NONE_REJECTED: dict[str, int] = {}
 _MOST_REQUESTS = 1_000_000  # open at once
 _MOST_FINISHED = 4096  # whose numbers are known: a batch that was submitted before may name them
 
@@ -36,14 +39,14 @@ class Listener(Protocol):
     """What follows a recorder. Calls come from the engine's thread."""
 
     def on_request(self, number: int, request: Request) -> None: ...
-    def on_step(self, begin: int, end: int, shares: Iterable[int]) -> None: ...
+    def on_step(self, begin: int, end: int, shares: Sequence[int]) -> None: ...
     def on_finish(self, number: int, request: Request) -> None: ...
 
 
 class Request:
     """A request that was begun: what is known of it."""
 
-    __slots__ = ("id", "number", "model", "tenant", "arrival", "finish", "tokens_in", "tokens_out", "steps")
+    __slots__ = ("id", "number", "model", "tenant", "arrival", "finish", "tokens_in", "tokens_out")
 
     def __init__(self, id: str, number: int, model: str, tenant: str, arrival: int) -> None:
         self.id = id
@@ -54,7 +57,6 @@ class Request:
         self.finish: int | None = None
         self.tokens_in = 0
         self.tokens_out = 0
-        self.steps = False  # an adapter has seen it in one
 
 
 def _text(text: str) -> bytes:
@@ -88,6 +90,7 @@ class Recorder:
         self._devices: list[int] = []
         self._requests: dict[str, Request] = {}
         self._finished: dict[str, int] = {}  # in order of their end
+        self._table = StepTable()
         self._next = 0
         self._lock = threading.Lock()
         self._listeners: list[Listener] = []
@@ -141,6 +144,7 @@ class Recorder:
             request = Request(id, number, model or self._model, tenant, self.now() if arrival is None else arrival)
             if len(self._requests) < _MOST_REQUESTS:
                 self._requests[id] = request
+            self._table.forget(id)
         filler = self.number(prefix_of) if prefix_of is not None else None
         payload = (struct.pack("<Iq", number, request.arrival) + _text(id) + _text(request.model) + _text(tenant)
                    + struct.pack("<I", _NONE if filler is None else filler))
@@ -154,10 +158,18 @@ class Recorder:
         """A step that has ended; times as now() returns them."""
         self.step_of(begin, end, [value for share in shares for value in share])
 
-    def step_of(self, begin: int, end: int, shares: list[int]) -> None:
-        """As step(), with the seven numbers of each Share one after the other: for engines with large batches."""
-        data = array("I", shares).tobytes()
-        count = len(shares) // 7
+    def shares_of(self, ids: list[str], tokens: list[int], contexts: list[int], *, prompt_of: Callable[[str], int],
+                  model: str = "", anew: set[str] = _NONE_ANEW, rejected: dict[str, int] = _NONE_REJECTED) -> bytes:
+        """For step_of(): of a batch in which ids[i] has tokens[i] computed after contexts[i]. What is recomputed, and
+        what is prefill, follows from the steps before. prompt_of: the tokens of a request's prompt, asked once. anew:
+        ids that begin again, and may find what the prefix cache has of them. rejected: of the tokens."""
+        return self._table.shares(ids, tokens, contexts, lambda id: (self.number_of(id, model=model), prompt_of(id)),
+                                  anew, rejected)
+
+    def step_of(self, begin: int, end: int, shares: list[int] | bytes) -> None:
+        """As step(), with the seven numbers of each Share one after the other, or what shares_of() returns."""
+        data = shares if isinstance(shares, bytes) else array("I", shares).tobytes()
+        count = len(data) // 28
         size = _STEP_PAYLOAD + len(data)
         kept = True
         if self._spool is not None:
@@ -166,7 +178,7 @@ class Recorder:
         if not kept:
             self._lost_steps += 1
         for listener in self._listeners:
-            listener.on_step(begin, end, shares)
+            listener.on_step(begin, end, array("I", data).tolist() if isinstance(shares, bytes) else shares)
 
     def finish(self, id: str, *, tokens_in: int = 0, tokens_out: int = 0, at: int | None = None) -> None:
         """A request has finished, failed or was cancelled."""
@@ -176,7 +188,10 @@ class Recorder:
                 return
             self._finished[id] = request.number
             if len(self._finished) > _MOST_FINISHED:
-                del self._finished[next(iter(self._finished))]
+                oldest = next(iter(self._finished))
+                del self._finished[oldest]
+                if oldest not in self._requests:
+                    self._table.forget(oldest)
         request.finish = self.now() if at is None else at
         request.tokens_in = min(tokens_in, _MOST)
         request.tokens_out = min(tokens_out, _MOST)

@@ -32,8 +32,7 @@ class _Steps:
     def __init__(self, recorder: Recorder, model: str) -> None:
         self._recorder = recorder
         self._model = model
-        self._submitted: deque[tuple[int, list[str], list[int]]] = deque()
-        self._computed: dict[str, int] = {}  # of each request: the most tokens that had keys and values
+        self._submitted: deque[tuple[int, list[str], bytes]] = deque()
         self._position: dict[str, int] = {}  # tokens that have keys and values once the submitted batches have run
         self._retracted: dict[str, int] = {}  # how often
         self._last_end = 0
@@ -46,29 +45,31 @@ class _Steps:
         if mode.is_extend():
             if mode.is_split_prefill() or mode.is_dllm_extend():
                 raise Unsupported("a batch of SGLang for split prefill or a diffusion model is not known")
-            parts = list(zip(batch.reqs, batch.extend_lens, batch.prefix_lens))
+            tokens, contexts = ([int(n) for n in numbers] for numbers in (batch.extend_lens, batch.prefix_lens))
         elif mode.is_decode():
             # Its own count lags by the batches that were submitted, and not processed.
-            parts = [(req, 1, self._position.get(req.rid, len(req.origin_input_ids) + len(req.output_ids) - 1))
-                     for req in batch.reqs]
+            tokens = [1] * len(batch.reqs)
+            contexts = [self._position.get(req.rid, len(req.origin_input_ids) + len(req.output_ids) - 1)
+                        for req in batch.reqs]
         else:
-            parts = []
-        shares: list[int] = []
-        for req, tokens, context in parts:
-            shares += self._share(req, int(tokens), int(context))
-        self._submitted.append((time.monotonic_ns(), [req.rid for req in batch.reqs], shares))
+            tokens = contexts = []
+        names = [req.rid for req in batch.reqs]
+        self._submitted.append((time.monotonic_ns(), names, self._shares(batch.reqs, names, tokens, contexts)))
 
-    def _share(self, req: Any, tokens: int, context: int) -> tuple[int, ...]:
-        require_attributes(ENGINE, req, _REQUEST)
-        number = self._recorder.number_of(req.rid, model=self._model)
-        highest = self._computed.get(req.rid, 0)
-        begins = self._retracted.get(req.rid) != req.retraction_count
-        self._retracted[req.rid] = req.retraction_count
-        recomputed = max(0, min(highest, context + tokens) - context)
-        self._computed[req.rid] = max(highest, context + tokens)
-        self._position[req.rid] = context + tokens
-        prefill = context < len(req.origin_input_ids) or recomputed > 0
-        return number, tokens, context, context if begins and prefill else 0, 0, recomputed, int(prefill)
+    def _shares(self, reqs: list[Any], names: list[str], tokens: list[int], contexts: list[int]) -> bytes:
+        anew = set()
+        for req in reqs if tokens else ():
+            if self._retracted.get(req.rid, 0) != req.retraction_count:
+                self._retracted[req.rid] = req.retraction_count
+                anew.add(req.rid)
+        self._position.update((name, n + before) for name, n, before in zip(names, tokens, contexts))
+
+        def prompt_of(name: str) -> int:
+            req = reqs[names.index(name)]
+            require_attributes(ENGINE, req, _REQUEST)
+            return len(req.origin_input_ids)
+
+        return self._recorder.shares_of(names, tokens, contexts, prompt_of=prompt_of, model=self._model, anew=anew)
 
     def processed(self, batch: Any) -> None:
         end = time.monotonic_ns()
@@ -81,10 +82,9 @@ class _Steps:
             self._recorder.step_of(max(begin, self._last_end), end, shares)
             self._last_end = end
         for req in batch.reqs:
-            if req.finished() and req.rid in self._computed:
-                del self._computed[req.rid]
-                del self._retracted[req.rid]
+            if req.finished() and req.rid in self._position:
                 del self._position[req.rid]
+                self._retracted.pop(req.rid, None)
                 self._recorder.finish(req.rid, tokens_in=len(req.origin_input_ids), tokens_out=len(req.output_ids))
 
 

@@ -15,7 +15,7 @@ import time
 from typing import Any, Iterator
 
 from ._engine import Wrapped, require_attributes, require_parameters, require_version
-from ._recorder import Recorder, Request
+from ._recorder import Recorder
 
 ENGINE = "transformers"
 TESTED = ("5.17",)
@@ -43,35 +43,16 @@ class _Batches:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._prepared: list[int] | None = None
-        self._in_flight: list[tuple[int, list[int]]] = []
+        self._prepared: bytes | None = None
+        self._in_flight: list[tuple[int, bytes]] = []
         self._last_end = 0
 
     def prepare(self, requests_in_batch: list[Any]) -> None:
-        shares: list[int] = []
-        begun = self._recorder.begun
-        for future in requests_in_batch:
-            state = future.state
-            request = begun.get(state.request_id)
-            context = state.position_offset
-            # Most shares of most batches: the others may take longer.
-            if request is not None and request.steps and context >= len(state.initial_tokens):
-                shares += (request.number, future.query_length, context, 0, 0, 0, 0)
-            else:
-                shares += self._first_or_prefill(request, state, future.query_length, context)
-        self._prepared = shares
-
-    def _first_or_prefill(self, request: Request | None, state: Any, tokens: int, context: int) -> tuple[int, ...]:
-        number = self._recorder.number(state.request_id) if request is None else request.number
-        if number is None:  # a child of a fork, or added before attach()
-            number = self._recorder.request(state.request_id)
-            request = self._recorder.begun.get(state.request_id)
-        prefill = context < len(state.initial_tokens)
-        is_first = request is not None and not request.steps
-        if request is not None:
-            request.steps = True
-        recomputed = tokens if prefill and state._true_initial_tokens else 0
-        return number, tokens, context, context if is_first and prefill else 0, 0, recomputed, int(prefill)
+        states = [future.state for future in requests_in_batch]
+        ids = [state.request_id for state in states]
+        self._prepared = self._recorder.shares_of(
+            ids, [future.query_length for future in requests_in_batch], [state.position_offset for state in states],
+            prompt_of=lambda id: len(states[ids.index(id)].initial_tokens))
 
     def submit(self) -> None:
         if self._prepared is not None:

@@ -37,53 +37,48 @@ class _Steps:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._submitted: dict[int, tuple[int, list[tuple[str, int, int, bool]]]] = {}
-        self._computed: dict[str, int] = {}  # of each request: the most tokens that had keys and values
+        self._submitted: dict[int, tuple[int, list[str], list[int], set[str]]] = {}
         self._last_end = 0
 
     def scheduled(self, output: Any) -> None:
-        counts = output.num_scheduled_tokens
-        if not counts:
+        if not output.num_scheduled_tokens:
             return
+        new = output.scheduled_new_reqs
         cached = output.scheduled_cached_reqs
-        resumed = cached.resumed_req_ids
-        parts = [(new.req_id, counts[new.req_id], new.num_computed_tokens, True) for new in output.scheduled_new_reqs]
-        parts += [(name, counts[name], before, name in resumed)
-                  for name, before in zip(cached.req_ids, cached.num_computed_tokens) if name in counts]
-        self._submitted[id(output)] = (time.monotonic_ns(), parts)
+        names, contexts, anew = cached.req_ids, cached.num_computed_tokens, cached.resumed_req_ids
+        if new:
+            names = [request.req_id for request in new] + names
+            contexts = [request.num_computed_tokens for request in new] + contexts
+        self._submitted[id(output)] = (time.monotonic_ns(), names, contexts, anew)
 
     def finished(self, scheduler: Any, output: Any, result: Any) -> None:
         end = time.monotonic_ns()
         found = self._submitted.pop(id(output), None)
         if found is None:
             return
-        begin, parts = found
-        drafts = output.scheduled_spec_decode_tokens
+        begin, names, contexts, anew = found
+        counts = output.num_scheduled_tokens
+        try:
+            tokens = [counts[name] for name in names]
+        except KeyError:  # some are known, and not scheduled
+            contexts = [before for name, before in zip(names, contexts) if name in counts]
+            names = [name for name in names if name in counts]
+            tokens = [counts[name] for name in names]
         per_step = scheduler.num_sampled_tokens_per_step
-        shares: list[int] = []
-        for name, tokens, context, begins in parts:
-            number = self._recorder.number_of(name)
-            highest = self._computed.get(name, 0)
-            # A request that begins, or goes on after a preemption, finds what the prefix cache has of it.
-            cached = context if begins else 0
-            recomputed = max(0, min(highest, context + tokens) - context)
-            request = scheduler.requests.get(name)
-            prompt = request.num_prompt_tokens if request is not None else 0
-            rejected = 0
-            if name in drafts:
-                place = result.req_id_to_index.get(name)
-                sampled = len(result.sampled_token_ids[place]) if place is not None and result.sampled_token_ids else 0
-                if sampled > 0 or per_step == 0:  # otherwise nothing was sampled, and nothing rejected
-                    rejected = min(len(drafts[name]) - max(sampled - per_step, 0), tokens)
-            if request is not None and not request.is_finished():
-                self._computed[name] = max(highest, context + tokens - rejected)
-            shares += (number, tokens, context, cached, rejected, recomputed,
-                       int(context < prompt or recomputed > 0))
-        self._recorder.step_of(max(begin, self._last_end), end, shares)
-        self._last_end = end
+        rejected: dict[str, int] = {}
+        for name, drafts in output.scheduled_spec_decode_tokens.items():
+            place = result.req_id_to_index.get(name)
+            sampled = len(result.sampled_token_ids[place]) if place is not None and result.sampled_token_ids else 0
+            if sampled > 0 or per_step == 0:  # otherwise nothing was sampled, and nothing rejected
+                rejected[name] = len(drafts) - max(sampled - per_step, 0)
 
-    def forget(self, name: str) -> None:
-        self._computed.pop(name, None)
+        def prompt_of(name: str) -> int:
+            request = scheduler.requests.get(name)
+            return request.num_prompt_tokens if request is not None else 0
+
+        self._recorder.step_of(max(begin, self._last_end), end, self._recorder.shares_of(
+            names, tokens, contexts, prompt_of=prompt_of, anew=anew, rejected=rejected))
+        self._last_end = end
 
 
 def attach(recorder: Recorder | None = None, *, tenant_of: Callable[[Any], str] | None = None) -> Recorder:
@@ -129,7 +124,6 @@ def attach(recorder: Recorder | None = None, *, tenant_of: Callable[[Any], str] 
         steps_of(self).finished(self, scheduler_output, model_runner_output)
 
     def free_request(self: Any, request: Any, *_: Any, **__: Any) -> None:
-        steps_of(self).forget(request.request_id)
         own.finish(request.request_id, tokens_in=request.num_prompt_tokens, tokens_out=request.num_output_tokens)
 
     _attached.on_failure = own.fail  # type: ignore[method-assign]

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "apps/python/monitor.h"
+#include "apps/python/step_table.h"
 #include "jouleprof/jouleprof.h"
 
 namespace nb = nanobind;
@@ -51,6 +52,7 @@ nb::object report_activity(const std::string& path, const std::string& by) {
 // what people call.
 
 using jouleprof::python::Monitor;
+using jouleprof::python::StepTable;
 using nb::literals::operator""_a;
 
 NB_MODULE(_native, module) {
@@ -81,4 +83,9 @@ NB_MODULE(_native, module) {
       .def("total", &Monitor::total)
       .def("snapshot", &Monitor::snapshot)
       .def("warnings", &Monitor::warnings);
+
+  nb::class_<StepTable>(module, "StepTable")
+      .def(nb::init<>())
+      .def("forget", &StepTable::forget)
+      .def("shares", &StepTable::shares);
 }
