@@ -62,7 +62,7 @@ def of_vllm(recorder, ids):
     result = SimpleNamespace(req_id_to_index={}, sampled_token_ids=[])
 
     def step():
-        steps.scheduled(output)
+        steps.scheduled(scheduler, output)
         steps.finished(scheduler, output, result)
     return step
 

