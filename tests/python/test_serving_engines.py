@@ -218,6 +218,18 @@ def test_transformers(tmp_path):
         assert row["tenant"] == ("odd" if i % 2 else "even") and row["finish_nanoseconds"]
 
 
+@needs("transformers", "5.17")
+def test_transformers_goes_on_where_the_adapter_fails(tmp_path):
+    broken = TRANSFORMERS.replace("torch.manual_seed(1)", "recorder.shares_of = None")
+    assert broken != TRANSFORMERS
+    (tmp_path / "engine.py").write_text(broken)
+    ran = subprocess.run([TOOL, "run", "--serving", "-o", tmp_path / "x.jprof", "--", PYTHON, tmp_path / "engine.py"],
+                         env=environment_of(tmp_path), cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0 and "steps are not recorded any more: prepare_batch_tensors" in ran.stderr, ran.stderr
+    report = subprocess.run([TOOL, "report", tmp_path / "x.jprof"], capture_output=True, text=True, check=True).stdout
+    assert "steps were recorded in part" in " ".join(report.split())
+
+
 @pytest.fixture
 def tiny_llama(tmp_path):
     (tmp_path / "model").mkdir()

@@ -96,53 +96,51 @@ def attach(recorder: Recorder | None = None, *, model: str = "") -> Recorder:
             known = instance.__dict__["_jouleprof_batches"] = _Batches(own)
         return known  # type: ignore[no-any-return]
 
-    def prepare_next_batch(before: Any, self: Any) -> Any:
+    def prepare_next_batch(self: Any) -> None:
         self.inputs_and_outputs.__dict__["_jouleprof_batches"] = batches_of(self)
-        return before(self)
 
-    def prepare_batch_tensors(before: Any, self: Any, requests_in_batch: Any, *args: Any, **kwargs: Any) -> Any:
+    def prepare_batch_tensors(self: Any, requests_in_batch: Any, *_: Any, **__: Any) -> None:
         batches = self.__dict__.get("_jouleprof_batches")
         if batches is not None:
             batches.prepare(requests_in_batch)
-        return before(self, requests_in_batch, *args, **kwargs)
 
-    def generation_step(before: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+    def generation_step(self: Any, *_: Any, **__: Any) -> None:
         batches_of(self).submit()
-        return before(self, *args, **kwargs)
 
-    def prepare_batch_update(before: Any, self: Any) -> Any:
-        found = before(self)
+    def prepare_batch_update(_: Any, self: Any) -> None:
         batches = self.__dict__.get("_jouleprof_batches")
         if batches is not None:
             batches.fetched()
-        return found
 
-    def add_request(before: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+    def with_id(before: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+        """The request is known before the engine's thread has it."""
         if kwargs.get("request_id") is None and len(args) < 2:
             with self._request_lock:
                 kwargs["request_id"] = f"req_{self._request_counter}"
                 self._request_counter += 1
-        id = kwargs["request_id"] if "request_id" in kwargs else args[1]
-        own.request(id, tenant=_tenant.get(), model=model)
         return before(self, *args, **kwargs)
 
-    def finish_request(before: Any, self: Any, request_id: str) -> Any:
+    def add_request(self: Any, *args: Any, **kwargs: Any) -> None:
+        own.request(kwargs["request_id"] if "request_id" in kwargs else args[1], tenant=_tenant.get(), model=model)
+
+    def finish_request(self: Any, request_id: str) -> None:
         state = self.active_requests.get(request_id)
         if state is not None:
             prompt = state._true_initial_tokens or len(state.initial_tokens)
             produced = len(state.initial_tokens) - prompt + state.generated_len()
             own.finish(request_id, tokens_in=prompt, tokens_out=produced)
-        return before(self, request_id)
 
-    _attached.wrap(processor, "prepare_next_batch", prepare_next_batch)
-    _attached.wrap(processor, "_generation_step", generation_step)
-    _attached.wrap(manager, "add_request", add_request)
-    _attached.wrap(scheduler.Scheduler, "finish_request", finish_request)
+    _attached.on_failure = own.fail  # type: ignore[method-assign]
+    _attached.observe(processor, "prepare_next_batch", before=prepare_next_batch)
+    _attached.observe(processor, "_generation_step", before=generation_step)
+    _attached.observe(manager, "add_request", before=add_request)
+    _attached.wrap(manager, "add_request", with_id)
+    _attached.observe(scheduler.Scheduler, "finish_request", before=finish_request)
     for kind in ios:
-        for name, wrapper in (("prepare_batch_tensors", prepare_batch_tensors),
-                              ("prepare_batch_update", prepare_batch_update)):
-            if name in kind.__dict__:
-                _attached.wrap(kind, name, wrapper)
+        if "prepare_batch_tensors" in kind.__dict__:
+            _attached.observe(kind, "prepare_batch_tensors", before=prepare_batch_tensors)
+        if "prepare_batch_update" in kind.__dict__:
+            _attached.observe(kind, "prepare_batch_update", after=prepare_batch_update)
     return own
 
 
