@@ -1,4 +1,6 @@
 // Runs whose kernels' watts are known, with what earlier runs found.
+#include "analysis/kernels/remembered_kernels.h"
+
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -204,14 +206,58 @@ TEST(RememberedKernels, OnlyTheSameKernelOnTheSameBoardIsUsed) {
   EXPECT_FALSE(used_with([](auto& r) { r.sm_clock_hertz = 1.98e9; }));
 }
 
-// Clocks vary there: figures of other clocks are not used, and what is resolved has its own.
+TEST(RememberedKernels, FromAnotherClockPowerIsScaledAndInDoubt) {
+  ActivityTable table;
+  auto& gemm = table.classes.emplace_back();
+  gemm.key.name = "gemm";
+  gemm.whole_launches = 1000;
+  gemm.launches_busy = 0.02;
+  model::RememberedKernel then;
+  then.board = "GPU-1";
+  then.kernel = gemm.key;
+  then.launch = std::chrono::microseconds{20};
+  then.power = Power::watts(400);
+  then.error = Power::watts(8);
+  then.sm_clock_hertz = 1.98e9;
+  const auto at = [&](double hertz) { return known_kernels({&then, 1}, "GPU-1", table, hertz); };
+  ASSERT_EQ(at(1.98e9).size(), 1u);
+  EXPECT_DOUBLE_EQ(at(1.98e9)[0].watts, 400);
+  const double ratio = 1.7 / 1.98;
+  ASSERT_EQ(at(1.7e9).size(), 1u);
+  const KnownKernel now = at(1.7e9)[0];
+  EXPECT_DOUBLE_EQ(now.watts, 400 * std::pow(ratio, 2.2));
+  EXPECT_GT(now.sigma, now.watts * std::log(1 / ratio) / 1.96);
+  EXPECT_LT(at(1.98e9)[0].sigma, now.sigma);
+  EXPECT_TRUE(at(1.4e9).empty());  // too far
+  EXPECT_TRUE(known_kernels({&then, 1}, "GPU-1", table, {}).empty());
+  then.launch = std::chrono::microseconds{18};  // as the clocks explain, of one that computes
+  EXPECT_EQ(at(1.7e9).size(), 1u);
+  EXPECT_TRUE(at(1.98e9).empty());
+  then.launch = std::chrono::microseconds{23};  // slower at the higher clock
+  EXPECT_TRUE(at(1.7e9).empty());
+}
+
+TEST(RememberedKernels, AtAPowerLimitThoseOfAFreeClockAreUsed) {
+  SyntheticRun run = together();
+  run.cap = 300;
+  auto made = synthesise(run);
+  made.recording.remembered = remembered();
+  for (auto& r : made.recording.remembered) r.sm_clock_hertz = kFullClock;
+  const auto p = only_activity(made.recording);
+  ASSERT_TRUE(p.remembered);
+  EXPECT_EQ(p.remembered->contradicted, 0u);
+  expect_covered(p, made);
+  EXPECT_TRUE(row_of(p, "kernel 1").resolvable);
+}
+
+// Clocks vary there, and what is resolved has its own.
 TEST(RememberedKernels, AtAPowerLimitTheClockCounts) {
   SyntheticRun run = apart();
   run.cap = 350;
   auto made = synthesise(run);
   made.recording.remembered = remembered();
   ASSERT_FALSE(made.recording.remembered.empty());
-  for (auto& r : made.recording.remembered) r.sm_clock_hertz = kFullClock;
+  for (auto& r : made.recording.remembered) r.sm_clock_hertz = 1.4 * kFullClock;
   const auto p = only_activity(made.recording);
   EXPECT_FALSE(p.remembered);
   for (const auto& r : p.resolved) EXPECT_LT(r.sm_clock_hertz.value(), 0.97 * kFullClock);

@@ -14,41 +14,57 @@ namespace {
 using model::RememberedKernel;
 
 constexpr double kLaunchApart = 0.07;  // of the time of a launch: as between variants
-constexpr double kClockApart = 0.03;   // of the SM clock: 6 to 8 % of the power
+constexpr double kFarClock = 0.25;     // logarithm of the ratio of clocks
 
-bool is_near(double a, double b, double apart) {
-  return std::max(a, b) <= (1 + apart) * std::min(a, b);
+// What a run found, at this run's clock.
+struct Scaled {
+  double watts;
+  double error;  // half of its 95 % interval
+  RealTime observed;
+};
+
+// Absent where the clocks are too far apart, one is unknown, or a launch took another time than
+// clocks explain: between nothing, of a kernel that waits for memory, and all of their ratio.
+std::optional<Scaled> scaled(const RememberedKernel& r, double launch,
+                             std::optional<double> hertz) {
+  if (hertz.has_value() != r.sm_clock_hertz.has_value()) return std::nullopt;
+  const double clock = hertz ? *hertz / *r.sm_clock_hertz : 1;
+  if (!(std::abs(std::log(clock)) <= kFarClock)) return std::nullopt;
+  const double longer = launch / seconds(r.launch);
+  const double least = std::min(1.0, 1 / clock) / (1 + kLaunchApart);
+  const double most = std::max(1.0, 1 / clock) * (1 + kLaunchApart);
+  if (!(longer >= least && longer <= most)) return std::nullopt;
+  const double watts = r.power.watts() * std::pow(clock, kErrors.power_of_clock);
+  return Scaled{watts,
+                watts * std::hypot(r.error.watts() / r.power.watts(),
+                                   kErrors.power_of_clock_off * std::log(clock)),
+                r.observed};
 }
 
-bool is_same_clock(std::optional<double> a, std::optional<double> b) {
-  if (!a || !b) return a.has_value() == b.has_value();
-  return is_near(*a, *b, kClockApart);
-}
-
-using Found = std::vector<const RememberedKernel*>;
+using Found = std::vector<Scaled>;
 
 // The mean of several runs, and the spread that one more run may have around it.
 KnownKernel combined(const Found& found) {
   double plain = 0;
-  for (const auto* r : found) plain += r->power.watts();
+  for (const Scaled& r : found) plain += r.watts;
   plain /= static_cast<double>(found.size());
   double squares = kErrors.prior_runs * std::pow(kErrors.between_runs * plain, 2);
-  for (const auto* r : found) squares += std::pow(r->power.watts() - plain, 2);
+  for (const Scaled& r : found) squares += std::pow(r.watts - plain, 2);
   const double runs = static_cast<double>(found.size());
   const double between = std::max(squares / (kErrors.prior_runs + runs - 1),
                                   std::pow(kErrors.least_between_runs * plain, 2));
   KnownKernel known;
   known.runs = found.size();
-  known.first = known.last = found.front()->observed;
+  known.first = known.last = found.front().observed;
   double weights = 0;
-  double least = found.front()->error.watts();
-  for (const auto* r : found) {
-    const double weight = 1 / (std::pow(r->error.watts() / kErrors.normal95, 2) + between);
+  double least = found.front().error;
+  for (const Scaled& r : found) {
+    const double weight = 1 / (std::pow(r.error / kErrors.normal95, 2) + between);
     weights += weight;
-    least = std::min(least, r->error.watts());
-    known.watts += weight * r->power.watts();
-    known.first = std::min(known.first, r->observed);
-    known.last = std::max(known.last, r->observed);
+    least = std::min(least, r.error);
+    known.watts += weight * r.watts;
+    known.first = std::min(known.first, r.observed);
+    known.last = std::max(known.last, r.observed);
   }
   known.watts /= weights;
   // Runs of one program err alike: their errors do not average out.
@@ -63,8 +79,7 @@ std::vector<KnownKernel> known_kernels(std::span<const RememberedKernel> remembe
                                        std::optional<double> sm_clock_hertz) {
   std::multimap<std::string_view, const RememberedKernel*> by_name;
   for (const auto& r : remembered) {
-    const bool usable = r.board == board && r.power > Power{} && r.launch > Duration{} &&
-                        is_same_clock(r.sm_clock_hertz, sm_clock_hertz);
+    const bool usable = r.board == board && r.power > Power{} && r.launch > Duration{};
     if (usable) by_name.emplace(r.kernel.name, &r);
   }
   std::vector<KnownKernel> out;
@@ -74,8 +89,8 @@ std::vector<KnownKernel> known_kernels(std::span<const RememberedKernel> remembe
     Found found;
     const auto [first, last] = by_name.equal_range(key.name);
     for (auto at = first; at != last; ++at) {
-      const RememberedKernel& r = *at->second;
-      if (r.kernel == key && is_near(seconds(r.launch), launch, kLaunchApart)) found.push_back(&r);
+      if (at->second->kernel != key) continue;
+      if (const auto one = scaled(*at->second, launch, sm_clock_hertz)) found.push_back(*one);
     }
     if (found.empty()) return;
     out.push_back(combined(found));

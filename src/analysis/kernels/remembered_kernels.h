@@ -17,10 +17,12 @@
 namespace jouleprof::analysis {
 
 // A signature, or a variant of it, is known where an earlier run on `board` resolved the same
-// signature with a mean time of a launch within 7 % and an SM clock within 3 % (or with both clocks
-// unknown). Its power is the mean of those runs; its sigma that of one more run: the least error of
-// them, and the spread between runs (ErrorModel::between_runs, as two runs' worth of knowledge, and
-// the observed deviations). In the table's order. Pooled signatures have no power of their own.
+// signature with a mean time of a launch within 7 % and an SM clock within a quarter (or with both
+// clocks unknown). From its clock to this run's, power is scaled as that of loops is, with the same
+// doubt (ErrorModel::power_of_clock); times may differ as the clocks do. Its power is the mean of
+// those runs; its sigma that of one more run: the least error of them, and the spread between runs
+// (ErrorModel::between_runs, as two runs' worth of knowledge, and the observed deviations). In the
+// table's order. Pooled signatures have no power of their own.
 std::vector<KnownKernel> known_kernels(std::span<const model::RememberedKernel> remembered,
                                        const std::string& board, const ActivityTable& table,
                                        std::optional<double> sm_clock_hertz);
