@@ -3,6 +3,7 @@
 import csv
 import http.server
 import io
+import itertools
 import json
 import os
 import pathlib
@@ -164,6 +165,11 @@ def test_metrics_of_requests(recording):
     lines = metrics.text().splitlines()
     assert 'jouleprof_request_energy_joules_count{model="toy",tenant="even"} 8' in lines
     assert 'jouleprof_request_output_tokens_total{model="toy",tenant="odd"} 48' in lines
+    (board,) = json.loads(report(recording, "--by", "request", "--json"))["boards"]
+    metrics.set_boards([board])
+    gauges = {part: float(value) for part, value in re.findall(
+        r'jouleprof_serving_joules{device="gpu0",part="(\w+)"} (\S+)', metrics.text())}
+    assert sum(gauges.values()) == pytest.approx(board["energy_joules"]) and gauges["idle"] == board["idle_joules"]
     buckets = [int(line.split()[-1]) for line in lines if "_bucket" in line and "even" in line]
     assert buckets == sorted(buckets) and buckets[-1] == 8
 
@@ -178,12 +184,16 @@ def panels():
 @pytest.mark.skipif(shutil.which("prometheus") is None, reason="prometheus is not installed")
 def test_each_panel_of_the_dashboard_has_figures(recording, tmp_path):
     found = serving.read_requests(recording)
+    (board,) = json.loads(report(recording, "--by", "request", "--json"))["boards"]
     metrics = serving.RequestMetrics()
+    scrapes = itertools.count(1)
 
     class Scraped(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             for request in found:  # each scrape finds twelve more of them
                 metrics.add(request)
+            n = next(scrapes)
+            metrics.set_boards([{**board, **{key: n * board[key] for key in board if key.endswith("_joules") and board[key]}}])
             data = metrics.text().encode()
             self.send_response(200)
             self.send_header("Content-Type", "text/plain; version=0.0.4")
@@ -228,6 +238,8 @@ def test_each_panel_of_the_dashboard_has_figures(recording, tmp_path):
             prometheus.kill()
             prometheus.wait()
             server.shutdown()
+    assert values["Share of rest and held in the GPU's energy"][None] == pytest.approx(
+        board["idle_joules"] / board["energy_joules"], rel=1e-3)
     for tenant in ("even", "odd"):
         own = [r for r in found if r.tenant == tenant]
         joules = sum(r.energy_joules for r in own)
@@ -240,7 +252,8 @@ def test_the_module_prints_a_line_for_each_request(recording, tmp_path):
     ran = subprocess.run([sys.executable, "-m", "jouleprof.serving", recording, "--jsonl", "-", "--prometheus",
                           tmp_path / "requests.prom"], capture_output=True, text=True, check=True)
     assert len([json.loads(line) for line in ran.stdout.splitlines()]) == 12
-    assert "histogram" in (tmp_path / "requests.prom").read_text()
+    written = (tmp_path / "requests.prom").read_text()
+    assert "histogram" in written and 'jouleprof_serving_joules{device="gpu0",part="idle"}' in written
 
 
 class Collector(http.server.BaseHTTPRequestHandler):

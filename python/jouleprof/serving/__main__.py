@@ -8,7 +8,7 @@ import os
 import sys
 
 from .._errors import Error
-from ._requests import RequestMetrics, follow_requests
+from ._requests import RequestMetrics, looks
 from ._spans import RequestSpans
 
 
@@ -27,14 +27,16 @@ def main() -> int:
     try:
         if given.otlp is not None:
             spans = RequestSpans(endpoint=given.otlp or None)
-        for request in follow_requests(given.recording, given.period):
-            if given.jsonl:
-                print(json.dumps(request.to_dict()), file=log or sys.stdout, flush=True)
-            else:
-                print(f"{request.request}: {request}", flush=True)
-            metrics.add(request)
-            if spans is not None:
-                spans.add(request)
+        for new, boards in looks(given.recording, given.period):
+            for request in new:
+                if given.jsonl:
+                    print(json.dumps(request.to_dict()), file=log or sys.stdout, flush=True)
+                else:
+                    print(f"{request.request}: {request}", flush=True)
+                metrics.add(request)
+                if spans is not None:
+                    spans.add(request)
+            metrics.set_boards(boards)
             if given.prometheus:
                 part = given.prometheus + ".part"
                 with open(part, "w") as file:

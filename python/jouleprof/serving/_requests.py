@@ -88,7 +88,10 @@ class RequestEnergy:
 
 def read_requests(recording: str | Path) -> list[RequestEnergy]:
     """The requests of a recording, in order of their arrival. Raises Unavailable where it has none."""
-    document = _report(recording)
+    return _requests_of(_report(recording))
+
+
+def _requests_of(document: dict[str, Any]) -> list[RequestEnergy]:
     known = {field.name for field in fields(RequestEnergy)}
     rows = []
     for row in document["requests"]:
@@ -98,25 +101,32 @@ def read_requests(recording: str | Path) -> list[RequestEnergy]:
     return rows
 
 
-def follow_requests(recording: str | Path, period: float = 5.0) -> Iterator[RequestEnergy]:
-    """Each request once, after it has finished, until the recording is complete. The figures are those that a report
-    has at that time. Each look analyses the recording anew: of hours, `period` should be minutes."""
+def looks(recording: str | Path, period: float) -> Iterator[tuple[list[RequestEnergy], list[dict[str, Any]]]]:
+    """Of each look: the requests that have finished since the one before, and the GPUs with their parts."""
     done: set[tuple[int, str, int]] = set()
     while True:
         begun = time.monotonic()
         try:
-            found = read_requests(recording)
+            document = _report(recording)
         except Unavailable:
-            found = []
-        for request in found:
+            document = {"requests": [], "boards": [], "being_written": True, "simulated": False}
+        new = []
+        for request in _requests_of(document):
             key = (request.pid, request.request, request.arrival_nanoseconds)
-            if request.finish_nanoseconds is None or key in done:
-                continue
-            done.add(key)
-            yield request
-        if found and not found[0].provisional:
+            if request.finish_nanoseconds is not None and key not in done:
+                done.add(key)
+                new.append(request)
+        yield new, document["boards"]
+        if document["requests"] and not document["being_written"]:
             return
         time.sleep(max(0.0, begun + period - time.monotonic()))
+
+
+def follow_requests(recording: str | Path, period: float = 5.0) -> Iterator[RequestEnergy]:
+    """Each request once, after it has finished, until the recording is complete. The figures are those that a report
+    has at that time. Each look analyses the recording anew: of hours, `period` should be minutes."""
+    for new, _ in looks(recording, period):
+        yield from new
 
 
 class ProvisionalEnergies:
@@ -212,9 +222,10 @@ def _rates(used: list[RequestEnergy]) -> tuple[float, float]:
 
 
 class RequestMetrics:
-    """Prometheus metrics of requests, by model and tenant.
+    """Prometheus metrics of requests, by model and tenant, and of the GPUs' energy by its parts.
 
-    `jouleprof_request_energy_joules` is a histogram of active energy; tokens are counters."""
+    `jouleprof_request_energy_joules` is a histogram of active energy; tokens are counters. The parts are gauges: more
+    steps improve the regression that divides the energy."""
 
     def __init__(self, buckets: Iterable[float] = BUCKETS) -> None:
         labels = "model", "tenant"
@@ -224,6 +235,15 @@ class RequestMetrics:
             ("input_tokens", "Tokens of finished requests."), ("output_tokens", "Tokens of finished requests."),
             ("idle_joules", "Rest and held in the steps of finished requests, apart from their energy."))]
 
+        self._parts = Family("jouleprof_serving_joules", "gauge", "Energy of the recording so far, by part of it.",
+                             ("device", "part"))
+
+    def set_boards(self, boards: Iterable[dict[str, Any]]) -> None:
+        """`boards` of `report --by request --json`."""
+        for board in boards:
+            for part in ("idle", "between", "requests", "unattributed"):
+                self._parts.values[board["device"], part] = board[part + "_joules"]
+
     def add(self, request: RequestEnergy) -> None:
         key = request.model or "", request.tenant or ""
         self._energy.observe(key, request.energy_joules)
@@ -232,7 +252,8 @@ class RequestMetrics:
 
     def text(self) -> str:
         """In Prometheus' text format, as a textfile collector reads it."""
-        return "".join(f"{line}\n" for family in (self._energy, *self._counters) for line in family.lines())
+        return "".join(f"{line}\n" for family in (self._energy, *self._counters, self._parts)
+                       for line in family.lines())
 
 
 def _report(recording: str | Path) -> dict[str, Any]:
