@@ -464,6 +464,12 @@ def read_stream(*events):
     return flight
 
 
+def test_a_stream_of_sglang_without_its_tokenizer_shows_its_first_token():
+    flight = read_stream({"output_ids": [107], "meta_info": {**META, "completion_tokens": 1}},
+                         {"output_ids": [107, 4], "meta_info": {**META, "completion_tokens": 2}})
+    assert flight.first is not None and flight.chunks == 2 and flight.counts == Counts(50, 10, 2)
+
+
 def timed(out, cached=30):
     return {**TIMINGS, "cache_n": cached, "predicted_n": out}
 

@@ -296,7 +296,9 @@ def _total(parts: list[Counts]) -> Counts:
 def _has_text(body: dict[str, Any]) -> bool:
     if str(body.get("type")).endswith("delta") and body.get("delta") and "usage" not in body:
         return True  # OpenAI's responses and Anthropic's messages
-    if body.get("content") or (body.get("text") and "meta_info" in body):  # llama.cpp's and SGLang's own
+    if "meta_info" in body and (body.get("text") or body.get("output_ids")):  # SGLang's own
+        return True
+    if body.get("content"):  # llama.cpp's own
         return True
     choices = body.get("choices")
     for choice in choices if isinstance(choices, list) else ():
