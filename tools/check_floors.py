@@ -74,10 +74,11 @@ ROOMS = {
     "session": {
         "sampling": {"sampling"},
         "live": {"live"},
-        "windows": {"windows", "live", "sampling"},
-        "run": {"run", "windows", "live", "sampling"},
-        "sweep": {"sweep", "run", "windows", "live", "sampling"},
-        "machine": {"machine", "live", "sampling"},
+        "hub": {"hub", "sampling"},
+        "windows": {"windows", "hub", "live", "sampling"},
+        "run": {"run", "hub", "live", "sampling"},
+        "sweep": {"sweep", "run", "hub", "live", "sampling"},
+        "machine": {"machine", "hub", "live", "sampling"},
     },
     # Verbs by what they do; what every verb uses lies in the folder itself and in terminal, options
     # and bench.

@@ -8,7 +8,6 @@
 #include <concepts>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -18,7 +17,6 @@
 #include <variant>
 #include <vector>
 
-#include "base/result.h"
 #include "model/record_fields.h"
 
 namespace jouleprof::model {
@@ -43,13 +41,6 @@ class JsonFieldWriter {
   template <class T>
   void operator()(const char* name, const T& value, FieldTraits = {}) {
     if (Json json = json_of(value); !json.is_null()) object_[name] = std::move(json);
-  }
-  // The fields of the value, or of the error.
-  template <class T>
-  void either(const Result<T>& result) {
-    if (result) return fields(*result, *this);
-    (*this)("code", result.error().code);
-    (*this)("message", result.error().message);
   }
 
  private:
@@ -88,13 +79,6 @@ class JsonFieldWriter {
     return array;
   }
   template <class T>
-  static Json json_of(const std::map<std::string, T, std::less<>>& values) {
-    Json object = Json::object();
-    JsonFieldWriter writer(object);
-    for (const auto& [name, value] : values) writer(name.c_str(), value);
-    return object;
-  }
-  template <class T>
   static Json json_of(const Nullable<T>& value) {
     return value.value == value.absent ? Json(nullptr) : json_of(value.value);
   }
@@ -117,17 +101,6 @@ class JsonFieldReader {
     if (!good_ || another_version_) return;
     const auto found = object_.find(name);
     take(found == object_.end() ? nullptr : &*found, value);
-  }
-  template <class T>
-  void either(Result<T>& result) {
-    if (!good_ || !object_.contains("code")) {
-      result = T{};
-      return fields(*result, *this);
-    }
-    Error error;
-    (*this)("code", error.code);
-    (*this)("message", error.message);
-    result = tl::unexpected(std::move(error));
   }
 
  private:
@@ -157,9 +130,6 @@ class JsonFieldReader {
   void take(const Json* json, bool& value) {
     json != nullptr && json->is_boolean() ? void(json->get_to(value)) : refuse(value);
   }
-  void take(const Json* json, Errc& value) {
-    value = Errc{static_cast<int>(integer(json, 0, static_cast<int>(Errc::kInternal)))};
-  }
   void take(const Json* json, DomainKind& kind) { take(json, kind, &parse_domain_kind); }
   void take(const Json* json, SensorKind& kind) { take(json, kind, &parse_sensor_kind); }
   void take(const Json* json, Provenance& p) { take(json, p, &parse_provenance); }
@@ -181,11 +151,6 @@ class JsonFieldReader {
   void take(const Json* json, std::vector<T>& list) {
     if (json == nullptr || !json->is_array()) return refuse(list);
     for (const Json& item : *json) take(&item, list.emplace_back());
-  }
-  template <class T>
-  void take(const Json* json, std::map<std::string, T, std::less<>>& values) {
-    if (json == nullptr || !json->is_object()) return refuse(values);
-    for (const auto& item : json->items()) take(&item.value(), values[item.key()]);
   }
   template <class T>
   void take(const Json* json, Nullable<T>& value) {

@@ -11,7 +11,6 @@
 #include "model/process/process.h"
 #include "model/profile.h"
 #include "model/recording.h"
-#include "model/snapshot.h"
 
 namespace jouleprof::model {
 
@@ -188,26 +187,6 @@ void fields(Either<Measurement> auto& m, auto&& field) {
   field("method", nullable(m.method));
   field("shift_ratio", nullable(m.shift));
   field("offset_microjoules", nullable(m.offset));
-}
-
-// Of the domain only its id.
-void fields(Either<DomainSnapshot> auto& d, auto&& field) {
-  field("domain", d.domain.id);
-  field("provenance", d.provenance);
-  field("energy", d.energy);
-  field("begin_nanoseconds", d.energy_begin);
-  field("end_nanoseconds", d.energy_end);
-  field("reason", nullable(d.reason));
-  field("power_watts", d.power);
-  field("age_nanoseconds", d.age);
-  field("gauges", d.gauges);
-}
-
-void fields(Either<Snapshot> auto& s, auto&& field) {
-  field("time_nanoseconds", s.time);
-  field("begin_nanoseconds", s.begin);
-  field("elapsed_nanoseconds", s.elapsed);
-  field("domains", s.domains);
 }
 
 }  // namespace jouleprof::model

@@ -138,3 +138,29 @@ def test_windows_of_monitors_with_other_devices_share_no_figure(machine, tmp_pat
     row = next(line for line in text.splitlines() if line.startswith("train")).split()
     assert row[1] == "2" and row[3] == "s" and row[5] == "J", text
     assert float(row[4]) == pytest.approx(325 * float(row[2]), rel=0.02), text
+
+
+EDGES = """
+import json, time, jouleprof
+monitor = jouleprof.Monitor("gpu0")
+found = {}
+for i in range(6):
+    with monitor.window(f"w{i}") as window:
+        time.sleep(0.2 + 0.05 * i)
+    found[f"w{i}"] = window.energy["gpu0"].joules
+print(json.dumps(found))
+"""
+
+
+def test_a_programs_figures_are_those_of_the_report(machine):
+    """Edges lie within steps of power: a figure that was guessed before the sensors reported is 5 to 30 % away."""
+    machine.gpus({"generation": "hopper", "idle_watts": 100,
+                  "power": {"shape": "square", "low_watts": 100, "high_watts": 600, "period_seconds": 0.31}})
+    tool, path = os.environ["JOULEPROF_TOOL"], str(machine.folder / "run.jprof")
+    done = subprocess.run([tool, "run", "-q", "--idle", "0s", "--shortest", "50ms", "-o", path, "--",
+                           sys.executable, "-c", EDGES], check=True, timeout=120, stdout=subprocess.PIPE, text=True)
+    rows = subprocess.run([tool, "export", path, "--format", "windows"], check=True, stdout=subprocess.PIPE,
+                          text=True).stdout.splitlines()
+    reported = {row["name"]: float(row["energy_joules"]) for row in csv.DictReader(rows)
+                if (row["device"], row["domain"]) == ("gpu0", "gpu")}
+    assert json.loads(done.stdout) == pytest.approx(reported, rel=0.03)

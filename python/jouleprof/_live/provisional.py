@@ -5,8 +5,10 @@ from .._errors import Error
 from .._measurement import Measurement
 from .._native import now
 
-# The sensors of a GPU report an interval up to 0.12 s after it.
+# The sensors of a GPU report an interval up to 0.12 s after it; a service or a run that shares its sensors sends
+# what they reported some time later.
 _LAG = 150_000_000
+_LAGS = (_LAG, 400_000_000, 1_200_000_000)
 _MOST_RISE = 10  # of a package from idle to full load
 METHOD = "provisional"
 
@@ -16,12 +18,14 @@ def measurement(monitor, name, begin, end):
 
     The interval allows for any power up to the power limit during that rest; without a known limit, for ten
     times the latest power. Never waits."""
-    reported = min(end, now() - _LAG)
-    known = ()
-    if reported > begin:
+    reported, known = begin, ()
+    for lag in _LAGS:
+        if min(end, now() - lag) <= begin:
+            break
+        reported = min(end, now() - lag)
         known = monitor.between(begin, reported, name, timeout=0).values()
-    else:
-        reported = begin
+        if all(e.microjoules is not None or e.domain.reason for e in known):
+            break
     rest = (end - reported) * 1e-9
     states = monitor.snapshot().domains
     energies = [_with_rest(state, known[i] if known else None, rest, (end - begin) * 1e-9)

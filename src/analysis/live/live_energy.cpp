@@ -53,24 +53,25 @@ void LiveEnergy::add(std::uint32_t name, HostTime begin, HostTime end) {
   if (!gpus_.empty()) repeated_.add(name, begin, end);
 }
 
+// A sensor that was waited for in vain is not waited for again until it speaks.
+bool LiveEnergy::is_silent(std::size_t domain, HostTime t, HostTime now) {
+  const HostTime newest = ledgers_[domain]->newest();
+  auto& awaited = awaited_[domain];
+  if (!awaited || awaited->newest != newest) {
+    awaited = {newest, newest == HostTime{} ? now : std::max(newest, std::min(t, now))};
+  }
+  return now - awaited->since > kSilent;
+}
+
 bool LiveEnergy::knows(HostTime t, HostTime now) {
-  // A sensor that was waited for in vain is not waited for again until it speaks.
-  const auto is_silent = [&](std::size_t d) {
-    const HostTime newest = ledgers_[d]->newest();
-    auto& awaited = awaited_[d];
-    if (!awaited || awaited->newest != newest) {
-      awaited = {newest, newest == HostTime{} ? now : std::max(newest, std::min(t, now))};
-    }
-    return now - awaited->since > kSilent;
-  };
   // While one device is still awaited, the others' timelines need no solving.
   bool may_know = true;
   for (std::size_t d = 0; d < ledgers_.size(); ++d) {
-    may_know &= !ledgers_[d] || ledgers_[d]->may_know(t) || is_silent(d);
+    may_know &= !ledgers_[d] || ledgers_[d]->may_know(t) || is_silent(d, t, now);
   }
   if (!may_know) return false;
   for (std::size_t d = 0; d < ledgers_.size(); ++d) {
-    if (ledgers_[d] && !ledgers_[d]->knows(t) && !is_silent(d)) return false;
+    if (ledgers_[d] && !ledgers_[d]->knows(t) && !is_silent(d, t, now)) return false;
   }
   return true;
 }
@@ -126,11 +127,20 @@ model::Provenance LiveEnergy::provenance(std::size_t domain) const {
 
 std::vector<Result<model::Measurement>> LiveEnergy::energy(HostTime begin, HostTime end) {
   std::vector<Result<model::Measurement>> out;
+  for (std::size_t i = 0; i < domains_.size(); ++i) out.push_back(energy_of(i, begin, end));
+  return out;
+}
+
+std::vector<Result<model::Measurement>> LiveEnergy::reported_energy(HostTime begin, HostTime end,
+                                                                    HostTime now) {
+  std::vector<Result<model::Measurement>> out;
   for (std::size_t i = 0; i < domains_.size(); ++i) {
-    if (ledgers_[i]) {
-      out.push_back(ledgers_[i]->energy(begin, end));
+    const bool is_counted = ledgers_[i] && ledgers_[i]->timeline().sensors().counter;
+    if (!is_counted || ledgers_[i]->knows(end) || is_silent(i, end, now)) {
+      out.push_back(energy_of(i, begin, end));
     } else {
-      out.push_back(no_sensor(i));
+      out.push_back(
+          fail(Errc::kUnavailable, "the sensors have not reported the end of the window yet"));
     }
   }
   return out;

@@ -47,7 +47,11 @@ class LiveEnergy {
 
   // By domain. Errors: as EnergyTimeline::energy's, and unavailable for a domain without a sensor.
   std::vector<Result<model::Measurement>> energy(HostTime begin, HostTime end);
-  // The same of one domain, by its place in domains().
+  // The same, and unavailable where a counter that is not silent has not reported `end`: a guess of
+  // what it will report would stay for good.
+  std::vector<Result<model::Measurement>> reported_energy(HostTime begin, HostTime end,
+                                                          HostTime now);
+  // As energy(), of one domain, by its place in domains().
   Result<model::Measurement> energy_of(std::size_t domain, HostTime begin, HostTime end);
   // Whether its sensors have reported everything up to `t`.
   bool knows(std::size_t domain, HostTime t);
@@ -73,6 +77,7 @@ class LiveEnergy {
 
  private:
   tl::unexpected<Error> no_sensor(std::size_t domain) const;
+  bool is_silent(std::size_t domain, HostTime t, HostTime now);
   WindowTotals::Ledgers ledgers();
 
   std::vector<model::Domain> domains_;

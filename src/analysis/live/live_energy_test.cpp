@@ -56,6 +56,22 @@ TEST(LiveEnergyTest, ReportedEnergiesNeverChangeAndPartsSum) {
   EXPECT_GE(live.window(parts.front().first - 1e-4, parts.back().second + 1e-4)->energy, sum);
 }
 
+// A guess of the end would be remembered, and bend the window's energy for good.
+TEST(LiveEnergyTest, AnEndThatIsNotReportedYetHasNoEnergyAndLeavesNoTrace) {
+  Live asked(square(20));
+  Live unasked(square(20));
+  for (double now = 10; now < 10.2; now += 0.02) {
+    asked.until(now);
+    const auto early = asked.energy.reported_energy(at(9.7), at(10.1), at(now));
+    EXPECT_EQ(early[0].has_value(), asked.energy.knows(at(10.1), at(now))) << now;
+  }
+  asked.until(15);
+  unasked.until(15);
+  const auto m = asked.energy.reported_energy(at(9.7), at(10.1), at(15));
+  ASSERT_TRUE(m[0]);
+  EXPECT_NEAR(m[0]->energy.joules(), unasked.window(9.7, 10.1)->energy.joules(), 0.5);
+}
+
 TEST(LiveEnergyTest, EarlyAnswersDoNotDriftAwayFromTheTruth) {
   // The first question comes before the counter's edges are known at all.
   Live live(square(40));

@@ -14,15 +14,14 @@
 #include "base/text.h"
 #include "jouleprof/jouleprof.h"
 #include "meters/all/open_meters.h"
+#include "meters/shared/shared_meter.h"
 #include "model/window_sum.h"
 #include "report/json/live_json.h"
 #include "session/sampling/recording_sink.h"
 #include "session/sampling/sampler.h"
 #include "session/windows/growing_monitor.h"
 #include "session/windows/live_monitor.h"
-#include "session/windows/run_monitor.h"
 #include "session/windows/shared_log.h"
-#include "session/windows/window_protocol.h"
 
 using jouleprof::Duration;
 using jouleprof::Errc;
@@ -113,15 +112,26 @@ Result<std::unique_ptr<EnergySource>> open_boards_only(
   return std::move(*opened);
 }
 
-Result<void> open_own(const jouleprof_monitor_options& options, jouleprof_monitor& monitor) {
+jouleprof::meters::MeterOptions meters_of(const jouleprof_monitor_options& options) {
   jouleprof::meters::MeterOptions choice;
+  choice.use_service = false;
   choice.demand.shortest_window = options.shortest_window_nanoseconds > 0
                                       ? Duration{options.shortest_window_nanoseconds}
                                       : kShortestWindow;
+  return choice;
+}
+
+jouleprof::session::LiveOptions live_of(const jouleprof_monitor_options& options) {
   jouleprof::session::LiveOptions live;
   if (options.history_nanoseconds > 0) live.history = Duration{options.history_nanoseconds};
   live.tool_version = JOULEPROF_VERSION;
   live.devices = choice_of(options);
+  return live;
+}
+
+Result<void> open_own(const jouleprof_monitor_options& options, jouleprof_monitor& monitor) {
+  auto choice = meters_of(options);
+  auto live = live_of(options);
   choice.use_service = options.own_sampler == 0;
   monitor.watch = std::make_unique<jouleprof::meters::HardwareWatch>();
   auto found = jouleprof::meters::open_meters(choice);
@@ -154,21 +164,33 @@ Result<void> open_own(const jouleprof_monitor_options& options, jouleprof_monito
   return {};
 }
 
-// Connects to a `jouleprof run` around this program. False: there is none that answers, and the
-// monitor samples by itself.
+// Measures with the readings of the `jouleprof run` around this program, which records its windows.
+// False: there is none that answers, and the monitor samples by itself.
 Result<bool> open_run(const jouleprof_monitor_options& options, jouleprof_monitor& monitor) {
-  const char* const socket = std::getenv(jouleprof::session::kSessionVariable);
+  const char* const socket = std::getenv(jouleprof::meters::kSessionVariable);
   const bool around = socket != nullptr && *socket != '\0';
   if (!around || options.own_sampler != 0 || options.log != nullptr) return false;
-  auto connected = jouleprof::session::RunMonitor::connect(
-      socket,
-      {.devices = choice_of(options), .environment = jouleprof::session::process_environment});
-  if (connected) {
-    monitor.source = std::move(*connected);
-    return true;
-  }
-  if (connected.error().code == Errc::kInvalidArgument) return forward_error(connected);
-  return false;
+  const auto choice = meters_of(options);
+  jouleprof::meters::SharedOptions shared;
+  shared.path = socket;
+  shared.hub = "the `jouleprof run` that measured this program";
+  shared.demand = choice.demand;
+  shared.open_own = [choice] {
+    auto own = jouleprof::meters::open_meters(choice);
+    return own ? std::move(own->meters) : std::vector<std::unique_ptr<jouleprof::meters::Meter>>{};
+  };
+  auto meter = jouleprof::meters::SharedMeter::open(std::move(shared));
+  if (!meter) return false;
+  auto live = live_of(options);
+  live.session = socket;
+  live.not_measured = (*meter)->not_measured();
+  std::vector<std::unique_ptr<jouleprof::meters::Meter>> meters;
+  meters.push_back(std::move(*meter));
+  auto opened = jouleprof::session::LiveMonitor::open(std::move(live), std::move(meters));
+  if (!opened && opened.error().code == Errc::kInvalidArgument) return forward_error(opened);
+  if (!opened) return false;
+  monitor.source = std::move(*opened);
+  return true;
 }
 
 void to_c(const Result<model::Measurement>& m, jouleprof_energy& out) {

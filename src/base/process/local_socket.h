@@ -1,7 +1,10 @@
 // Unix sockets for packets (SOCK_SEQPACKET), by path.
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
+#include <string>
 
 #include "base/result.h"
 
@@ -14,5 +17,12 @@ Result<int> listen_locally(const std::filesystem::path& path);
 // that is stopped. Errors: not_found without a socket there or a program that listens on it,
 // permission_denied, unavailable. The message begins with `trying`.
 Result<int> connect_locally(const std::filesystem::path& path, const std::string& trying);
+
+// One packet, with a file descriptor that the receiver gets a copy of; -1: none. False: not sent;
+// errno says why.
+bool send_with_descriptor(int socket, std::string packet, int descriptor);
+// One packet into `buffer`, as recv() with MSG_DONTWAIT and MSG_TRUNC; `descriptor`: the one that
+// came with it, to be closed by the caller, or -1.
+ssize_t receive_with_descriptor(int socket, std::string& buffer, int& descriptor);
 
 }  // namespace jouleprof

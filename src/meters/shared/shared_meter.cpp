@@ -1,29 +1,19 @@
 #include "meters/shared/shared_meter.h"
 
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <utility>
-
-#include "base/process/local_socket.h"
-#include "base/process/threads.h"
 
 namespace jouleprof::meters {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kGreeting = 3s;
 constexpr Duration kAnswer = 3s;    // to a request to read now
-constexpr Duration kSilence = 15s;  // without a message, the service is asked whether it is there
-constexpr Duration kClockOffset = 5s;        // by which the clocks may differ, for a slow machine
-constexpr std::size_t kMostItems = 100'000;  // domains and sensors
-constexpr std::size_t kMostUses = 100'000;   // that the session has not asked for
+constexpr Duration kSilence = 15s;  // without a message, the hub is asked whether it is there
+constexpr std::size_t kMostUses = 100'000;  // that the session has not asked for
 
 constexpr int kMostInTurn = 10'000;  // messages
 
@@ -39,89 +29,37 @@ HostTime newest(const model::Readings& readings) {
 }  // namespace
 
 Result<std::unique_ptr<SharedMeter>> SharedMeter::open(SharedOptions options) {
-  auto link = shared::ServiceLink::connect(options.path);
+  auto link = HubLink::connect(
+      options.path, Hello{.demand = options.demand, .process_period = options.process_period});
   if (!link) return forward_error(link);
-  std::unique_ptr<SharedMeter> meter(new SharedMeter(std::move(options), std::move(*link)));
-  if (const auto greeted = meter->greet(); !greeted) {
-    Error error = greeted.error();
-    error.message =
-        fmt::format("{} (the service at {})", error.message, meter->options_.path.string());
-    return tl::unexpected(std::move(error));
-  }
-  return meter;
+  return std::unique_ptr<SharedMeter>(new SharedMeter(std::move(options), std::move(*link)));
 }
 
-SharedMeter::SharedMeter(SharedOptions options, shared::ServiceLink link)
+SharedMeter::SharedMeter(SharedOptions options, HubLink link)
     : options_(std::move(options)),
       period_(delivery_period(options_.demand)),
       link_(std::move(link)) {
   probes_.push_back({"what the service has sent", period_});
   probes_.push_back({"the service's sensors", std::chrono::hours{1}});
-}
-
-Result<void> SharedMeter::greet() {
-  const HostTime deadline = HostClock::now() + kGreeting;
-  if (auto sent = link_->send(
-          ServiceHello{.demand = options_.demand, .process_period = options_.process_period});
-      !sent) {
-    return sent;
-  }
-  for (;;) {
-    auto message = link_->receive(deadline);
-    if (!message) return forward_error(message);
-    if (!*message) return fail(Errc::kUnavailable, "it does not answer");
-    if (std::holds_alternative<ServiceReady>(**message)) break;
-    if (auto taken = take(**message); !taken) return taken;
-  }
-  for (auto& domain : domains_) {
-    if (domain.parent && static_cast<std::size_t>(*domain.parent) >= domains_.size()) {
-      return fail(Errc::kCorrupt, "a domain is part of one that does not exist");
-    }
+  for (const auto& offered : link_->domains()) {
+    auto& domain = domains_.emplace_back(offered.domain);
     if (options_.can_use) domain.visible = options_.can_use(domain);
+    if (!offered.measured) not_measured_.push_back(domain.id);
+  }
+  for (model::Sensor sensor : link_->sensors()) {
+    const model::SensorId own{static_cast<std::uint32_t>(sensors_.size())};
+    ids_[sensor.id] = own;
+    sensor.id = own;
+    sensors_.push_back(std::move(sensor));
+  }
+  const Demand allowed = bounded_demand(options_.demand, link_->fastest());
+  if (allowed.shortest_window > options_.demand.shortest_window) {
+    notices_.push_back(fmt::format(
+        "sensors are read at most every {:g} ms by the service at {}: shorter windows have wider "
+        "intervals",
+        seconds(link_->fastest()) * 1e3, options_.path.string()));
   }
   heard_ = newest_ = HostClock::now();
-  return {};
-}
-
-Result<void> SharedMeter::take(ServiceMessage& message) {
-  if (const auto* refusal = std::get_if<ServiceRefusal>(&message)) {
-    return fail(Errc::kUnavailable, refusal->message);
-  }
-  if (const auto* welcome = std::get_if<ServiceWelcome>(&message)) {
-    if (welcome->protocol != kServiceProtocol) {
-      return fail(Errc::kUnavailable,
-                  fmt::format("it speaks version {} of the protocol, not {}: it is another version "
-                              "of jouleprof",
-                              welcome->protocol, kServiceProtocol));
-    }
-    if (std::chrono::abs(HostClock::now() - welcome->now) > kClockOffset) {
-      return fail(Errc::kUnavailable, "its clock is not that of this program (a time namespace?)");
-    }
-    const Demand allowed = bounded_demand(options_.demand, welcome->fastest);
-    if (allowed.shortest_window > options_.demand.shortest_window) {
-      notices_.push_back(fmt::format(
-          "sensors are read at most every {:g} ms by the service at {}: shorter windows have wider "
-          "intervals",
-          seconds(welcome->fastest) * 1e3, options_.path.string()));
-    }
-    return {};
-  }
-  if (auto* domain = std::get_if<model::Domain>(&message)) {
-    if (static_cast<std::size_t>(domain->id) == domains_.size() && domains_.size() < kMostItems) {
-      domains_.push_back(std::move(*domain));
-      return {};
-    }
-  } else if (auto* sensor = std::get_if<model::Sensor>(&message)) {
-    const model::SensorId own{static_cast<std::uint32_t>(sensors_.size())};
-    if (sensors_.size() < kMostItems &&
-        static_cast<std::size_t>(sensor->domain) < domains_.size() &&
-        ids_.emplace(sensor->id, own).second) {
-      sensor->id = own;
-      sensors_.push_back(std::move(*sensor));
-      return {};
-    }
-  }
-  return fail(Errc::kCorrupt, "its list of sensors cannot be understood");
 }
 
 HostTime SharedMeter::read(std::size_t index, model::Readings& out) {
@@ -157,16 +95,14 @@ Result<void> SharedMeter::read_now(model::Readings& out) {
     auto message = link_->receive(deadline);
     if (!message) return forward_error(message);
     if (!*message) {
-      return fail(Errc::kTimeout, fmt::format("the service that shared its sensors has not "
-                                              "answered for {:g} s",
-                                              seconds(kAnswer)));
+      return fail(Errc::kTimeout, fmt::format("it has not answered for {:g} s", seconds(kAnswer)));
     }
     if (const auto* done = std::get_if<ReadDone>(&**message); done && done->id == id) return {};
     if (auto added = add(**message, out); !added) return added;
   }
 }
 
-Result<void> SharedMeter::add(ServiceMessage& message, model::Readings& out) {
+Result<void> SharedMeter::add(HubMessage& message, model::Readings& out) {
   heard_ = HostClock::now();
   const auto append = [this](auto& from, auto& to) {
     for (auto& item : from) {
@@ -188,23 +124,26 @@ Result<void> SharedMeter::add(ServiceMessage& message, model::Readings& out) {
     return {};
   }
   if (std::holds_alternative<ReadDone>(message)) return {};  // of a request that waits no more
-  return fail(Errc::kCorrupt, "the service sent what its protocol does not have");
+  return fail(Errc::kCorrupt, "it sent what its protocol does not have");
 }
 
-void SharedMeter::fall_back(const Error& why, model::Readings& out) {
+void SharedMeter::fall_back(const Error& error, model::Readings& out) {
+  const bool is_of_hub = error.message.starts_with("it ");
+  const std::string why =
+      fmt::format("{}{}", options_.hub, is_of_hub ? error.message.substr(2) : ": " + error.message);
   link_.reset();
   own_.emplace(options_.open_own ? options_.open_own() : std::vector<std::unique_ptr<Meter>>{},
                domains_, sensors_);
   own_->read(true, out);
   const HostTime now = HostClock::now();
   notices_.push_back(fmt::format(
-      "{}; jouleprof reads the sensors itself from now on, after {:.3f} s without readings",
-      why.message, seconds(now - newest_)));
+      "{}; jouleprof reads the sensors itself from now on, after {:.3f} s without readings", why,
+      seconds(now - newest_)));
   for (const auto& sensor : own_->absent()) {
     out.failures.push_back(
         {sensor.id,
          now,
-         {Errc::kUnavailable, why.message + ", and jouleprof cannot read this sensor itself"}});
+         {Errc::kUnavailable, why + ", and jouleprof cannot read this sensor itself"}});
   }
 }
 
@@ -307,62 +246,6 @@ std::optional<Result<std::vector<model::GpuProcessUse>>> OwnMeters::read_process
     move_renumbered(**uses, **all, &model::GpuProcessUse::domain, source.domains);
   }
   return all;
-}
-
-namespace {
-
-tl::unexpected<Error> gone() {
-  return fail(Errc::kUnavailable, "the service that shared its sensors has stopped");
-}
-
-}  // namespace
-
-Result<ServiceLink> ServiceLink::connect(const std::filesystem::path& path) {
-  const auto fd =
-      connect_locally(path, fmt::format("cannot connect to the service at {}", path.string()));
-  if (!fd) return forward_error(fd);
-  return ServiceLink(*fd);
-}
-
-ServiceLink::ServiceLink(ServiceLink&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), buffer_(std::move(other.buffer_)) {}
-
-ServiceLink::~ServiceLink() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
-Result<void> ServiceLink::send(const ProgramMessage& message) {
-  const std::string packet = encode(message);
-  while (::send(fd_, packet.data(), packet.size(), MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
-    if (errno == EINTR) continue;
-    // It has closed the connection; why is in what it sent before, which receive() finds.
-    if (errno == EPIPE || errno == ECONNRESET) return {};
-    return gone();
-  }
-  return {};
-}
-
-Result<std::optional<ServiceMessage>> ServiceLink::receive(HostTime deadline) {
-  bool was_reset = false;
-  for (;;) {
-    const ssize_t n = ::recv(fd_, buffer_.data(), buffer_.size(), MSG_DONTWAIT | MSG_TRUNC);
-    if (n > 0) {
-      const auto size = static_cast<std::size_t>(n);
-      if (size > buffer_.size()) {
-        return fail(Errc::kCorrupt, "a message of the sensors' service is too long");
-      }
-      auto message = decode_service_message({buffer_.data(), size});
-      if (!message) return forward_error(message);
-      return std::optional(std::move(*message));
-    }
-    if (n < 0 && errno == EINTR) continue;
-    // It closed with a message of ours unread: the kernel says so before it gives the last answer.
-    if (n < 0 && errno == ECONNRESET && !std::exchange(was_reset, true)) continue;
-    if (n == 0 || errno != EAGAIN) return gone();
-    if (HostClock::now() >= deadline) return std::optional<ServiceMessage>{};
-    pollfd poll{fd_, POLLIN, 0};
-    ::poll(&poll, 1, milliseconds_until(deadline));
-  }
 }
 
 }  // namespace jouleprof::meters::shared

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "meters/meter.h"
-#include "meters/shared/service_protocol.h"
+#include "meters/shared/hub_link.h"
 
 namespace jouleprof::meters::shared {
 
@@ -43,59 +43,37 @@ class OwnMeters {
   model::Readings scratch_;
 };
 
-// A program's connection to a service that shares its sensors.
-
-// Thread safety: one thread calls everything.
-class ServiceLink {
- public:
-  // Errors: not_found without a service, permission_denied, unavailable.
-  static Result<ServiceLink> connect(const std::filesystem::path& path);
-  ServiceLink(ServiceLink&& other) noexcept;
-  ServiceLink& operator=(ServiceLink&&) = delete;
-  ServiceLink(const ServiceLink&) = delete;
-  ~ServiceLink();
-
-  // Errors: unavailable when the service is gone or takes nothing.
-  Result<void> send(const ProgramMessage& message);
-  // The next message; absent when none has come by `deadline`. Errors: unavailable when the service
-  // is gone, corrupt.
-  Result<std::optional<ServiceMessage>> receive(HostTime deadline);
-
- private:
-  explicit ServiceLink(int fd) : fd_(fd), buffer_(kLongestServicePacket, '\0') {}
-
-  int fd_;
-  std::string buffer_;
-};
-
 }  // namespace jouleprof::meters::shared
 
 namespace jouleprof::meters {
 
-// The sensors of a service that measures this machine, in place of a second sampler.
+// The sensors of a hub that measures this machine, in place of a second sampler.
 
 struct SharedOptions {
-  std::filesystem::path path;  // of the service's socket
+  std::filesystem::path path;                               // of the hub's socket
+  std::string hub = "the service that shared its sensors";  // for messages
   Demand demand;
   Duration process_period{};  // how often processes on the devices are wanted; zero: never
-  // Whether this program can use a GPU; others are not Domain::visible. nullptr: it can use all.
+  // Whether this program can use a GPU; others are not Domain::visible. nullptr: as the hub says.
   std::function<bool(const model::Domain&)> can_use;
-  // The machine's sensors for when the service stops.
+  // The machine's sensors for when the hub stops.
   std::function<std::vector<std::unique_ptr<Meter>>()> open_own;
 };
 
-// Its domains and sensors are those of the service, with their names, provenance and traits, and so
-// are its readings. Two probes: what the service has sent; and all sensors now, which is read only
-// when a session asks for all. Uses of GPUs by other users' processes come as one with pid 0.
+// Its domains and sensors are those of the hub, with their names, provenance and traits, and so are
+// its readings. Two probes: what the hub has sent; and all sensors now, which is read only when a
+// session asks for all. Uses of GPUs by other users' processes come as one with pid 0.
 //
-// If the service stops, stops answering or sends what cannot be understood, the machine's sensors
-// are opened and read from then on. A notice names the time without readings; a failure of each
-// sensor that cannot be read any more says so.
+// If the hub stops, stops answering or sends what cannot be understood, the machine's sensors are
+// opened and read from then on. A notice names the time without readings; a failure of each sensor
+// that cannot be read any more says so.
 class SharedMeter final : public Meter {
  public:
-  // Errors: not_found without a service; permission_denied, unavailable (it refuses, does not
-  // answer, or its clock is another one), corrupt.
+  // Errors: as HubLink::connect's.
   static Result<std::unique_ptr<SharedMeter>> open(SharedOptions options);
+
+  // Domains that the hub lists and does not measure.
+  const std::vector<model::DomainId>& not_measured() const { return not_measured_; }
 
   std::string name() const override { return "service"; }
   HostTime read(std::size_t index, model::Readings& out) override;
@@ -104,19 +82,18 @@ class SharedMeter final : public Meter {
       model::Readings& out) override;
 
  private:
-  SharedMeter(SharedOptions options, shared::ServiceLink link);
-  Result<void> greet();
-  Result<void> take(ServiceMessage& message);
+  SharedMeter(SharedOptions options, HubLink link);
   Result<void> receive_sent(model::Readings& out);
   Result<void> read_now(model::Readings& out);
-  Result<void> add(ServiceMessage& message, model::Readings& out);
-  void fall_back(const Error& why, model::Readings& out);
+  Result<void> add(HubMessage& message, model::Readings& out);
+  void fall_back(const Error& error, model::Readings& out);
 
   const SharedOptions options_;
   const Duration period_;
-  std::optional<shared::ServiceLink> link_;  // absent once it has stopped
+  std::optional<HubLink> link_;  // absent once it has stopped
   std::optional<shared::OwnMeters> own_;
-  std::unordered_map<model::SensorId, model::SensorId> ids_;  // ours, by the service's
+  std::vector<model::DomainId> not_measured_;
+  std::unordered_map<model::SensorId, model::SensorId> ids_;  // ours, by the hub's
   GpuUses uses_;
   HostTime newest_{};  // of the readings
   HostTime heard_{};   // when the latest message came

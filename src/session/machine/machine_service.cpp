@@ -103,10 +103,10 @@ Result<std::unique_ptr<MachineService>> MachineService::open(
   auto domains = sampler.domains();
   std::unique_ptr<MachineService> service(
       new MachineService(std::move(options), std::move(sampler), std::move(domains)));
-  service->offered_ = joined;
   for (std::size_t i = 0; i < joined.size(); ++i) {
-    if ((*selected)[i]) continue;
-    service->offered_[i].unavailable_reason =
+    auto& offered = service->offered_.emplace_back(joined[i], (*selected)[i]);
+    if (offered.measured) continue;
+    offered.domain.unavailable_reason =
         "the service that shares its sensors does not measure it (its option --devices)";
   }
   return service;

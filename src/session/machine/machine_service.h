@@ -17,12 +17,12 @@
 
 #include "analysis/live/machine_state.h"
 #include "meters/meter.h"
+#include "session/hub/hub_server.h"
 #include "session/live/live_engine.h"
 #include "session/machine/folder_reader.h"
 #include "session/machine/gpu_uses.h"
 #include "session/machine/machine_windows.h"
 #include "session/machine/service_state.h"
-#include "session/machine/share_server.h"
 #include "session/sampling/recorded_sampling.h"
 #include "spans/procs/machine_processes.h"
 #include "spans/procs/scheduler_names.h"
@@ -35,6 +35,12 @@ struct Continued {
   std::uint64_t ticks = 0;
   ClockPoint started{};
   Duration cpu_at_begin{};
+};
+
+struct ShareOptions {
+  ShareAccess access;
+  Duration fastest = std::chrono::milliseconds{10};  // as HubOptions'
+  std::filesystem::path root = "/";
 };
 
 struct ServiceOptions {
@@ -102,7 +108,7 @@ class MachineService {
   const std::vector<model::Domain>& domains() const { return sampling_.domains(); }
 
   // Shares the sensors as ServiceOptions::share says, until run() ends. Before run(). Errors: as
-  // ShareServer's.
+  // HubServer's.
   Result<void> start_sharing();
 
   // Measures in the calling thread until `stop`. Afterwards its meters are gone.
@@ -156,7 +162,7 @@ class MachineService {
   void wait_until(HostTime t, const std::stop_token& stop);
   static Duration process_period();
   HostTime serve_programs();
-  void set_pace(const std::optional<ShareServer::Pace>& pace);
+  void set_pace(const std::optional<HubServer::Pace>& pace);
   void wait_for_lists(HostTime t, const std::stop_token& stop);
   void wait_for_tick(HostTime t, const std::stop_token& stop);
   bool is_tick_wanted() const { return wanted_tick_ > kept_tick_; }  // mutex_ is held
@@ -217,15 +223,11 @@ class MachineService {
   std::vector<Watched> watched_;
   std::vector<std::string> events_;  // of this tick
 
-  struct Read {  // of all sensors, for programs
-    std::vector<std::uint64_t> numbers;
-    HostTime deadline{};
-  };
-  std::vector<model::Domain> offered_;  // all of the machine
-  std::optional<Read> read_;
+  std::vector<meters::OfferedDomain> offered_;  // all of the machine
+  AskedReads reads_;
   Duration delivery_{};  // between two collections for programs
   HostTime delivered_{};
-  std::unique_ptr<ShareServer> share_;  // gone before what its thread calls
+  std::unique_ptr<HubServer> share_;  // gone before what its thread calls
 };
 
 }  // namespace jouleprof::session

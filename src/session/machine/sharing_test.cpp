@@ -56,6 +56,7 @@ class Service {
 
 meters::SharedOptions at(const std::filesystem::path& path) {
   return {.path = path,
+          .hub = "the service that shared its sensors",
           .demand = {.shortest_window = 100ms},
           .process_period = 100ms,
           .can_use = {},
@@ -245,7 +246,7 @@ TEST(Sharing, NonsenseEndsAConnectionAndDisturbsNoOther) {
   Service service(meters_of(std::make_unique<FakeMeter>()));
   auto meter = open(at(service.path()));
   ASSERT_TRUE(meter);
-  const std::string hello = meters::encode(meters::ProgramMessage(meters::ServiceHello{}));
+  const std::string hello = meters::encode(meters::ProgramMessage(meters::Hello{}));
   for (const std::string& bad :
        {std::string("garbage"), std::string(70'000, 'x'),
         std::string("{\"type\":\"read\",\"id\":1}"),
@@ -271,7 +272,7 @@ TEST(Sharing, NonsenseEndsAConnectionAndDisturbsNoOther) {
 }
 
 std::string welcome(int protocol, HostTime now) {
-  return meters::encode(meters::ServiceMessage(meters::ServiceWelcome{protocol, now, 10ms}));
+  return meters::encode(meters::HubMessage(meters::Welcome{protocol, now, 10ms}));
 }
 
 // What a program says of a service that answers so.
@@ -296,19 +297,19 @@ TEST(Sharing, AServiceThatTalksNonsenseIsAClearError) {
     const std::string error = error_with(answers);
     EXPECT_NE(error.find(what), std::string::npos) << error;
   };
-  const std::string usual = welcome(meters::kServiceProtocol, HostClock::now());
+  const std::string usual = welcome(meters::kHubProtocol, HostClock::now());
   expect({}, "has stopped");
   expect({"garbage"}, "unknown form");
   expect({std::string(70'000, 'x')}, "too long");
   expect({usual, "R\x80"}, "cannot be decoded");
   expect({welcome(99, HostClock::now())}, "speaks version 99");
-  expect({welcome(meters::kServiceProtocol, HostClock::now() + 1h)}, "clock");
+  expect({welcome(meters::kHubProtocol, HostClock::now() + 1h)}, "clock");
   model::Sensor of_no_domain;
-  expect({usual, meters::encode(meters::ServiceMessage(of_no_domain))}, "list of sensors");
+  expect({usual, meters::encode(meters::HubMessage(of_no_domain))}, "list of sensors");
   model::Domain domain;
   domain.parent = model::DomainId{4};
-  expect({usual, meters::encode(meters::ServiceMessage(domain)),
-          meters::encode(meters::ServiceMessage(meters::ServiceReady{}))},
+  expect({usual, meters::encode(meters::HubMessage(meters::OfferedDomain{domain, true})),
+          meters::encode(meters::HubMessage(meters::Ready{}))},
          "part of one that does not exist");
 }
 
@@ -316,20 +317,20 @@ TEST(Sharing, TheSocketHasTheModeThatWasAskedForAndReplacesOneThatWasLeft) {
   const TempTree folder;
   const auto path = folder.root() / "new" / "s";
   {
-    const auto socket = ShareSocket::create({path, 0640, ::getegid()});
+    const auto socket = HubSocket::create({path, 0640, ::getegid()});
     ASSERT_TRUE(socket) << socket.error().message;
     struct stat about {};
     ASSERT_EQ(::stat(path.c_str(), &about), 0);
     EXPECT_EQ(about.st_mode & 07777, 0640u);
-    const auto second = ShareSocket::create({path, 0640, {}});
+    const auto second = HubSocket::create({path, 0640, {}});
     ASSERT_FALSE(second);
     EXPECT_NE(second.error().message.find("another service listens"), std::string::npos);
   }
   EXPECT_FALSE(std::filesystem::exists(path));
   ::close(*listen_locally(path));  // a killed service leaves it so
-  EXPECT_TRUE(ShareSocket::create({path, 0600, {}}));
+  EXPECT_TRUE(HubSocket::create({path, 0600, {}}));
   folder.write("file", "x");
-  EXPECT_FALSE(ShareSocket::create({folder.root() / "file", 0600, {}}));
+  EXPECT_FALSE(HubSocket::create({folder.root() / "file", 0600, {}}));
 }
 
 }  // namespace

@@ -10,8 +10,7 @@ namespace jouleprof::session {
 namespace {
 
 constexpr Duration kLate = std::chrono::seconds{2};
-constexpr Duration kAnswering = std::chrono::milliseconds{10};  // between looks for new readings
-constexpr Duration kHistory = std::chrono::seconds{30};         // snapshots ask for the latest only
+constexpr Duration kHistory = std::chrono::seconds{30};  // snapshots ask for the latest only
 
 Duration of(const timeval& t) {
   return std::chrono::seconds{t.tv_sec} + std::chrono::microseconds{t.tv_usec};
@@ -66,7 +65,7 @@ void Engine::serve(HostTime until, const std::function<bool()>& ended, int fd) {
   for (;;) {
     while (const auto signal = signals_.next()) on_signal(*signal);
     if ((ended && ended()) || (!child && interrupted())) return;
-    serve_windows();
+    const HostTime next_for_programs = serve_programs();
     HostTime now = HostClock::now();
     // Whatever is due soon is done now: waking up is what costs most.
     const HostTime soon = now + options_.commit_period / 10;
@@ -82,9 +81,9 @@ void Engine::serve(HostTime until, const std::function<bool()>& ended, int fd) {
     if (options_.snapshots && snapshots_ >= *options_.snapshots) return;
     if (now >= until) return;
 
-    HostTime next = std::min({until, processes.next(), next_collect_, buffer_due()});
+    HostTime next =
+        std::min({until, processes.next(), next_collect_, buffer_due(), next_for_programs});
     if (live_) next = std::min(next, next_snapshot_);
-    if (windows != nullptr && windows->is_waiting()) next = std::min(next, now + kAnswering);
     if (next <= HostClock::now()) continue;
     signals_.wait(next, fd);
     now = HostClock::now();
@@ -119,28 +118,24 @@ void Engine::look_at_processes(bool all) {
 
 void Engine::take_in(const Sampled& sampled) {
   if (live_) live_->append(sampled.readings);
-  if (windows != nullptr) windows->append(sampled.readings);
+  if (hub != nullptr) hub->append(sampled);
   uses_.insert(uses_.end(), sampled.gpu_processes.begin(), sampled.gpu_processes.end());
   parents_.insert(sampled.parents.begin(), sampled.parents.end());
 }
 
-void Engine::serve_windows() {
-  if (windows == nullptr) return;
+HostTime Engine::serve_programs() {
+  if (hub == nullptr) return HostTime::max();
+  if (auto problem = hub->take_problem(); !problem.empty()) warn(std::move(problem));
   serve_members();
   // A program may end before the next look is due, and has windows: its process is listed too.
-  const auto newcomers = windows->take_newcomers();
+  const auto newcomers = hub->take_newcomers();
   const auto is_new = [this](pid_t pid) { return !processes.knows(pid); };
   if (std::any_of(newcomers.begin(), newcomers.end(), is_new)) look_at_processes();
-  if (windows->take_read_request()) sampling_.read_soon();
-  if (windows->is_waiting()) sampling_.collect();
-}
-
-void Engine::admit(Joined answer) {
-  if (windows != nullptr) windows->admit(std::move(answer));
+  return reads_.serve(*hub, sampling_);
 }
 
 void Engine::serve_members() {
-  for (const auto& member : windows->take_members()) {
+  for (const auto& member : hub->members().take()) {
     processes.add_root(member.pid);
     // What one of the job's commands can see is visible.
     for (model::Domain domain : sampling_.domains()) {
@@ -150,9 +145,9 @@ void Engine::serve_members() {
       sampling_.batch.domains.push_back(std::move(domain));
     }
   }
-  if (!windows->has_leaving()) return;
+  if (!hub->members().has_leaving()) return;
   look_at_processes(true);
-  windows->release_leaving();
+  hub->release_leaving();
 }
 
 void Engine::show_snapshot(HostTime now) {
@@ -187,11 +182,11 @@ void Engine::flush() {
 }
 
 void Engine::gather() {
-  if (windows != nullptr) {
+  if (hub != nullptr) {
     std::vector<std::string> warnings;
-    windows->take(sampling_.batch.windows, warnings);
+    hub->windows().take(sampling_.batch.windows, warnings);
     warn_all(std::move(warnings));
-    if (auto open = windows->open_windows(); open != run.open_windows) {
+    if (auto open = hub->windows().open_windows(); open != run.open_windows) {
       run.open_windows = std::move(open);
       post_run();
     }
@@ -201,7 +196,7 @@ void Engine::gather() {
 
 SessionResult Engine::finish() {
   sampling_.stop(options_.patience);
-  if (windows != nullptr) windows->stop();
+  if (hub != nullptr) hub->stop();
   look_at_processes(true);
   end_traces();
 

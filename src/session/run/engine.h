@@ -6,12 +6,12 @@
 #include <map>
 #include <optional>
 
+#include "session/hub/hub_server.h"
 #include "session/live/live_engine.h"
 #include "session/run/session.h"
 #include "session/run/signals.h"
 #include "session/run/trace_watch.h"
 #include "session/sampling/recorded_sampling.h"
-#include "session/windows/window_server.h"
 
 namespace jouleprof::session {
 
@@ -37,7 +37,6 @@ class Engine {
 
   void warn(std::string text) { sampling_.warn(std::move(text)); }
   void look_at_processes(bool all = false);
-  void admit(Joined answer);                      // lets other `jouleprof run` of the job join
   void post_run() { sampling_.batch.run = run; }  // records `run` as it is now
   void post(const model::IdleSpan& span) { sampling_.batch.idle_spans.push_back(span); }
 
@@ -47,14 +46,14 @@ class Engine {
   model::RunInfo run;
   ProcessWatch processes;
   std::optional<int> interrupted_by;
-  pid_t child = 0;                  // the one child that is not to be reaped
-  WindowServer* windows = nullptr;  // outlives the engine; stopped in finish()
-  TraceWatch* traces = nullptr;     // outlives the engine; asked for the rest in finish()
+  pid_t child = 0;               // the one child that is not to be reaped
+  HubServer* hub = nullptr;      // outlives the engine; stopped in finish()
+  TraceWatch* traces = nullptr;  // outlives the engine; asked for the rest in finish()
 
  private:
   HostTime buffer_due() const;
   void take_in(const Sampled& sampled);
-  void serve_windows();
+  HostTime serve_programs();
   void serve_members();
   void show_snapshot(HostTime now);
   void flush();
@@ -67,6 +66,7 @@ class Engine {
   SignalStream& signals_;
   std::optional<LiveEngine> live_;  // where snapshots are wanted
   RecordedSampling sampling_;
+  AskedReads reads_;
   std::vector<model::GpuProcessUse> uses_;  // since the last look
   std::map<pid_t, pid_t> parents_;          // likewise; as Sampled's
   HostTime begin_{};

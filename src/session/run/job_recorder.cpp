@@ -15,11 +15,11 @@
 #include <functional>
 
 #include "base/file.h"
+#include "base/process/local_socket.h"
 #include "base/text.h"
+#include "meters/shared/hub_link.h"
 #include "session/run/measured_processes.h"
 #include "session/run/signals.h"
-#include "session/windows/session_socket.h"
-#include "session/windows/window_protocol.h"
 
 namespace jouleprof::session {
 namespace {
@@ -116,20 +116,6 @@ bool wait_for(int fd, HostTime deadline) {
   }
 }
 
-Result<ToolMessage> receive_message(int fd, HostTime deadline) {
-  if (!wait_for(fd, deadline)) return fail(Errc::kTimeout, "the recorder does not answer");
-  std::string buffer(kLongestPacket, '\0');
-  const ssize_t n = ::recv(fd, buffer.data(), buffer.size(), MSG_DONTWAIT);
-  if (n <= 0) return fail(Errc::kUnavailable, "the recorder has ended");
-  auto message = decode_tool_message({buffer.data(), static_cast<std::size_t>(n)});
-  if (!message) return message;
-  if (const auto* refused = std::get_if<Refused>(&*message)) {
-    return fail(refused->protocol == kWindowProtocol ? Errc::kUnavailable : Errc::kUnsupported,
-                refused->message);
-  }
-  return message;
-}
-
 bool has_ended(int fd) {
   pollfd poll{fd, POLLIN, 0};
   if (::poll(&poll, 1, 0) <= 0) return false;
@@ -138,40 +124,16 @@ bool has_ended(int fd) {
 }
 
 // The boards that a process with this environment can see.
-Join join_with(Welcome welcome, const Environment& environment) {
+std::vector<model::DomainId> visible_of(const std::vector<meters::OfferedDomain>& offered,
+                                        const Environment& environment) {
   std::vector<model::Domain> domains;
-  for (auto& offered : welcome.domains) domains.push_back(std::move(offered.domain));
+  for (const auto& each : offered) domains.push_back(each.domain);
   apply_visibility(domains, environment);
-  Join join;
+  std::vector<model::DomainId> visible;
   for (const auto& domain : domains) {
-    if (domain.visible) join.visible.push_back(domain.id);
+    if (domain.visible) visible.push_back(domain.id);
   }
-  return join;
-}
-
-Result<Membership> ask(int fd, const Environment& environment) {
-  Membership made;
-  made.fd = fd;
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0) made.recorder = peer.pid;
-  const auto send = [fd](const ProgramMessage& m) {
-    return send_with_descriptor(fd, encode(m), -1);
-  };
-  if (!send(Hello{})) return fail(Errc::kUnavailable, "the recorder does not listen");
-  auto welcome = receive_message(fd, HostClock::now() + kLeavePatience);
-  if (!welcome) return forward_error(welcome);
-  auto* domains = std::get_if<Welcome>(&*welcome);
-  if (domains == nullptr || !send(join_with(std::move(*domains), environment))) {
-    return fail(Errc::kUnavailable, "the recorder does not listen");
-  }
-  auto joined = receive_message(fd, HostClock::now() + kIdlePatience);
-  if (!joined) return forward_error(joined);
-  auto* answer = std::get_if<Joined>(&*joined);
-  if (answer == nullptr) return fail(Errc::kUnsupported, "the recorder gave another answer");
-  made.recording = std::move(answer->recording);
-  made.variables = std::move(answer->variables);
-  return made;
+  return visible;
 }
 
 }  // namespace
@@ -269,10 +231,25 @@ fs::path recorder_folder() {
 }
 
 Result<Membership> join_recorder(const fs::path& socket, const Environment& environment) {
-  const auto fd = connect_to_session(socket);
-  if (!fd) return tl::unexpected(fd.error());
-  auto made = ask(*fd, environment);
-  if (!made) ::close(*fd);
+  auto link = meters::HubLink::connect(socket, {.readings = false});
+  if (!link) return forward_error(link);
+  Membership made;
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(link->fd(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0) {
+    made.recorder = peer.pid;
+  }
+  if (auto sent = link->send(meters::Join{visible_of(link->domains(), environment)}); !sent) {
+    return forward_error(sent);
+  }
+  auto answer = link->receive(HostClock::now() + kIdlePatience);
+  if (!answer) return forward_error(answer);
+  if (!*answer) return fail(Errc::kTimeout, "the recorder does not answer");
+  auto* joined = std::get_if<meters::Joined>(&**answer);
+  if (joined == nullptr) return fail(Errc::kUnsupported, "the recorder gave another answer");
+  made.recording = std::move(joined->recording);
+  made.variables = std::move(joined->variables);
+  made.fd = link->release();
   return made;
 }
 
@@ -316,7 +293,9 @@ Result<JoinedResult> run_joined(const std::vector<std::string>& command, Members
   }
   // It is still readable: the recorder takes its last figures, and then ends the connection.
   if (is_member) {
-    result.was_recorded = !has_ended(fd) && send_with_descriptor(fd, encode(Leave{}), -1);
+    result.was_recorded =
+        !has_ended(fd) &&
+        send_with_descriptor(fd, encode(meters::ProgramMessage(meters::Leave{})), -1);
     if (result.was_recorded) (void)wait_for(fd, HostClock::now() + kLeavePatience);
   }
   result.exit_status = child->reap();

@@ -19,7 +19,6 @@
 #include "session/run/measured_processes.h"
 #include "session/run/trace_watch.h"
 #include "session/sampling/recorded_sampling.h"
-#include "session/windows/window_server.h"
 
 namespace jouleprof::session {
 namespace {
@@ -27,6 +26,8 @@ namespace {
 // How far the readings must reach past the work: a sensor's window and lag, and the next edge of a
 // counter that steps every 100 ms.
 constexpr Duration kTail = std::chrono::milliseconds{150};
+constexpr Duration kHistory = std::chrono::seconds{10};  // for windows that begin before a monitor
+constexpr Duration kBetweenReads = std::chrono::milliseconds{20};  // that programs ask for
 
 // Orphans of the command become our children while this exists.
 class Subreaper {
@@ -74,8 +75,8 @@ void wait_for_tail(HostTime work_end) {
 // The variables by which the command's programs find this session and are traced.
 std::vector<std::string> variables(const SessionOptions& options, Engine& engine) {
   std::vector<std::string> all;
-  if (engine.windows != nullptr) {
-    all.push_back(fmt::format("{}={}", kSessionVariable, engine.windows->path().string()));
+  if (engine.hub != nullptr) {
+    all.push_back(fmt::format("{}={}", meters::kSessionVariable, engine.hub->path().string()));
   }
   if (engine.traces != nullptr) {
     std::vector<std::string> warnings;
@@ -93,16 +94,20 @@ struct Outcome {
   std::optional<Error> start_error;
 };
 
+// Lets other `jouleprof run` of the job join.
+void admit(const SessionOptions& options, Engine& engine, std::vector<std::string> environment) {
+  if (engine.hub == nullptr) return;
+  std::error_code err;
+  const auto& path = options.trace.recording;
+  engine.hub->admit(
+      {path.empty() ? "" : std::filesystem::absolute(path, err).string(), std::move(environment)});
+}
+
 // `environment`: of the command, and of the other processes of its job.
 void measure_work(const SessionOptions& options, Child& child, Engine& engine,
                   std::vector<std::string> environment) {
   engine.post_run();
-  if (options.on_socket) {
-    std::error_code err;
-    const auto& path = options.trace.recording;
-    engine.admit({path.empty() ? "" : std::filesystem::absolute(path, err).string(),
-                  std::move(environment)});
-  }
+  if (options.on_socket) admit(options, engine, std::move(environment));
   const auto ended = [&] {
     if (!child.has_ended()) return false;
     engine.run.work_end = HostClock::now();
@@ -142,15 +147,15 @@ void measure_rest(const SessionOptions& options, Engine& engine) {
 
 // The work of the job on this host ends when its last process here has left.
 void wait_for_members(Engine& engine) {
-  if (engine.windows == nullptr || engine.windows->end_admission()) return;
-  engine.serve(HostTime::max(), [&] { return engine.windows->end_admission(); });
+  if (engine.hub == nullptr || engine.hub->members().end_admission()) return;
+  engine.serve(HostTime::max(), [&] { return engine.hub->members().end_admission(); });
   engine.run.work_end = HostClock::now();
   engine.read_soon();
 }
 
 Result<Outcome> run_command(const SessionOptions& options, Engine& engine, SignalStream& signals,
                             std::optional<spans::Cgroup>& group) {
-  if (engine.windows != nullptr && options.on_socket) options.on_socket(engine.windows->path());
+  if (engine.hub != nullptr && options.on_socket) options.on_socket(engine.hub->path());
   idle(engine, options.idle_before);
   if (engine.interrupted()) return Outcome{128 + engine.interrupted_by.value_or(SIGTERM), {}};
 
@@ -213,11 +218,9 @@ void lead_job(const SessionOptions& options, pid_t pid, Engine& engine, SignalSt
     if (signal.sent) ::kill(pid, signal.number);
     if (signal.number == SIGTSTP) signals.stop_self();
   };
-  if (engine.windows == nullptr || !options.on_socket) return;
-  options.on_socket(engine.windows->path());
-  std::error_code err;
-  const auto& path = options.trace.recording;
-  engine.admit({path.empty() ? "" : std::filesystem::absolute(path, err).string(), {}});
+  if (engine.hub == nullptr || !options.on_socket) return;
+  options.on_socket(engine.hub->path());
+  admit(options, engine, {});
 }
 
 Outcome run_attached(const SessionOptions& options, Engine& engine, SignalStream& signals) {
@@ -267,6 +270,30 @@ std::vector<std::string> set_visibility(std::vector<model::Domain>& domains,
   return warnings;
 }
 
+// `usable`: by domain; others the command cannot open. `keep`: what is measured.
+Result<std::unique_ptr<HubServer>> start_hub(const std::vector<model::Domain>& domains,
+                                             const std::vector<bool>& usable,
+                                             std::map<model::DomainId, bool>& keep,
+                                             std::vector<model::Sensor> sensors,
+                                             SignalStream& signals) {
+  auto socket = HubSocket::in_session_folder();
+  if (!socket) return forward_error(socket);
+  std::vector<meters::OfferedDomain> offered;
+  for (std::size_t i = 0; i < domains.size(); ++i) {
+    auto& [domain, measured] = offered.emplace_back(domains[i], keep[domains[i].id]);
+    domain.visible = usable[i];  // to some program of the command
+    if (!measured) {
+      domain.unavailable_reason = "the `jouleprof run` around this program does not measure it";
+    }
+  }
+  HubOptions options;
+  options.between_reads = kBetweenReads;
+  options.history = kHistory;
+  options.records = true;
+  return HubServer::start(std::move(*socket), std::move(options), std::move(offered),
+                          std::move(sensors), [&signals] { signals.wake(); });
+}
+
 model::RunInfo describe(const SessionOptions& options) {
   model::RunInfo run = run_info_here(options.tool_version);
   run.source = !options.attach.empty() ? "attach" : options.command.empty() ? "monitor" : "run";
@@ -298,14 +325,9 @@ Result<SessionResult> run(const SessionOptions& options,
 
   auto signals = SignalStream::create();
   if (!signals) return forward_error(signals);
-  Result<std::unique_ptr<WindowServer>> windows{nullptr};
+  Result<std::unique_ptr<HubServer>> hub{nullptr};
   if (!options.command.empty() && (options.attach.empty() || options.owns_attached)) {
-    std::vector<OfferedDomain> offered;
-    for (std::size_t i = 0; i < joined.size(); ++i) {
-      if (usable[i]) offered.push_back({joined[i], keep[joined[i].id]});
-    }
-    windows = WindowServer::start(std::move(offered), sampler.sensors(),
-                                  [stream = signals->get()] { stream->wake(); });
+    hub = start_hub(joined, usable, keep, sampler.sensors(), **signals);
   }
   std::unique_ptr<TraceWatch> traces;
   std::string not_traced;
@@ -319,16 +341,15 @@ Result<SessionResult> run(const SessionOptions& options,
   std::optional<spans::Cgroup> group;  // outlives the engine, which looks into it
   Engine engine(options, **signals, std::move(sampler), std::move(domains), sink);
   engine.run = describe(options);
-  if (windows) engine.windows = windows->get();
+  if (hub) engine.hub = hub->get();
   engine.traces = traces.get();
   if (traces != nullptr) engine.run.trace_folder = traces->folder().string();
   engine.start();
   for (const auto& warning : warnings) engine.warn(warning);
   for (const auto& remark : options.remarks) engine.warn(remark);
   if (!not_traced.empty()) engine.warn(std::move(not_traced));
-  if (!windows) {
-    engine.warn(
-        fmt::format("windows of the command are not recorded: {}", windows.error().message));
+  if (!hub) {
+    engine.warn(fmt::format("windows of the command are not recorded: {}", hub.error().message));
   }
 
   Result<Outcome> outcome = Outcome{};

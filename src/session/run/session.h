@@ -97,9 +97,9 @@ struct SessionResult {
 // thread. `sink` may be nullptr. The command keeps the tool's standard streams, environment,
 // process group and signal dispositions; signals that are sent to the tool while it runs are passed
 // on, those of the terminal reach it anyway. In addition to the tool's environment it has
-// JOULEPROF_SESSION, by which its programs' windows find this session (window_protocol.h), and
-// where something is to be traced what trace_watch.h says. What happens to the sink or to a meter
-// never disturbs the command.
+// JOULEPROF_SESSION, by which its programs' windows find this session
+// (meters/shared/hub_protocol.h), and where something is to be traced what trace_watch.h says. What
+// happens to the sink or to a meter never disturbs the command.
 //
 // Errors: invalid_argument (unknown device), not_found or permission_denied (one of `attach`),
 // unavailable (no process can be made). Once the command runs there are none.

@@ -9,8 +9,7 @@
 #include "session/run/session.h"
 #include "session/sampling/recording_sink.h"
 #include "session/sampling/sampling_fixture.h"
-#include "session/windows/run_monitor.h"
-#include "session/windows/window_protocol.h"
+#include "session/windows/under_run_fixture.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::session {
@@ -43,8 +42,6 @@ class SteadyMeter final : public FakeMeter {
  private:
   HostTime begin_ = HostClock::now() - 1s;
 };
-
-std::int64_t ns(HostTime t) { return t.time_since_epoch().count(); }
 
 class SessionWindowsTest : public testing::Test {
  protected:
@@ -86,9 +83,9 @@ TEST_F(SessionWindowsTest, AreAnsweredAndRecorded) {
   HostTime end{};
   measure(meters_of(std::make_unique<SteadyMeter>()), [&](const std::string& socket) {
     folder = std::filesystem::path(socket).parent_path();
-    auto connected = RunMonitor::connect(socket, {{}, options_.environment});
+    auto connected = open_under_run(socket, {}, options_.environment);
     ASSERT_TRUE(connected) << connected.error().message;
-    RunMonitor& monitor = **connected;
+    LiveMonitor& monitor = **connected;
     begin = HostClock::now();
     std::this_thread::sleep_for(50ms);
     end = HostClock::now();
@@ -118,7 +115,7 @@ TEST_F(SessionWindowsTest, AreAnsweredAndRecorded) {
 // The sensors are read when an answer needs it, not when they would be due.
 TEST_F(SessionWindowsTest, AQuestionHasTheSensorsRead) {
   measure(meters_of(std::make_unique<SteadyMeter>("gpu0", 1h)), [&](const std::string& socket) {
-    auto monitor = RunMonitor::connect(socket, {{}, options_.environment});
+    auto monitor = open_under_run(socket, {}, options_.environment);
     ASSERT_TRUE(monitor) << monitor.error().message;
     const HostTime end = HostClock::now();
     const auto energies = (*monitor)->energy(end - 10ms, end, 1h);
@@ -132,7 +129,7 @@ TEST_F(SessionWindowsTest, DevicesThatTheSessionLeavesOutAreNotOffered) {
   options_.devices = {"gpu1"};
   measure(meters_of(std::make_unique<SteadyMeter>("gpu0"), std::make_unique<SteadyMeter>("gpu1")),
           [&](const std::string& socket) {
-            auto monitor = RunMonitor::connect(socket, {{}, options_.environment});
+            auto monitor = open_under_run(socket, {}, options_.environment);
             ASSERT_TRUE(monitor) << monitor.error().message;
             for (const auto& d : (*monitor)->domains()) EXPECT_EQ(d.device, "gpu1");
             const HostTime end = HostClock::now();
@@ -143,10 +140,10 @@ TEST_F(SessionWindowsTest, DevicesThatTheSessionLeavesOutAreNotOffered) {
 }
 
 TEST_F(SessionWindowsTest, ASessionWithinASessionIsItsOwn) {
-  setenv(kSessionVariable, "/nowhere/outer", 1);
+  setenv(meters::kSessionVariable, "/nowhere/outer", 1);
   measure({}, [&](const std::string& socket) { EXPECT_NE(socket, "/nowhere/outer"); });
-  EXPECT_STREQ(getenv(kSessionVariable), "/nowhere/outer");
-  unsetenv(kSessionVariable);
+  EXPECT_STREQ(getenv(meters::kSessionVariable), "/nowhere/outer");
+  unsetenv(meters::kSessionVariable);
 }
 
 }  // namespace

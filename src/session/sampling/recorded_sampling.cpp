@@ -72,9 +72,9 @@ void RecordedSampling::warn_of_loss(bool now) {
   if (const auto loss = recorder_.take_loss(now)) warn(loss->text());
 }
 
-void RecordedSampling::stop(Duration patience) {
+void RecordedSampling::stop(Duration patience, bool last_reads) {
   Sampled sampled;
-  sampler_.stop(patience, sampled);
+  sampler_.stop(patience, sampled, last_reads);
   take_in(std::move(sampled));
 }
 

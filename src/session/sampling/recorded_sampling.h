@@ -71,8 +71,9 @@ class RecordedSampling {
   // Hands `batch` over to be written.
   void flush();
 
-  // Ends the sampling, waiting for meters up to `patience`.
-  void stop(Duration patience);
+  // Ends the sampling, waiting for meters up to `patience`. `last_reads`: every probe is read once
+  // more.
+  void stop(Duration patience, bool last_reads = true);
   // Records the rest. After stop(). Errors: the sink's.
   Result<void> finish();
 

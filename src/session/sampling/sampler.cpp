@@ -110,8 +110,8 @@ void Sampler::take(Sampled& out) {
   for (auto& lane : lanes_) lane->take(out);
 }
 
-void Sampler::stop(Duration patience, Sampled& out) {
-  for (auto& lane : lanes_) lane->ask_to_stop();
+void Sampler::stop(Duration patience, Sampled& out, bool last_reads) {
+  for (auto& lane : lanes_) lane->ask_to_stop(last_reads);
   const HostTime deadline = HostClock::now() + patience;
   for (auto& lane : lanes_) lane->finish(deadline, out);
   lanes_.clear();
@@ -161,6 +161,7 @@ struct Lane::State {
   std::mutex mutex;  // guards what follows
   std::condition_variable changed;
   bool stop = false;
+  bool last_reads = true;
   bool read_now = false;
   bool list_now = false;
   std::uint64_t asked = 0;  // reads of every probe, and how many of them have ended
@@ -281,7 +282,7 @@ Lane::Lane(std::unique_ptr<meters::Meter> meter, IdMap ids, Duration process_per
 
 Lane::~Lane() {
   if (!thread_.joinable()) return;
-  ask_to_stop();
+  ask_to_stop(false);
   try {
     Sampled ignored;
     finish(HostClock::now() + std::chrono::seconds{2}, ignored);
@@ -343,7 +344,8 @@ void Lane::run(const std::shared_ptr<State>& state) {
       next = std::min(next, processes_due);
       s.changed.wait_until(lock, steady(next), [&s] { return s.stop || s.read_now || s.list_now; });
       last = s.stop;
-      all = last || std::exchange(s.read_now, false);
+      all = last ? s.last_reads : std::exchange(s.read_now, false);
+      if (last && !all) break;
       const bool is_listed = std::exchange(s.list_now, false) && processes_due != kNever;
       if (is_listed) processes_due = HostClock::now();
       asked = s.asked;
@@ -429,8 +431,9 @@ void Lane::set_pace(const meters::Demand& demand, Duration process_period) {
   state_->changed.notify_all();
 }
 
-void Lane::ask_to_stop() {
+void Lane::ask_to_stop(bool last_reads) {
   const std::lock_guard lock(state_->mutex);
+  state_->last_reads = last_reads;
   state_->stop = true;
   state_->changed.notify_all();
 }

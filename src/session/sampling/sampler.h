@@ -81,8 +81,8 @@ class Lane {
   // probes are read at once. Zero as a process period changes nothing.
   void set_pace(const meters::Demand& demand, Duration process_period);
 
-  // Asks for the last reads: every probe once more.
-  void ask_to_stop();
+  // Asks for the last reads: every probe once more, or none.
+  void ask_to_stop(bool last_reads);
 
   // Waits for them until `deadline`. If a call still hangs then, its lane is abandoned with a
   // warning that names it. Nothing is read afterwards.
@@ -127,9 +127,9 @@ class Sampler {
   // As Lane's, for every lane.
   void set_pace(const meters::Demand& demand, Duration process_period);
 
-  // Reads every probe a last time. Waits up to `patience` for all meters together; a meter that
-  // hangs longer is given up with a warning. Appends what was read.
-  void stop(Duration patience, Sampled& out);
+  // Reads every probe a last time, if that is wanted. Waits up to `patience` for all meters
+  // together; a meter that hangs longer is given up with a warning. Appends what was read.
+  void stop(Duration patience, Sampled& out, bool last_reads = true);
 
  private:
   std::vector<model::Domain> domains_;

@@ -17,9 +17,6 @@
 
 namespace jouleprof::session {
 
-// Of a window whose edges are the device's own, mapped to host time (jouleprof.h's flag).
-inline constexpr std::uint32_t kDeviceTime = 1;
-
 // Thread safety: all functions from any thread. In a forked child nothing is taken in and every
 // answer is an error (unavailable).
 class EnergySource {

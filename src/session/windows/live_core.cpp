@@ -22,7 +22,8 @@ using namespace std::chrono_literals;
 constexpr Duration kPeriod = 500ms;   // between two looks for windows and readings
 constexpr Duration kAskAgain = 50ms;  // while an answer is awaited
 constexpr Duration kPoll = 3ms;
-constexpr Duration kPatience = 2s;  // with a meter that hangs at the end
+constexpr Duration kSending = 100ms;  // of windows, to a hub that takes them slowly
+constexpr Duration kPatience = 2s;    // with a meter that hangs at the end
 
 HostTime host(std::int64_t nanoseconds) { return HostTime{Duration{nanoseconds}}; }
 
@@ -49,8 +50,9 @@ LiveCore::LiveCore(LiveCoreOptions options, Sampler sampler, std::vector<model::
                                sampled.gpu_processes.end());
                 }),
       open_(options_.sink ? std::make_unique<spans::OpenWindows>() : nullptr),
-      inbox_([this](const auto& origin, const auto& window) { take_in(origin.thread, window); },
-             nullptr, open_.get()) {
+      inbox_([this](const auto& origin, const auto& window) { take_in(origin, window); },
+             options_.handover ? &options_.handover->rings() : nullptr,
+             options_.handover ? options_.handover->rings().open() : open_.get()) {
   run_ = run_info_here(options_.tool_version);
   run_.source = "library";
   run_.command = own_command();
@@ -91,6 +93,7 @@ LiveCore::~LiveCore() {
 
 void LiveCore::end() {
   inbox_.drain();
+  if (options_.handover) options_.handover->close(names_);
   std::unique_lock lock(mutex_);
   if (processes_) look_at_processes(lock, true);
   run_.work_end = HostClock::now();
@@ -99,7 +102,7 @@ void LiveCore::end() {
   }
   run_.open_windows.clear();
   sampling_.batch.run = run_;
-  sampling_.stop(kPatience);
+  sampling_.stop(kPatience, options_.sink != nullptr);
   (void)sampling_.finish();
 }
 
@@ -154,11 +157,25 @@ tl::unexpected<Error> LiveCore::lost() const {
                           loss_->why));
 }
 
+std::uint32_t LiveCore::name(std::string_view text) {
+  const std::uint32_t before = names_.size();
+  const std::uint32_t number = names_.number(text);
+  if (options_.handover && number >= before) options_.handover->send_names(names_);
+  return number;
+}
+
+// The hub says so of a program that hands its windows over.
+void LiveCore::warn_of_names() {
+  if (!names_.is_full() || options_.handover) return;
+  sampling_.warn(fmt::format("this program has {}", NameTable::kFull));
+}
+
 void LiveCore::look() {
   inbox_.drain();
+  if (options_.handover) options_.handover->send(names_, HostClock::now() + kSending);
   std::unique_lock lock(mutex_);
   if (!live_) begin_anew();
-  if (names_.is_full()) sampling_.warn(fmt::format("this program has {}", NameTable::kFull));
+  warn_of_names();
   if (!trouble_.empty()) {
     sampling_.warn(fmt::format("{}: readings and windows may be missing in the log", trouble_));
     trouble_.clear();
@@ -217,17 +234,19 @@ auto LiveCore::ask(const Work& work)
   }
 }
 
-void LiveCore::take_in(pid_t thread, const spans::WindowRecord& window) {
+void LiveCore::take_in(const spans::WindowInbox::Origin& origin,
+                       const spans::WindowRecord& window) {
   const std::lock_guard lock(mutex_);
   // Without memory for that, the window waits in its ring: no total may miss it.
   if (!live_) begin_anew();
+  if (options_.handover) options_.handover->take_in(origin, window);
   with_live([&] { live_->ledger().add(window.name, host(window.begin), host(window.end)); });
   if (!options_.sink) return;
   const bool is_recorded = quota_.take();
   if (auto warning = quota_.warning()) sampling_.warn(std::move(*warning));
   if (!is_recorded) return;
   sampling_.batch.windows.push_back({names_.text(window.name), host(window.begin), host(window.end),
-                                     pid_, thread, (window.flags & kDeviceTime) != 0});
+                                     pid_, origin.thread, (window.flags & kDeviceTime) != 0});
 }
 
 void LiveCore::wait_for(HostTime t, Duration timeout) {
@@ -238,20 +257,21 @@ void LiveCore::wait_for(HostTime t, Duration timeout) {
 void LiveCore::wait_for(HostTime t, HostTime deadline, std::unique_lock<std::mutex>& lock) {
   if (!live_) return;
   const HostTime ready = t + live_->ledger().delay();
-  HostTime ask{};
   for (;;) {
     sampling_.collect();
     const HostTime now = HostClock::now();
-    if (!live_ || live_->ledger().knows(t, now) || now >= deadline || stop_) return;
+    if (!live_ || live_->ledger().knows(t, now) || stop_) return;
+    // Also for one that does not wait, and will ask again.
+    if (now >= ready && now >= next_read_) {
+      sampling_.read_soon();
+      next_read_ = now + kAskAgain;
+    }
+    if (now >= deadline) return;
     if (now < ready) {
       changed_.wait_until(lock, steady(std::min(ready, deadline)));
-      continue;
+    } else {
+      changed_.wait_for(lock, kPoll);
     }
-    if (now >= ask) {
-      sampling_.read_soon();
-      ask = now + kAskAgain;
-    }
-    changed_.wait_for(lock, kPoll);
   }
 }
 
@@ -261,7 +281,7 @@ Result<EnergySource::Energies> LiveCore::energy(HostTime begin, HostTime end, Du
   return ask([&](auto& lock) -> Result<EnergySource::Energies> {
     wait_for(end, deadline, lock);
     if (!live_ || (loss_ && begin < loss_->at)) return lost();
-    return live_->ledger().energy(begin, end);
+    return live_->ledger().reported_energy(begin, end, HostClock::now());
   });
 }
 
@@ -296,7 +316,7 @@ Result<model::Snapshot> LiveCore::snapshot() {
 
 std::vector<std::string> LiveCore::warnings() {
   const std::lock_guard lock(mutex_);
-  if (names_.is_full()) sampling_.warn(fmt::format("this program has {}", NameTable::kFull));
+  warn_of_names();
   sampling_.collect();
   std::vector<std::string> texts;
   for (const auto& warning : sampling_.warnings()) texts.push_back(warning.text);

@@ -14,7 +14,7 @@
 #include "session/live/live_engine.h"
 #include "session/sampling/recorded_sampling.h"
 #include "session/windows/energy_source.h"
-#include "session/windows/name_table.h"
+#include "session/windows/window_handover.h"
 #include "spans/windows/window_inbox.h"
 
 namespace jouleprof::session {
@@ -22,7 +22,8 @@ namespace jouleprof::session {
 struct LiveCoreOptions {
   Duration history{};  // as EnergyLedger's
   std::string tool_version;
-  std::unique_ptr<Sink> sink;  // nullptr: records nothing
+  std::unique_ptr<Sink> sink;                // nullptr: records nothing
+  std::unique_ptr<WindowHandover> handover;  // nullptr: windows are this process's own
   // Of this process and its descendants, where there is a sink.
   Duration process_period = std::chrono::seconds{1};
 };
@@ -45,7 +46,7 @@ class LiveCore {
   void wait_for(HostTime t, Duration timeout);
 
   // As EnergySource's.
-  std::uint32_t name(std::string_view text) { return names_.number(text); }
+  std::uint32_t name(std::string_view text);
   void begin(const spans::OpenWindow& window) noexcept { inbox_.begin(window); }
   void forget(const spans::OpenWindow& window) noexcept { inbox_.forget(window); }
   void add(const spans::WindowRecord& window) noexcept { inbox_.push(window); }
@@ -53,6 +54,11 @@ class LiveCore {
   Result<analysis::WindowTotal> total(std::uint32_t name, Duration timeout);
   Result<model::Snapshot> snapshot();
   std::vector<std::string> warnings();
+
+  // In a forked child, which does nothing else with it.
+  void abandon() noexcept {
+    if (options_.handover) options_.handover->abandon();
+  }
 
  private:
   void run();
@@ -68,7 +74,8 @@ class LiveCore {
   void look_at_processes(std::unique_lock<std::mutex>& lock, bool last);
   void record_open_windows();
   std::vector<model::OpenWindow> open_windows() const;
-  void take_in(pid_t thread, const spans::WindowRecord& window);
+  void take_in(const spans::WindowInbox::Origin& origin, const spans::WindowRecord& window);
+  void warn_of_names();
   void wait_for(HostTime t, HostTime deadline, std::unique_lock<std::mutex>& lock);
 
   const pid_t pid_;
@@ -91,6 +98,7 @@ class LiveCore {
   HostTime begin_{};
   WindowQuota quota_;
   std::vector<model::GpuProcessUse> uses_;  // since the last look at processes
+  HostTime next_read_{};                    // of all sensors, for an answer
   bool stop_ = false;
 
   const std::unique_ptr<spans::OpenWindows> open_;  // null: nothing is recorded

@@ -34,15 +34,20 @@ std::string reasons(const std::vector<model::Domain>& domains) {
 Result<std::unique_ptr<LiveMonitor>> LiveMonitor::open(
     LiveOptions options, std::vector<std::unique_ptr<meters::Meter>> meters) {
   auto joined = joined_domains(meters);
-  const auto choice = choose_devices(joined, options.devices, options.environment);
+  auto choice = choose_devices(joined, options.devices, options.environment);
   if (!choice) return forward_error(choice);
+  if (!options.devices.is_named()) {
+    for (const auto id : options.not_measured)
+      choice->chosen.at(static_cast<std::size_t>(id)) = false;
+  }
   const Duration process_period = options.open_sink ? kProcessPeriod : Duration{};
   Sampler sampler(std::move(meters), process_period, [&](const model::Domain& domain) {
     return choice->chosen[static_cast<std::size_t>(domain.id)];
   });
   const bool any = std::any_of(sampler.sensors().begin(), sampler.sensors().end(),
                                [](auto& s) { return s.kind != model::SensorKind::kGauge; });
-  if (!any) {
+  const bool is_under_run = !options.session.empty();
+  if (!any && !is_under_run) {
     return fail(Errc::kUnavailable,
                 fmt::format("nothing can be measured here ({}); `jouleprof doctor` says what would "
                             "help",
@@ -55,20 +60,37 @@ Result<std::unique_ptr<LiveMonitor>> LiveMonitor::open(
     sink = std::move(*opened);
   }
   auto domains = sampler.domains();
+  std::unique_ptr<WindowHandover> handover;
+  if (is_under_run) {
+    std::vector<model::DomainId> ids;
+    for (const auto& domain : domains) ids.push_back(domain.id);
+    auto connected = WindowHandover::connect(options.session, std::move(ids));
+    if (!connected) return forward_error(connected);
+    handover = std::move(*connected);
+  }
   for (auto& domain : domains) domain.visible = joined[static_cast<std::size_t>(domain.id)].visible;
   auto core = std::make_unique<LiveCore>(
-      LiveCoreOptions{options.history, std::move(options.tool_version), std::move(sink)},
-      std::move(sampler), std::move(domains), choice->visibility.warnings);
-  core->wait_for(HostClock::now(), kFirstReadings);
-  return std::unique_ptr<LiveMonitor>(new LiveMonitor(std::move(core), choice->visibility.order));
+      LiveCoreOptions{.history = options.history,
+                      .tool_version = std::move(options.tool_version),
+                      .sink = std::move(sink),
+                      .handover = std::move(handover)},
+      std::move(sampler), std::move(domains),
+      // The tool shows those of its command.
+      is_under_run ? std::vector<std::string>{} : choice->visibility.warnings);
+  // A hub that records sends what was read before.
+  if (!is_under_run) core->wait_for(HostClock::now(), kFirstReadings);
+  return std::unique_ptr<LiveMonitor>(
+      new LiveMonitor(std::move(core), choice->visibility.order, is_under_run ? "run" : "own"));
 }
 
 LiveMonitor::LiveMonitor(std::unique_ptr<LiveCore> core,
-                         std::vector<model::DomainId> visible_boards)
-    : visible_boards_(std::move(visible_boards)), core_(std::move(core)) {}
+                         std::vector<model::DomainId> visible_boards, std::string_view kind)
+    : visible_boards_(std::move(visible_boards)), kind_(kind), core_(std::move(core)) {}
 
 LiveMonitor::~LiveMonitor() {
-  if (in_forked_child()) (void)core_.release();
+  if (!in_forked_child()) return;
+  core_->abandon();
+  (void)core_.release();
 }
 
 const std::vector<model::Domain>& LiveMonitor::domains() const { return core_->domains(); }

@@ -3,9 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "session/sampling/sampling_fixture.h"
-#include "session/windows/live_monitor.h"
-#include "session/windows/run_monitor.h"
-#include "session/windows/window_server.h"
+#include "session/windows/under_run_fixture.h"
 
 namespace jouleprof::session {
 namespace {
@@ -48,8 +46,8 @@ TEST(VisibleBoardsTest, OfALiveMonitor) {
   }
 }
 
-TEST(VisibleBoardsTest, OfARunMonitor) {
-  std::vector<OfferedDomain> offered;
+TEST(VisibleBoardsTest, OfAMonitorUnderRun) {
+  std::vector<meters::OfferedDomain> offered;
   for (unsigned i = 0; i < 4; ++i) {
     model::Domain d;
     d.id = DomainId{i};
@@ -57,14 +55,14 @@ TEST(VisibleBoardsTest, OfARunMonitor) {
     d.uuid = "GPU-" + std::to_string(i);
     offered.push_back({d, i != 2});
   }
-  const auto server = WindowServer::start(offered, {}, [] {});
+  const auto server =
+      HubServer::start(*HubSocket::in_session_folder(), {.records = true}, offered, {}, [] {});
   ASSERT_TRUE(server) << server.error().message;
   for (const auto& words : {std::vector<std::string>{}, {"gpu3"}}) {
-    const auto monitor = RunMonitor::connect((*server)->path(), {{.words = words}, three_and_one});
+    const auto monitor = open_under_run((*server)->path(), {.words = words}, three_and_one);
     ASSERT_TRUE(monitor) << monitor.error().message;
     EXPECT_THAT((*monitor)->visible_boards(), ElementsAre(DomainId{3}, DomainId{1}));
   }
-  (*server)->stop();
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A window as the thread that ended it passes it on.
+// How windows leave the thread that ended them.
 #pragma once
 
 #include <sys/types.h>
@@ -11,14 +11,11 @@
 #include <memory>
 #include <vector>
 
+#include "model/window_record.h"
+
 namespace jouleprof::spans {
 
-struct WindowRecord {
-  std::int64_t begin = 0;  // nanoseconds of CLOCK_MONOTONIC
-  std::int64_t end = 0;
-  std::uint32_t name = 0;
-  std::uint32_t flags = 0;
-};
+using model::WindowRecord;
 
 // A queue of windows from the one thread that ends them to the one that collects them.
 

@@ -13,7 +13,6 @@
 #include "base/result.h"
 #include "session/machine/daily_recordings.h"
 #include "session/machine/machine_service.h"
-#include "session/machine/share_server.h"
 
 namespace jouleprof::cli {
 

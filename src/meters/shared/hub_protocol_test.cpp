@@ -1,5 +1,6 @@
-#include "meters/shared/service_protocol.h"
+#include "meters/shared/hub_protocol.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -13,13 +14,13 @@ using model::SensorId;
 HostTime at(std::int64_t nanoseconds) { return HostTime{Duration{nanoseconds}}; }
 
 template <typename T>
-T back(const ServiceMessage& message) {
-  auto decoded = decode_service_message(encode(message));
+T back(const HubMessage& message) {
+  auto decoded = decode_hub_message(encode(message));
   EXPECT_TRUE(decoded) << decoded.error().message;
   return std::get<T>(*decoded);
 }
 
-TEST(ServiceProtocol, DomainsAndSensorsArriveUnchanged) {
+TEST(HubProtocol, DomainsAndSensorsArriveUnchanged) {
   model::Domain domain;
   domain.id = model::DomainId{3};
   domain.kind = model::DomainKind::kGpuMemory;
@@ -30,7 +31,9 @@ TEST(ServiceProtocol, DomainsAndSensorsArriveUnchanged) {
   domain.unavailable_reason = "why";
   domain.known_levels.rest =
       model::KnownLevel{Power::watts(70.1), Power::watts(0.3), 41.5, RealTime{5ns}};
-  EXPECT_EQ(back<model::Domain>(domain), domain);
+  const auto offered = back<OfferedDomain>(OfferedDomain{domain, false});
+  EXPECT_EQ(offered.domain, domain);
+  EXPECT_FALSE(offered.measured);
 
   model::Sensor sensor;
   sensor.id = SensorId{7};
@@ -50,20 +53,82 @@ TEST(ServiceProtocol, DomainsAndSensorsArriveUnchanged) {
   EXPECT_EQ(back<model::Sensor>(sensor), sensor);
 }
 
-TEST(ServiceProtocol, DemandsArriveUnchanged) {
-  const ServiceHello hello{kServiceProtocol, {50ms, 20ms, 100ms, 900ms, 250ms}, 900ms};
+TEST(HubProtocol, DemandsArriveUnchanged) {
+  const Hello hello{kHubProtocol, false, {50ms, 20ms, 100ms, 900ms, 250ms}, 900ms};
   const auto decoded = decode_program_message(encode(ProgramMessage(hello)));
   ASSERT_TRUE(decoded);
-  const auto& got = std::get<ServiceHello>(*decoded);
+  const auto& got = std::get<Hello>(*decoded);
   EXPECT_EQ(got.demand.shortest_window, 50ms);
   EXPECT_EQ(got.demand.poll_period, 20ms);
   EXPECT_EQ(got.demand.counter_period, 100ms);
   EXPECT_EQ(got.demand.sample_period, 900ms);
   EXPECT_EQ(got.demand.state_period, 250ms);
   EXPECT_EQ(got.process_period, 900ms);
+  EXPECT_FALSE(got.readings);
 }
 
-TEST(ServiceProtocol, AProtocolBeyondAnyIsNoMessage) {
+template <typename T>
+T sent(const ProgramMessage& message) {
+  auto got = decode_program_message(encode(message));
+  EXPECT_TRUE(got) << encode(message);
+  return std::get<T>(std::move(*got));
+}
+
+TEST(HubProtocol, WhatAProgramHandsOverArrives) {
+  const auto names = sent<Names>(Names{7, {"", "naïve \"é\"\n", std::string("a\0b", 3)}});
+  EXPECT_EQ(names.first, 7U);
+  EXPECT_THAT(names.names, testing::ElementsAre("", "naïve \"é\"\n", std::string("a\0b", 3)));
+  EXPECT_EQ(sent<Names>(Names{0, {"\xff"}}).names[0], "\xEF\xBF\xBD");  // no UTF-8
+  EXPECT_EQ(sent<Lost>(Lost{12}).count, 12U);
+  EXPECT_THAT(sent<Devices>(Devices{{model::DomainId{3}}}).domains,
+              testing::ElementsAre(model::DomainId{3}));
+  EXPECT_THAT(sent<Join>(Join{{model::DomainId{4}}}).visible,
+              testing::ElementsAre(model::DomainId{4}));
+  sent<Leave>(Leave{});
+  const auto joined = back<Joined>(Joined{"a.jprof", {"A=b", "C="}});
+  EXPECT_EQ(joined.recording, "a.jprof");
+  EXPECT_THAT(joined.variables, testing::ElementsAre("A=b", "C="));
+  // Numbers of names beyond the last one there is.
+  EXPECT_FALSE(
+      decode_program_message(R"({"type": "names", "first": 4294967295, "names": ["a", "b"]})"));
+}
+
+TEST(HubProtocol, WindowsAreBinaryAndExact) {
+  std::vector<model::WindowRecord> records(kMostWindowsInPacket);
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const auto n = static_cast<std::int64_t>(i);
+    records[i] = {-n, INT64_MAX - n, static_cast<std::uint32_t>(i), 1};
+  }
+  const std::string packet = encode_windows(77, 5u, records);
+  EXPECT_LE(packet.size(), kLongestPacket);
+  const auto got = std::get<Windows>(decode_program_message(packet).value());
+  EXPECT_EQ(got.thread, 77);
+  EXPECT_EQ(got.ring, 5U);
+  ASSERT_EQ(got.windows.size(), records.size());
+  EXPECT_EQ(got.windows.back().begin, records.back().begin);
+  EXPECT_EQ(got.windows.back().end, records.back().end);
+  EXPECT_EQ(got.windows.back().name, records.back().name);
+  EXPECT_EQ(got.windows.back().flags, 1U);
+  for (const std::string& bad :
+       {packet.substr(0, packet.size() - 1), packet + 'x', packet.substr(0, 12), std::string("W"),
+        encode_windows(1, {}, std::vector<model::WindowRecord>(2049))}) {
+    EXPECT_FALSE(decode_program_message(bad)) << bad.size();
+  }
+  EXPECT_TRUE(
+      std::get<Windows>(decode_program_message(encode_windows(1, {}, {})).value()).windows.empty());
+}
+
+TEST(HubProtocol, AnotherVersionIsRecognised) {
+  const auto hello = decode_program_message(R"({"type": "hello", "protocol": 6})");
+  ASSERT_TRUE(hello);
+  EXPECT_EQ(std::get<Hello>(*hello).protocol, 6);
+  const auto welcome =
+      decode_hub_message(R"({"type": "welcome", "protocol": 6, "domains": "of another form"})");
+  ASSERT_TRUE(welcome);
+  EXPECT_EQ(std::get<Welcome>(*welcome).protocol, 6);
+}
+
+TEST(HubProtocol, AProtocolBeyondAnyIsNoMessage) {
   EXPECT_TRUE(decode_program_message(R"({"type": "hello", "protocol": 1000000})"));
   EXPECT_FALSE(decode_program_message(R"({"type": "hello", "protocol": 2950000000})"));
 }
@@ -84,14 +149,14 @@ model::Readings many_readings() {
   return readings;
 }
 
-TEST(ServiceProtocol, ReadingsArriveToTheLastBitInPacketsThatFit) {
+TEST(HubProtocol, ReadingsArriveToTheLastBitInPacketsThatFit) {
   const auto sent = many_readings();
   const auto packets = encode_readings(sent);
   EXPECT_GT(packets.size(), 1u);
   model::Readings got;
   for (const auto& packet : packets) {
-    EXPECT_LE(packet.size(), kLongestServicePacket);
-    const auto message = decode_service_message(packet);
+    EXPECT_LE(packet.size(), kLongestPacket);
+    const auto message = decode_hub_message(packet);
     ASSERT_TRUE(message);
     const auto& part = std::get<model::Readings>(*message);
     got.counters.insert(got.counters.end(), part.counters.begin(), part.counters.end());
@@ -102,22 +167,22 @@ TEST(ServiceProtocol, ReadingsArriveToTheLastBitInPacketsThatFit) {
   EXPECT_EQ(got, sent);
 }
 
-TEST(ServiceProtocol, UsesArriveUnchanged) {
+TEST(HubProtocol, UsesArriveUnchanged) {
   const GpuUses uses{{4711, model::DomainId{1}, at(9), 0.25, std::uint64_t{1} << 33},
                      {0, model::DomainId{1}, at(9), std::nullopt, std::nullopt}};
   const auto packets = encode_uses(uses);
   ASSERT_EQ(packets.size(), 1u);
-  const auto message = decode_service_message(packets[0]);
+  const auto message = decode_hub_message(packets[0]);
   ASSERT_TRUE(message);
   EXPECT_EQ(std::get<GpuUses>(*message), uses);
 }
 
-TEST(ServiceProtocol, GarbageIsAnError) {
+TEST(HubProtocol, GarbageIsAnError) {
   for (const char* packet :
        {"", "{", "[]", "{}", "R\x80", "R\x01", "U\x01\x02", "Rxxxxxxxxxxxxxxx", "\xff",
         R"({"type":"sensor"})", R"({"type":"domain","id":-1})", R"({"type":"done"})",
-        R"({"type":"hello","protocol":3})", R"({"type":7})"}) {
-    const auto service = decode_service_message(packet);
+        R"({"type":"hello","protocol":7})", R"({"type":7})"}) {
+    const auto service = decode_hub_message(packet);
     EXPECT_FALSE(service) << packet;
     if (!service) {
       EXPECT_EQ(service.error().code, Errc::kCorrupt);
@@ -126,7 +191,7 @@ TEST(ServiceProtocol, GarbageIsAnError) {
   }
 }
 
-TEST(ServiceProtocol, CutAndChangedPacketsAreNoCrash) {
+TEST(HubProtocol, CutAndChangedPacketsAreNoCrash) {
   std::mt19937 random(2);
   auto readings = many_readings();
   readings.counters.resize(50), readings.powers.resize(50), readings.gauges.resize(50);
@@ -134,11 +199,11 @@ TEST(ServiceProtocol, CutAndChangedPacketsAreNoCrash) {
   for (int i = 0; i < 5000; ++i) {
     std::string bad = packet.substr(0, 1 + random() % packet.size());
     if (bad.size() > 1) bad[1 + random() % (bad.size() - 1)] ^= 0x55;
-    (void)decode_service_message(bad);
+    (void)decode_hub_message(bad);
   }
 }
 
-TEST(ServiceProtocol, OfTwoDemandsTheFasterCounts) {
+TEST(HubProtocol, OfTwoDemandsTheFasterCounts) {
   const Demand usual{5s, {}, {}, 5s, 5s};
   const Demand run{1s, {}, 100ms, {}, 250ms};
   const Demand both = joined_demand(usual, run);
@@ -151,7 +216,7 @@ TEST(ServiceProtocol, OfTwoDemandsTheFasterCounts) {
   EXPECT_EQ(joined_demand({5s, 20ms}, {5s, {}}).poll_period, 20ms);
 }
 
-TEST(ServiceProtocol, NoPeriodIsBelowTheBound) {
+TEST(HubProtocol, NoPeriodIsBelowTheBound) {
   const Demand bounded = bounded_demand({50ms, 1ms, 10ms, {}, 50ms}, 100ms);
   EXPECT_EQ(bounded.shortest_window, 100ms);
   EXPECT_EQ(bounded.poll_period, 100ms);

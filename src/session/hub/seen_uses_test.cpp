@@ -1,7 +1,8 @@
+#include "session/hub/seen_uses.h"
+
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "session/machine/share_access.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::session {

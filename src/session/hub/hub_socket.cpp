@@ -1,20 +1,15 @@
-#include "session/windows/session_socket.h"
+#include "session/hub/hub_socket.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <stdlib.h>
 #include <sys/file.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cerrno>
-#include <cstdlib>
-#include <cstring>
 #include <initializer_list>
 #include <string_view>
 
@@ -27,9 +22,69 @@ namespace {
 
 namespace fs = std::filesystem;
 
+tl::unexpected<Error> cannot(const std::string& what, int err) {
+  Error error = system_error("cannot share the sensors: " + what, err);
+  error.code = Errc::kUnavailable;
+  return tl::unexpected(std::move(error));
+}
+
+// Whether no process listens on a socket that may be there.
+bool is_free(const fs::path& path) {
+  const auto connected = connect_locally(path, "");
+  if (connected) ::close(*connected);
+  return !connected && connected.error().code == Errc::kNotFound;
+}
+
+// Makes way for a new socket.
+Result<void> remove_left(const fs::path& path) {
+  std::error_code error;
+  const auto status = fs::symlink_status(path, error);
+  if (status.type() == fs::file_type::not_found) return {};
+  if (status.type() != fs::file_type::socket) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("cannot share the sensors: {} is not a socket", path.string()));
+  }
+  if (!is_free(path)) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("cannot share the sensors: another service listens on {}; choose "
+                            "another path with --share, or --share off",
+                            path.string()));
+  }
+  if (::unlink(path.c_str()) != 0) return cannot(path.string(), errno);
+  return {};
+}
+
 }  // namespace
 
-Result<SessionSocket> SessionSocket::create() {
+Result<HubSocket> HubSocket::create(const ShareAccess& access) {
+  const fs::path& path = access.path;
+  const fs::path folder = path.parent_path();
+  std::error_code ignored;
+  for (const fs::path& each : {folder.parent_path(), folder}) {
+    if (each.empty() || each == "/" || fs::exists(each, ignored)) continue;
+    if (::mkdir(each.c_str(), 0700) != 0 && errno != EEXIST) {
+      return cannot("cannot make the folder " + each.string(), errno);
+    }
+  }
+  if (auto removed = remove_left(path); !removed) return forward_error(removed);
+  // No program may connect before group and mode are set.
+  const mode_t mask = ::umask(0777);
+  const auto fd = listen_locally(path);
+  ::umask(mask);
+  if (!fd) {
+    return fail(Errc::kUnavailable, "cannot share the sensors: " + fd.error().message);
+  }
+  HubSocket socket(path, *fd);
+  if (access.group && ::chown(path.c_str(), static_cast<uid_t>(-1), *access.group) != 0) {
+    return cannot(fmt::format("cannot give {} to group {} (is the service a member of it?)",
+                              path.string(), *access.group),
+                  errno);
+  }
+  if (::chmod(path.c_str(), access.mode) != 0) return cannot(path.string(), errno);
+  return socket;
+}
+
+Result<HubSocket> HubSocket::in_session_folder() {
   Error error{Errc::kUnavailable, "there is no folder for a socket"};
   for (const char* parent : std::initializer_list<const char*>{::getenv("XDG_RUNTIME_DIR"),
                                                                ::getenv("TMPDIR"), "/tmp"}) {
@@ -37,63 +92,28 @@ Result<SessionSocket> SessionSocket::create() {
     SessionFolder::remove_dead(parent);
     auto folder = SessionFolder::create(parent);
     const auto fd = folder ? listen_locally(folder->socket()) : Result<int>(forward_error(folder));
-    if (fd) return SessionSocket(std::move(*folder), *fd);
-    error = fd.error();
+    if (!fd) {
+      error = fd.error();
+      continue;
+    }
+    HubSocket socket(folder->socket(), *fd);
+    socket.folder_.emplace(std::move(*folder));
+    return socket;
   }
   return tl::unexpected(std::move(error));
 }
 
-SessionSocket::SessionSocket(SessionSocket&& other) noexcept
+HubSocket::HubSocket(HubSocket&& other) noexcept
     : folder_(std::move(other.folder_)),
-      path_(std::exchange(other.path_, {})),
-      fd_(std::exchange(other.fd_, -1)) {}
-
-SessionSocket::~SessionSocket() {
-  if (fd_ >= 0) ::close(fd_);
+      path_(std::move(other.path_)),
+      fd_(std::exchange(other.fd_, -1)) {
+  other.folder_.reset();
 }
 
-bool send_with_descriptor(int socket, std::string packet, int descriptor) {
-  iovec data{packet.data(), packet.size()};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  if (descriptor >= 0) {
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    cmsghdr* const header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
-  }
-  return ::sendmsg(socket, &message, MSG_NOSIGNAL) >= 0;
-}
-
-ssize_t receive_with_descriptor(int socket, std::string& buffer, int& descriptor) {
-  iovec data{buffer.data(), buffer.size()};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  descriptor = -1;
-  const ssize_t n = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
-  if (n < 0) return n;
-  for (cmsghdr* h = CMSG_FIRSTHDR(&message); h != nullptr; h = CMSG_NXTHDR(&message, h)) {
-    if (h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS &&
-        h->cmsg_len == CMSG_LEN(sizeof(int))) {
-      std::memcpy(&descriptor, CMSG_DATA(h), sizeof descriptor);
-    }
-  }
-  return n;
-}
-
-Result<int> connect_to_session(const fs::path& path) {
-  auto fd = connect_locally(path, fmt::format("cannot connect to the session {}", path.string()));
-  if (!fd) fd.error().code = Errc::kUnavailable;
-  return fd;
+HubSocket::~HubSocket() {
+  if (fd_ < 0) return;
+  ::close(fd_);
+  ::unlink(path_.c_str());
 }
 
 namespace {
@@ -119,27 +139,11 @@ bool is_old_and_mine(int folder, Duration age) {
   return RealClock::now() - changed >= age;
 }
 
-// Of versions without the lock.
-bool does_nothing_listen_on(const fs::path& socket) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (socket.native().size() >= sizeof address.sun_path) return false;
-  std::memcpy(address.sun_path, socket.c_str(), socket.native().size());
-  const int fd = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) return false;
-  const bool failed =
-      ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0;
-  const int err = errno;
-  ::close(fd);
-  return failed && (err == ECONNREFUSED || err == ENOENT);
-}
-
 void remove_if_dead(const fs::path& path, Duration age) {
   const int folder = open_folder(path);
   if (folder < 0) return;
-  const fs::path socket = path / "session";
   if (is_old_and_mine(folder, age) && ::flock(folder, LOCK_EX | LOCK_NB) == 0 &&
-      does_nothing_listen_on(socket)) {
+      is_free(path / "session")) {
     ::unlinkat(folder, "session", 0);
     ::rmdir(path.c_str());  // fails where there is anything else in it
   }

@@ -1,13 +1,17 @@
-#include "meters/shared/service_protocol.h"
+#include "meters/shared/hub_protocol.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <initializer_list>
 #include <limits>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "base/bytes.h"
@@ -32,7 +36,7 @@ namespace jouleprof::meters {
 namespace shared {
 namespace {
 
-constexpr std::size_t kFull = kLongestServicePacket - 1024;  // no record is longer than the rest
+constexpr std::size_t kFull = kLongestPacket - 1024;  // no record is longer than the rest
 constexpr std::size_t kLongestText = 500;
 
 enum class Tag : std::uint64_t { kCounter, kPower, kGauge, kFailure };
@@ -133,7 +137,7 @@ class PacketReader {
 };
 
 tl::unexpected<Error> broken() {
-  return fail(Errc::kCorrupt, "readings from the service cannot be decoded");
+  return fail(Errc::kCorrupt, "readings that were sent cannot be decoded");
 }
 
 void decode_reading(PacketReader& in, model::Readings& out) {
@@ -235,8 +239,9 @@ std::vector<std::string> encode_uses(const GpuUses& uses) {
 using model::Either;
 using model::Version;
 
-void fields(Either<ServiceHello> auto& m, auto&& field) {
-  field("protocol", Version{m.protocol, kServiceProtocol});
+void fields(Either<Hello> auto& m, auto&& field) {
+  field("protocol", Version{m.protocol, kHubProtocol});
+  field("readings", m.readings);
   field("shortest", m.demand.shortest_window);
   field("poll", m.demand.poll_period);
   field("counter", m.demand.counter_period);
@@ -245,47 +250,95 @@ void fields(Either<ServiceHello> auto& m, auto&& field) {
   field("processes", m.process_period);
 }
 void fields(Either<ReadRequest> auto& m, auto&& field) { field("id", m.id); }
+void fields(Either<Names> auto& m, auto&& field) {
+  field("first", m.first);
+  field("names", m.names);
+}
+void fields(Either<Devices> auto& m, auto&& field) { field("domains", m.domains); }
+void fields(Either<Lost> auto& m, auto&& field) { field("count", m.count); }
+void fields(Either<Join> auto& m, auto&& field) { field("visible", m.visible); }
+void fields(Either<Leave> auto&, auto&&) {}
 
-void fields(Either<ServiceWelcome> auto& m, auto&& field) {
-  field("protocol", Version{m.protocol, kServiceProtocol});
+void fields(Either<Welcome> auto& m, auto&& field) {
+  field("protocol", Version{m.protocol, kHubProtocol});
   field("now", m.now);
   field("fastest", m.fastest);
 }
-void fields(Either<ServiceReady> auto&, auto&&) {}
-void fields(Either<ServiceRefusal> auto& m, auto&& field) {
+void fields(Either<OfferedDomain> auto& offered, auto&& field) {
+  fields(offered.domain, field);
+  field("measured", offered.measured);
+}
+void fields(Either<Ready> auto&, auto&&) {}
+void fields(Either<Refused> auto& m, auto&& field) {
   field("protocol", m.protocol);
   field("message", m.message);
 }
 void fields(Either<ReadDone> auto& m, auto&& field) { field("id", m.id); }
+void fields(Either<Joined> auto& m, auto&& field) {
+  field("recording", m.recording);
+  field("variables", m.variables);
+}
 
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::array kProgramTypes{"hello", "read"};
-constexpr std::array kServiceTypes{"welcome", "domain", "sensor", "ready", "refused", "done"};
+constexpr std::array kProgramTypes{"hello", "read", "names", "devices", "lost", "join", "leave"};
+constexpr std::array kHubTypes{"welcome", "domain", "sensor", "ready", "refused", "done", "joined"};
 
 bool is_possible(std::initializer_list<std::optional<Duration>> periods) {
   return std::all_of(periods.begin(), periods.end(),
                      [](const auto& p) { return !p || (*p >= Duration{} && *p <= 1h); });
 }
-bool is_possible(const ServiceHello& m) {
+bool is_possible(const Hello& m) {
   const Demand& d = m.demand;
   return is_possible({d.shortest_window, d.poll_period, d.counter_period, d.sample_period,
                       d.state_period, m.process_period});
 }
-bool is_possible(const ServiceWelcome& m) { return is_possible({m.fastest}); }
+bool is_possible(const Names& m) {
+  return m.names.size() <= std::numeric_limits<std::uint32_t>::max() - m.first;
+}
+bool is_possible(const Welcome& m) { return is_possible({m.fastest}); }
 bool is_possible(const model::Sensor& s) {
   const model::SensorTraits& t = s.traits;
   return is_possible({t.refresh, t.window, t.lag, t.rise, t.read_cost});
 }
 bool is_possible(const auto&) { return true; }
 
+constexpr char kWindowsPacket = 'W';
+constexpr std::size_t kWindowsHeader = 16;
+static_assert(sizeof(model::WindowRecord) == 24 &&
+              std::is_trivially_copyable_v<model::WindowRecord>);
+static_assert(kWindowsHeader + kMostWindowsInPacket * sizeof(model::WindowRecord) <=
+              kLongestPacket);
+
+template <class T>
+T value_at(std::string_view packet, std::size_t place) {
+  T value{};
+  std::memcpy(&value, packet.data() + place, sizeof value);
+  return value;
+}
+
+Result<ProgramMessage> decode_windows(std::string_view packet) {
+  const auto count = packet.size() < kWindowsHeader ? 0 : value_at<std::uint32_t>(packet, 4);
+  if (packet.size() < kWindowsHeader || count > kMostWindowsInPacket ||
+      packet.size() != kWindowsHeader + count * sizeof(model::WindowRecord)) {
+    return fail(Errc::kCorrupt, "windows that were sent cannot be decoded");
+  }
+  Windows out{value_at<std::int32_t>(packet, 8), {}, std::vector<model::WindowRecord>(count)};
+  if (const auto ring = value_at<std::uint32_t>(packet, 12)) out.ring = ring - 1;
+  if (count > 0) {
+    std::memcpy(out.windows.data(), packet.data() + kWindowsHeader, packet.size() - kWindowsHeader);
+  }
+  return out;
+}
+
 template <class Message, std::size_t N>
 Result<Message> decode(std::string_view packet, const std::array<const char*, N>& types) {
   auto message = model::message_of<Message>(packet, types);
   if (!message || !std::visit([](const auto& m) { return is_possible(m); }, *message)) {
-    return fail(Errc::kCorrupt, "a message of the sensors' service has an unknown form");
+    return fail(Errc::kCorrupt,
+                fmt::format("a message of {} bytes has an unknown form", packet.size()));
   }
   return std::move(*message);
 }
@@ -298,22 +351,40 @@ Duration shorter(Duration a, Duration b, Duration usual) {
 
 }  // namespace
 
+std::string encode_windows(pid_t thread, std::optional<std::uint32_t> ring,
+                           std::span<const model::WindowRecord> windows) {
+  std::string packet(kWindowsHeader + windows.size_bytes(), '\0');
+  const auto put = [&packet](std::size_t place, auto value) {
+    std::memcpy(packet.data() + place, &value, sizeof value);
+  };
+  packet[0] = kWindowsPacket;
+  put(4, static_cast<std::uint32_t>(windows.size()));
+  put(8, static_cast<std::int32_t>(thread));
+  put(12, ring ? *ring + 1 : 0);
+  if (!windows.empty()) {
+    std::memcpy(packet.data() + kWindowsHeader, windows.data(), windows.size_bytes());
+  }
+  return packet;
+}
+
 std::string encode(const ProgramMessage& message) {
+  if (const auto* windows = std::get_if<Windows>(&message)) {
+    return encode_windows(windows->thread, windows->ring, windows->windows);
+  }
   return model::message_text(message, kProgramTypes);
 }
 
-std::string encode(const ServiceMessage& message) {
-  return model::message_text(message, kServiceTypes);
-}
+std::string encode(const HubMessage& message) { return model::message_text(message, kHubTypes); }
 
 Result<ProgramMessage> decode_program_message(std::string_view packet) {
+  if (packet.starts_with(kWindowsPacket)) return decode_windows(packet);
   return decode<ProgramMessage>(packet, kProgramTypes);
 }
 
-Result<ServiceMessage> decode_service_message(std::string_view packet) {
+Result<HubMessage> decode_hub_message(std::string_view packet) {
   if (packet.starts_with(shared::kReadingsPacket)) return shared::decode_readings(packet);
   if (packet.starts_with(shared::kUsesPacket)) return shared::decode_uses(packet);
-  return decode<ServiceMessage>(packet, kServiceTypes);
+  return decode<HubMessage>(packet, kHubTypes);
 }
 
 Duration delivery_period(const Demand& demand) {

@@ -1,4 +1,4 @@
-// Numbers for names: the same for the same text, from 0 for the empty one.
+// What a window is recorded with: its name and flags, and how many are recorded.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,7 +13,11 @@
 
 namespace jouleprof::session {
 
-// Bounded, for programs that name each window anew ("step 123456").
+// Of a window whose edges are the device's own, mapped to host time (jouleprof.h's flag).
+inline constexpr std::uint32_t kDeviceTime = 1;
+
+// Numbers for names: the same for the same text, from 0 for the empty one. Bounded, for programs
+// that name each window anew ("step 123456").
 // Thread safety: all functions from any thread.
 class NameTable {
  public:

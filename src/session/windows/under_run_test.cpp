@@ -1,9 +1,9 @@
-// A program's end and the tool's end of the windows' protocol together.
+// A program that computes its windows from the readings of `jouleprof run`.
 #include <gmock/gmock.h>
 
 #include <thread>
 
-#include "session/windows/run_monitor_fixture.h"
+#include "session/windows/under_run_fixture.h"
 
 namespace jouleprof::session {
 namespace {
@@ -13,7 +13,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-TEST_F(RunMonitorTest, AnEnergyIsPowerTimesTime) {
+TEST_F(UnderRunTest, AnEnergyIsPowerTimesTime) {
   const auto monitor = connect();
   EXPECT_EQ(monitor->kind(), "run");
   EXPECT_THAT(devices(*monitor), ElementsAre("gpu0", "gpu1"));
@@ -35,16 +35,28 @@ TEST_F(RunMonitorTest, AnEnergyIsPowerTimesTime) {
   EXPECT_EQ(monitor->energy(end, begin, 1s).error().code, Errc::kInvalidArgument);
 }
 
-TEST_F(RunMonitorTest, AsksTheToolToRead) {
+TEST_F(UnderRunTest, AQuestionHasTheToolRead) {
   const auto monitor = connect();
   const HostTime now = HostClock::now();
+  const int before = reads_;
   ASSERT_TRUE(monitor->energy(now - 10ms, now, 20s));
-  EXPECT_GT(wakes_, 0);
-  EXPECT_TRUE(server_->take_read_request());
-  EXPECT_FALSE(server_->take_read_request());
+  EXPECT_GT(reads_, before);
 }
 
-TEST_F(RunMonitorTest, ATotalIsOfTheClientsOwnWindows) {
+// What was read before it came is sent to a program.
+TEST_F(UnderRunTest, AWindowMayHaveBegunBeforeTheMonitor) {
+  const auto first = connect();
+  std::this_thread::sleep_for(50ms);
+  const HostTime begin = HostClock::now() - 500ms;
+  for (int i = 0; i < 2; ++i) {
+    const auto energies = connect()->energy(begin, begin + 400ms, 20s);
+    ASSERT_TRUE(energies) << energies.error().message;
+    ASSERT_TRUE((*energies)[0]) << (*energies)[0].error().message;
+    EXPECT_NEAR((*energies)[0]->energy.joules(), 40, 0.5);
+  }
+}
+
+TEST_F(UnderRunTest, ATotalIsOfTheClientsOwnWindows) {
   const auto one = connect();
   const auto two = connect();
   const auto step = one->name("step");
@@ -65,27 +77,26 @@ TEST_F(RunMonitorTest, ATotalIsOfTheClientsOwnWindows) {
   EXPECT_NEAR(two->total(other, 20s)->energies[0]->energy.joules(), 30, 0.5);
 }
 
-TEST_F(RunMonitorTest, ListsWhatTheProgramCanSeeOrNames) {
+TEST_F(UnderRunTest, ListsWhatTheProgramCanSeeOrNames) {
   const auto only = [](const std::string& name) -> std::optional<std::string> {
     if (name == "CUDA_VISIBLE_DEVICES") return "GPU-1";
     return std::nullopt;
   };
-  EXPECT_THAT(devices(*connect({.devices = {}, .environment = only})), ElementsAre("gpu1"));
-  EXPECT_THAT(devices(*connect({.devices = {.words = {"gpu0"}}, .environment = only})),
-              ElementsAre("gpu0"));
-  const auto unmeasured = connect({.devices = {.words = {"gpu1", "gpu2"}}, .environment = none});
+  EXPECT_THAT(devices(*connect({}, only)), ElementsAre("gpu1"));
+  EXPECT_THAT(devices(*connect({.words = {"gpu0"}}, only)), ElementsAre("gpu0"));
+  const auto unmeasured = connect({.words = {"gpu1", "gpu2"}});
   EXPECT_THAT(devices(*unmeasured), ElementsAre("gpu1", "gpu2"));
   const HostTime now = HostClock::now();
   const auto energies = unmeasured->energy(now - 100ms, now, 20s);
   ASSERT_TRUE(energies);
   EXPECT_NEAR((*energies)[0]->energy.joules(), 20, 0.5);
   EXPECT_THAT((*energies)[1].error().message, HasSubstr("does not measure it"));
-  const auto unknown = RunMonitor::connect(server_->path(), {{.words = {"gpu9"}}, none});
+  const auto unknown = open_under_run(server_->path(), {.words = {"gpu9"}}, none);
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().code, Errc::kInvalidArgument);
 }
 
-TEST_F(RunMonitorTest, ManyAskAtOnce) {
+TEST_F(UnderRunTest, ManyAskAtOnce) {
   const auto monitor = connect();
   std::vector<std::thread> threads;
   for (int t = 0; t < 16; ++t) {
@@ -103,8 +114,8 @@ TEST_F(RunMonitorTest, ManyAskAtOnce) {
   EXPECT_EQ(monitor->total(monitor->name("x"), 20s)->count, 80U);
 }
 
-TEST_F(RunMonitorTest, ASnapshotComesFromTheTool) {
-  const auto monitor = connect({.devices = {}, .environment = none});
+TEST_F(UnderRunTest, ASnapshotIsWhatIsKnownNow) {
+  const auto monitor = connect();
   std::this_thread::sleep_for(std::chrono::milliseconds{300});
   const auto snapshot = monitor->snapshot();
   ASSERT_TRUE(snapshot) << snapshot.error().message;

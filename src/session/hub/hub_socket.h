@@ -1,10 +1,11 @@
-// The folder of a session's socket among the temporary files.
+// The socket of a hub, and the folder of one that is for the programs of a command alone.
 #pragma once
 
 #include <sys/types.h>
 
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -39,39 +40,36 @@ class SessionFolder {
   int lock_ = -1;
 };
 
-// Where the programs of a session find it: a Unix socket in a folder of its own.
+struct ShareAccess {
+  std::filesystem::path path;
+  mode_t mode = 0600;
+  std::optional<gid_t> group;
+};
 
-// Only this user can reach it.
-class SessionSocket {
+// Listens until it is destroyed; then the file is gone.
+class HubSocket {
  public:
-  // In XDG_RUNTIME_DIR, TMPDIR or /tmp, the first in which that is possible. It listens and does
-  // not block. Removes there what sessions left that were killed. Errors: unavailable.
-  static Result<SessionSocket> create();
-  SessionSocket(SessionSocket&& other) noexcept;
-  SessionSocket& operator=(SessionSocket&&) = delete;
-  SessionSocket(const SessionSocket&) = delete;
-  ~SessionSocket();
+  // A socket that a killed service left is replaced. Its folder, and the one above, are made where
+  // they are absent, for this user alone. Errors: unavailable; invalid_argument where another
+  // service listens or the path is another kind of file.
+  static Result<HubSocket> create(const ShareAccess& access);
+  // In a folder of its own, for this user alone, in XDG_RUNTIME_DIR, TMPDIR or /tmp, the first in
+  // which that is possible. Removes there what sessions left that were killed. Errors: unavailable.
+  static Result<HubSocket> in_session_folder();
+  HubSocket(HubSocket&& other) noexcept;
+  HubSocket& operator=(HubSocket&&) = delete;
+  HubSocket(const HubSocket&) = delete;
+  ~HubSocket();
 
   int fd() const { return fd_; }
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  SessionSocket(SessionFolder folder, int fd)
-      : folder_(std::move(folder)), path_(folder_.socket()), fd_(fd) {}
+  HubSocket(std::filesystem::path path, int fd) : path_(std::move(path)), fd_(fd) {}
 
-  SessionFolder folder_;
+  std::optional<SessionFolder> folder_;
   std::filesystem::path path_;
-  int fd_ = -1;
+  int fd_;
 };
-
-// A connected socket to `path`, for packets; it does not block. Waits two seconds at most
-// for a tool that is stopped. Errors: unavailable.
-Result<int> connect_to_session(const std::filesystem::path& path);
-
-// One packet, with a file descriptor that the receiver gets a copy of; -1: none. False: not sent.
-bool send_with_descriptor(int socket, std::string packet, int descriptor);
-// One packet into `buffer`, as recv() with MSG_DONTWAIT and MSG_TRUNC; `descriptor`: the one that
-// came with it, to be closed by the caller, or -1.
-ssize_t receive_with_descriptor(int socket, std::string& buffer, int& descriptor);
 
 }  // namespace jouleprof::session

@@ -9,7 +9,7 @@
 #include <map>
 #include <thread>
 
-#include "session/windows/run_monitor_fixture.h"
+#include "session/windows/under_run_fixture.h"
 #include "tests/support/sanitizers.h"
 
 namespace jouleprof::session {
@@ -19,9 +19,9 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using testing::SizeIs;
 using testing::StartsWith;
-using RunMonitorWindowsTest = RunMonitorTest;
+using UnderRunWindowsTest = UnderRunTest;
 
-TEST_F(RunMonitorWindowsTest, WindowsAreRecordedByNameProcessAndThread) {
+TEST_F(UnderRunWindowsTest, WindowsAreRecordedByNameProcessAndThread) {
   constexpr int kThreads = 4;
   constexpr int kEach = 10'000;
   const HostTime begin = HostClock::now();
@@ -60,12 +60,13 @@ TEST_F(RunMonitorWindowsTest, WindowsAreRecordedByNameProcessAndThread) {
 }
 
 // What a program handed in just before it died is not lost.
-TEST_F(RunMonitorWindowsTest, WindowsOfOneThatHasJustEndedAreTakenIn) {
+TEST_F(UnderRunWindowsTest, WindowsOfOneThatHasJustEndedAreTakenIn) {
   const int fd = raw_client();
   const HostTime now = HostClock::now();
   const std::vector<spans::WindowRecord> windows(1000, {ns(now), ns(now), 1, 0});
-  for (const std::string& packet :
-       {encode(Hello{}), encode(Names{1, {"last"}}), encode_windows(5, {}, windows)}) {
+  for (const std::string& packet : {encode(meters::ProgramMessage(meters::Hello{})),
+                                    encode(meters::ProgramMessage(meters::Names{1, {"last"}})),
+                                    meters::encode_windows(5, {}, windows)}) {
     ASSERT_GT(::send(fd, packet.data(), packet.size(), MSG_NOSIGNAL), 0);
   }
   ::close(fd);
@@ -75,20 +76,20 @@ TEST_F(RunMonitorWindowsTest, WindowsOfOneThatHasJustEndedAreTakenIn) {
 }
 
 // Its thread that sends windows has no time to.
-TEST_F(RunMonitorWindowsTest, WindowsOfOneThatDiesAreTakenFromItsMemory) {
+TEST_F(UnderRunWindowsTest, WindowsOfOneThatDiesAreTakenFromItsMemory) {
 #ifdef JOULEPROF_THREAD_SANITIZER
   GTEST_SKIP() << "it forbids threads in a forked child of a process with threads";
 #endif
   const std::string path = server_->path();
   // The server's thread has begun by then: the address sanitizer's allocator, which a beginning
   // thread uses, does not survive a fork in the middle.
-  ASSERT_TRUE(RunMonitor::connect(path));
+  ASSERT_TRUE(open_under_run(path, {}, none));
   std::this_thread::sleep_for(std::chrono::milliseconds{200});
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
     alarm(30);  // ends a child that hangs
-    auto monitor = RunMonitor::connect(path);
+    auto monitor = open_under_run(path, {}, none);
     if (!monitor) _exit(1);
     const std::uint32_t name = (*monitor)->name("short");
     const std::int64_t now = ns(HostClock::now());
@@ -111,7 +112,7 @@ TEST_F(RunMonitorWindowsTest, WindowsOfOneThatDiesAreTakenFromItsMemory) {
                                        " was open when the process ended"));
 }
 
-TEST_F(RunMonitorWindowsTest, ThoseStillOpenAreNamedWithTheReason) {
+TEST_F(UnderRunWindowsTest, ThoseStillOpenAreNamedWithTheReason) {
   const auto kept = connect();
   kept->begin({ns(HostClock::now()), kept->name("kept")});
   {

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <optional>
 
-#include "session/windows/session_socket.h"
+#include "session/hub/hub_socket.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::session {
@@ -43,7 +43,7 @@ TEST_F(SessionFolderTest, WhatAKilledSessionLeftIsRemoved) {
   const pid_t owner = fork();
   if (owner == 0) {
     setenv("XDG_RUNTIME_DIR", parent.c_str(), 1);
-    const auto socket = SessionSocket::create();
+    const auto socket = HubSocket::in_session_folder();
     [[maybe_unused]] const auto written = write(ready[1], socket ? "y" : "n", 1);
     pause();
     _exit(0);

@@ -1,4 +1,4 @@
-#include "session/windows/name_table.h"
+#include "session/hub/window_names.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "session/windows/name_table.h"
+#include "session/hub/window_names.h"
 
 namespace jouleprof::session {
 namespace {
