@@ -90,16 +90,18 @@ def build(tiny, implementation):
 
 
 class Starts:
-    """When each request's first step began: its arrival is earlier where it waits."""
+    """When each request's first step began: its arrival is earlier where it waits. How many requests each step had."""
 
     def __init__(self):
         self.ids = {}
         self.first = {}
+        self.sizes = []
 
     def on_request(self, number, request):
         self.ids[number] = request.id
 
     def on_step(self, begin, end, shares):
+        self.sizes.append((begin, len(shares) // 7))
         for number in shares[0::7]:
             if number in self.ids:
                 self.first[self.ids.pop(number)] = begin
@@ -129,7 +131,7 @@ class Engine:
         self.recorder = adapter.attach(model="llama-random")
         self.model, generation = build(tiny, self.attention)
         options = dict(block_size=32, num_blocks=256, max_batch_tokens=256) if tiny else dict(
-            num_blocks=400, max_batch_tokens=4096)
+            num_blocks=400, max_batch_tokens=16640)  # no prompt has to be split, or to wait
         config = ContinuousBatchingConfig(allow_block_sharing=False, **options)
         self.manager = self.model.init_continuous_batching(generation_config=generation,
                                                            continuous_batching_config=config)

@@ -165,7 +165,8 @@ def mixes_of(data, requests, kinds):
     if any(total <= 0 for total in totals):
         return {"error": f"a mix has drawn nothing above idle: {totals}"}
     fitted = least_squares(rows, totals)
-    out = {"mixes": len(windows), "in_flight": data["in_flight"], "joules_above_idle": totals, "counts": rows,
+    out = {"mixes": len(windows), "in_flight": data["in_flight"],
+           "in_a_step": [w["in_a_step"] for w in windows], "joules_above_idle": totals, "counts": rows,
            "shares_of_total_percent": [100 * s / t for s, t in zip(sums, totals)]}
     if fitted is None:
         return {**out, "error": "the mixes do not determine the classes"}
@@ -235,7 +236,9 @@ def lines(found):
         yield f"c  {mixes['error']}"
     elif mixes:
         sums = mixes["shares_of_total_percent"]
-        yield (f"c  {mixes['mixes']} mixes, {mixes['in_flight']} in flight: shares are {min(sums):.1f} to {max(sums):.1f} % "
+        sizes = mixes["in_a_step"]
+        yield (f"c  {mixes['mixes']} mixes, {mixes['in_flight']} in flight (a step has {min(sizes):.1f} to "
+               f"{max(sizes):.1f} on average): shares are {min(sums):.1f} to {max(sums):.1f} % "
                f"of the energy above idle; residuals of least squares {mixes['residual_percent']:.1f} %")
         for kind, r in mixes.items():
             if isinstance(r, dict):

@@ -33,7 +33,7 @@ TRACES = {"long_prefill": {"long_prefill": 3, "long_decode": 3, "chat": 4},
 SHARES = {"a": 0.08, "e": 0.3, "b": 0.9, "c": 0.8}  # of the time, relative to each other
 PAIRS = 10
 MIXES = 12
-IN_FLIGHT = 24
+IN_FLIGHT = 32
 BLOCKS = (64, 64, 40)  # of (e): requests, their prompt and answer
 
 
@@ -166,6 +166,7 @@ def mixes(engine, end, _):
     idle.append(engine.idle_watts(2))
     for w in windows:
         w["joules"] = engine.joules(w["begin"], w["end"])
+        w["in_a_step"] = statistics.fmean(n for begin, n in starts.sizes if w["begin"] <= begin < w["end"])
     starts = {id: at for id, at in starts.first.items() if id.startswith("c/")}
     return {"windows": windows, "idle_watts": idle, "in_flight": in_flight, "starts": starts}
 

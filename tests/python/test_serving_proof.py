@@ -33,6 +33,7 @@ def closed_loop(rng, noise, mixes=12, seconds=25.0, in_flight=24, gain=1.0):
                              "energy_joules": joules * (gain if kind == "long" else 1)})
         windows.append({"begin": int(1e9 * (end - seconds)), "end": int(1e9 * end)})
     for w in windows:
+        w["in_a_step"] = in_flight
         w["joules"] = idle * (w["end"] - w["begin"]) / 1e9
         for r in requests:
             a, b = starts[r["request"]], r["finish_nanoseconds"]
