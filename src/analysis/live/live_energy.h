@@ -64,9 +64,6 @@ class LiveEnergy {
   // where that is known better (repeated_totals.h).
   std::optional<WindowTotal> total(std::uint32_t name);
 
-  // Of a program that has ended: its names are not asked for any more.
-  void forget(std::uint32_t name) { totals_.forget(name); }
-
   // An edge of a window that will be asked for: its energy is then more precise.
   void mark(HostTime t);
 

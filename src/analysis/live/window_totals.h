@@ -50,8 +50,6 @@ class WindowTotals {
   // a window.
   std::optional<WindowTotal> total(std::uint32_t name, const Ledgers& ledgers) const;
 
-  void forget(std::uint32_t name) { names_.erase(name); }
-
   // When the latest window of `name` ended; absent without one.
   std::optional<HostTime> latest_end(std::uint32_t name) const;
 
