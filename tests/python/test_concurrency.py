@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 
 import pytest
 
@@ -114,9 +115,11 @@ def _child(gpu, window, queue):
             answers.append(ask())
         except jouleprof.Unavailable:
             answers.append("unavailable")
-    with gpu.window("child"):
-        pass
-    queue.put(answers)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        with gpu.window("child"):
+            pass
+    queue.put((answers, [str(warning.message) for warning in said]))
 
 
 def test_a_forked_child_measures_nothing_with_its_parents_monitor(gpu):
@@ -126,7 +129,9 @@ def test_a_forked_child_measures_nothing_with_its_parents_monitor(gpu):
     queue = context.Queue()
     child = context.Process(target=_child, args=(gpu, w, queue))
     child.start()
-    assert queue.get(timeout=30) == ["unavailable"] * 2
+    answers, said = queue.get(timeout=30)
+    assert answers == ["unavailable"] * 2
+    assert len(said) == 1 and "make one after the fork" in said[0]
     child.join()
     assert child.exitcode == 0
     assert w.energy["gpu0"].joules is not None  # the parent goes on

@@ -263,6 +263,10 @@ class Monitor:
         if self._has_refused_names:
             return
         self._has_refused_names = True
+        if os.getpid() != self._process:
+            warnings.warn("jouleprof: windows of a forked process are not measured with its parent's monitor: make one "
+                          "after the fork", RuntimeWarning, stacklevel=4)
+            return
         warnings.warn(f"jouleprof: there are 10,000 names of windows: '{name}' and further ones are recorded without "
                       "a name, and have no total; give windows of one kind one name", RuntimeWarning, stacklevel=4)
 
