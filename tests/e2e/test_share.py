@@ -227,7 +227,8 @@ def test_instances_of_a_board_have_their_slices_without_the_drivers_counters(too
     warnings, balance, (low, high) = run_on_an_instance(tool, mig_board(tool))
     own, others = balance["processes_joules"], balance["others_joules"]
     assert 2 * others < own < 3.1 * others and own > 100  # it began later than its neighbour
-    assert low < 0.1 * own and high > own + others - 10  # which of them worked is not known
+    # Which of them worked is not known, but for a moment in which the command was not on the board yet.
+    assert low < 0.1 * own and high > 0.97 * (own + others)
     assert any("MIG" in text and "ESTIMATED" in text for text in warnings)
 
 
