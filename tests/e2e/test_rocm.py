@@ -107,7 +107,7 @@ def test_kernels_of_a_simulated_mi300x(traced):
         assert row["launches"] == launches[name]
         truth = watts * row["busy_seconds"]
         assert row["busy_seconds"] == pytest.approx(SECONDS * duty, rel=0.1)
-        assert row["energy_joules"] == pytest.approx(truth, rel=0.02)
+        assert row["energy_joules"] == pytest.approx(truth, rel=0.03)
         low, high = row["interval_joules"]
         assert low <= truth <= high
     assert device["idle_watts"] == pytest.approx(IDLE, rel=0.02)
@@ -117,7 +117,7 @@ def test_ranges_of_roctx(traced):
     found = {row["name"]: row for row in rows(traced, "range")["rows"]}
     for name, watts, *_ in KERNELS:
         row = found[f"{name}_range"]
-        assert row["energy_joules"] == pytest.approx(watts * row["busy_seconds"], rel=0.02)
+        assert row["energy_joules"] == pytest.approx(watts * row["busy_seconds"], rel=0.03)
 
 
 def test_no_program_is_harmed_where_rocprofiler_is_absent_or_another(tmp_path):
