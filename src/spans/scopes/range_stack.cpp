@@ -266,9 +266,9 @@ bool end_range(std::uint64_t started) noexcept {
 }
 
 void drop_ended_ranges() noexcept {
-  const std::uint64_t closed = ranges_closed();
+  const std::uint64_t so_far = ranges_closed();
   ThreadRanges& mine = thread_ranges;
-  if (closed == std::exchange(mine.closed_seen, closed)) return;
+  if (so_far == std::exchange(mine.closed_seen, so_far)) return;
   take_out(mine, 0,
            [](const Level& level) { return level.started != 0 && !is_open(level.started); });
 }
