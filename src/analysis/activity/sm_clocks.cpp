@@ -38,6 +38,12 @@ std::span<const ActivityTable::Entry> work_at(const ActivityTable& table, double
 
 }  // namespace
 
+double without_clock(double times, double clocks) {
+  const double least = std::min(1.0, 1 / clocks);
+  const double most = std::max(1.0, 1 / clocks);
+  return times < least ? times / least : times > most ? times / most : 1.0;
+}
+
 double SmClocks::Mean::spread() const {
   const double mean = value();
   return std::sqrt(std::max(squares / count - mean * mean, 0.0)) / mean;

@@ -11,6 +11,13 @@
 
 namespace jouleprof::analysis {
 
+// Logarithm of the ratio of two SM clocks: beyond it nothing that was found at one is used at the
+// other.
+inline constexpr double kFarClock = 0.25;
+// A ratio of times of a kernel without what the ratio of clocks alone explains: between nothing, of
+// a kernel that waits for memory, and all of it.
+double without_clock(double times, double clocks);
+
 // From readings of the SM clock while kernels ran. A kernel's power grows with the clock to the
 // power of ErrorModel's exponent. `held`: the share of the time in which clocks were reduced, used
 // where clocks are unknown.

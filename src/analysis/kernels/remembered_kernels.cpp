@@ -6,6 +6,7 @@
 #include <map>
 #include <string_view>
 
+#include "analysis/activity/sm_clocks.h"
 #include "analysis/timeline/sensors/error_model.h"
 
 namespace jouleprof::analysis {
@@ -14,7 +15,6 @@ namespace {
 using model::RememberedKernel;
 
 constexpr double kLaunchApart = 0.07;  // of the time of a launch: as between variants
-constexpr double kFarClock = 0.25;     // logarithm of the ratio of clocks
 
 // What a run found, at this run's clock.
 struct Scaled {
@@ -24,16 +24,14 @@ struct Scaled {
 };
 
 // Absent where the clocks are too far apart, one is unknown, or a launch took another time than
-// clocks explain: between nothing, of a kernel that waits for memory, and all of their ratio.
+// clocks explain.
 std::optional<Scaled> scaled(const RememberedKernel& r, double launch,
                              std::optional<double> hertz) {
   if (hertz.has_value() != r.sm_clock_hertz.has_value()) return std::nullopt;
   const double clock = hertz ? *hertz / *r.sm_clock_hertz : 1;
   if (!(std::abs(std::log(clock)) <= kFarClock)) return std::nullopt;
-  const double longer = launch / seconds(r.launch);
-  const double least = std::min(1.0, 1 / clock) / (1 + kLaunchApart);
-  const double most = std::max(1.0, 1 / clock) * (1 + kLaunchApart);
-  if (!(longer >= least && longer <= most)) return std::nullopt;
+  const double longer = without_clock(launch / seconds(r.launch), clock);
+  if (longer * (1 + kLaunchApart) < 1 || longer > 1 + kLaunchApart) return std::nullopt;
   const double watts = r.power.watts() * std::pow(clock, kErrors.power_of_clock);
   return Scaled{watts,
                 watts * std::hypot(r.error.watts() / r.power.watts(),

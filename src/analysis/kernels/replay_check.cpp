@@ -15,7 +15,6 @@ namespace jouleprof::analysis {
 namespace {
 
 constexpr double kMostHeld = 0.03;  // the same, of a slot: a power limit slows kernels
-constexpr double kFarClock = 0.25;  // logarithm of the ratio of clocks
 constexpr std::size_t kMostNamed = 10;
 
 using ByClass = ActivityTable::Replay::ByClass;
@@ -74,14 +73,6 @@ ByClass all_sizes(const ActivityTable& table, const ActivityTable::Replay& repla
     sum.busy += weight * ran.busy;
   }
   return {{kernel, sum}};
-}
-
-// The ratio of times, loop to program, without what the clocks alone explain: between nothing, of a
-// kernel that waits for memory, and all of their ratio.
-double without_clock(double times, double clocks) {
-  const double least = std::min(1.0, 1 / clocks);
-  const double most = std::max(1.0, 1 / clocks);
-  return times < least ? times / least : times > most ? times / most : 1.0;
 }
 
 }  // namespace

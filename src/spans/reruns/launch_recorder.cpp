@@ -25,8 +25,6 @@ constexpr std::size_t kMostNumbers = 65536;
 // Of one word of a kernel's parameters: with more values it is what the stack held (PyTorch's
 // foreach kernels leave parts of theirs unset).
 constexpr std::uint8_t kMostStrange = 32;
-constexpr std::uint64_t kLeastAddress = std::uint64_t{1} << 32;
-constexpr std::uint64_t kMostAddress = std::uint64_t{1} << 57;
 constexpr unsigned kPageBits = 21;  // as the driver maps memory, and frameworks ask for it
 constexpr std::uint64_t kNoPage = ~std::uint64_t{0};
 
@@ -353,7 +351,7 @@ void LaunchRecorder::describe(RecordedKernel& kernel) const {
 // Sizes are packed into words that are as large as addresses (tensor maps): the driver knows which
 // is which. `strange`: values at the same place that it did not know.
 bool LaunchRecorder::is_address(std::uint64_t word, std::uint8_t& strange) {
-  if (word < kLeastAddress || word >= kMostAddress) return false;
+  if (!may_be_address(word)) return false;
   std::uint64_t& number = words_[mixed(kHashStart, word) >> 52];
   if (number == word) return false;
   const auto after = allocated_.upper_bound(word);
@@ -581,9 +579,7 @@ void LaunchRecorder::unloaded() {
 void LaunchRecorder::note_addresses(Launch& launch) const {
   launch.addresses.clear();
   each_word(launch.parameters, [&](std::uint64_t word) {
-    if (word >= kLeastAddress && word < kMostAddress && is_allocated(word)) {
-      launch.addresses.push_back(word);
-    }
+    if (may_be_address(word) && is_allocated(word)) launch.addresses.push_back(word);
   });
 }
 

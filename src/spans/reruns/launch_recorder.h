@@ -81,6 +81,9 @@ struct RecordedKernel {
   std::shared_ptr<const std::string> code;    // a cubin: of a kernel whose code was unloaded
 };
 
+// Whether a word is as large as an address of the GPU's memory.
+constexpr bool may_be_address(std::uint64_t word) { return word >> 32 != 0 && word >> 57 == 0; }
+
 // Bounded: 64 MiB of parameters and as much unloaded code, 4096 kernels. What does not fit is
 // counted.
 // Thread safety: all functions from any thread.

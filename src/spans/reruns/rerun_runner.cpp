@@ -15,8 +15,6 @@ namespace {
 
 namespace cuda = abi::cuda;
 
-bool may_be_address(std::uint64_t word) { return word >> 32 != 0 && word >> 57 == 0; }
-
 constexpr double kMostWaiting = 2;         // seconds, of work that takes milliseconds
 constexpr double kPause = 0.05;            // seconds before a loop: idle
 constexpr double kGraph = 0.002;           // seconds of one graph of launches

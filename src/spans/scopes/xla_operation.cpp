@@ -68,11 +68,17 @@ void add_scopes(std::string_view names, XlaOperation& to) {
   });
 }
 
+// Where the number that ends a name begins, with the line before it: "_6" of "Dense_6"; else npos.
+std::size_t number_of(std::string_view name) {
+  const std::size_t end = name.find_last_not_of("0123456789");
+  const bool numbered = end != std::string_view::npos && end + 1 < name.size() && name[end] == '_';
+  return numbered ? end : std::string_view::npos;
+}
+
 // "Dense" of "Dense_6".
 std::string type_of(const std::string& name) {
-  const std::size_t end = name.find_last_not_of("0123456789");
-  const bool numbered = end != std::string::npos && end + 1 < name.size() && name[end] == '_';
-  return numbered && end > 0 ? name.substr(0, end) : name;
+  const std::size_t number = number_of(name);
+  return number > 0 ? name.substr(0, number) : name;
 }
 
 // The innermost layer of the path; the outermost one has the name of its type, as of PyTorch.
@@ -90,9 +96,8 @@ std::uint32_t layer_of(const std::vector<std::string>& path) {
 
 // Whether the last name is of a scope: operations of JAX's are in small letters, without a number.
 bool is_scope(std::string_view last) {
-  const std::size_t end = last.find_last_not_of("0123456789");
   return std::isupper(static_cast<unsigned char>(last.front())) != 0 ||
-         (end != std::string_view::npos && end + 1 < last.size() && last[end] == '_');
+         number_of(last) != std::string_view::npos;
 }
 
 // Scopes of ranges that a thread had before; none once the thread ends.

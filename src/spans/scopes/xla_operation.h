@@ -27,7 +27,7 @@ struct XlaOperation {
 std::optional<XlaOperation> xla_operation(std::string_view range);
 
 // "XlaModule jit_train" of the range that XLA opens around a program of its own,
-// "XlaModule:#hlo_module= jit_train,program_id=12#"; other names unchanged.
+// "XlaModule:#hlo_module=jit_train,program_id=12#"; other names unchanged.
 std::string short_range(std::string_view range);
 
 // The scope of an operation's range, without range; absent for others, and without memory. Defines

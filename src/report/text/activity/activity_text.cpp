@@ -32,8 +32,7 @@ const char* hint(ActivityBy by) {
   switch (by) {
     case ActivityBy::kLayer:
       return ": it was recorded without --layers, or the program called no module of PyTorch and "
-             "no "
-             "named scope of JAX";
+             "no named scope of JAX";
     case ActivityBy::kRange:
       return ": the program pushed no NVTX range";
     default:
