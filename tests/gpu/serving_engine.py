@@ -146,9 +146,9 @@ class Engine:
             tokens = max(tokens // 16, 2)
         return [self.random.randrange(10, 31000) for _ in range(tokens)]
 
-    def add(self, id, tokens_in, tokens_out, tenant):
+    def add(self, id, prompt, tokens_out, tenant):
         with self.adapter.tenant(tenant):
-            self.manager.add_request(self.prompt(tokens_in), request_id=id,
+            self.manager.add_request(prompt, request_id=id,
                                      max_new_tokens=max(tokens_out // 16, 2) if self.tiny else tokens_out)
 
     def finished(self, seconds):

@@ -39,9 +39,10 @@ BLOCKS = (64, 64, 40)  # of (e): requests, their prompt and answer
 
 def batch(engine, phase, requests):
     """Requests that all arrive at once; the interval until the last has finished."""
+    prompts = [engine.prompt(tokens_in) for _, tokens_in, _ in requests]  # made before: all are to be in one step
     begin = engine.now()
-    for i, (kind, tokens_in, tokens_out) in enumerate(requests):
-        engine.add(f"{phase}/{kind}/{i}", tokens_in, tokens_out, f"{phase}|{kind}")
+    for i, ((kind, _, tokens_out), prompt) in enumerate(zip(requests, prompts)):
+        engine.add(f"{phase}/{kind}/{i}", prompt, tokens_out, f"{phase}|{kind}")
     engine.wait(len(requests))
     return {"phase": phase, "begin": begin, "end": engine.now()}
 
@@ -94,8 +95,9 @@ def replay(engine, phase, trace, span):
     begin = engine.now()
     start = time.monotonic()
     for i, (at, kind) in enumerate(trace):
+        tokens_in, tokens_out, _ = CLASSES[kind]
         time.sleep(max(0.0, start + at - time.monotonic()))
-        engine.add(f"{phase}/{kind}/{i}", *CLASSES[kind][:2], f"{phase}|{kind}")
+        engine.add(f"{phase}/{kind}/{i}", engine.prompt(tokens_in), tokens_out, f"{phase}|{kind}")
     engine.wait(len(trace))
     drained = (engine.now() - begin) / 1e9
     if span is not None:
@@ -112,9 +114,9 @@ def deletion(engine, end, kinds):
         for kind in kinds:
             traces[kind] = arrivals(TRACES[kind], seconds[kind], 3)
             drained = replay(engine, f"b-probe{attempt}", traces[kind], None)["drained"]
-            spans[kind] = 1.12 * max(drained, seconds[kind]) + 0.5
+            spans[kind] = 1.15 * max(drained, seconds[kind]) + 0.3
             if attempt == 0:
-                seconds[kind] *= min(max(0.85 * each / spans[kind], 0.3), 3)
+                seconds[kind] *= min(max(0.75 * each / spans[kind], 0.3), 3)
     out = {kind: {"span": spans[kind], "requests": len(traces[kind]), "rounds": [], "late": 0} for kind in kinds}
     took = 0.0
     while all(len(part["rounds"]) < PAIRS for part in out.values()) and (
@@ -156,7 +158,8 @@ def mixes(engine, end, _):
         while time.monotonic() < until:
             while sent - done < in_flight + 8:
                 kind = rng.choices(list(CLASSES), weights)[0]
-                engine.add(f"c/{kind}/{sent}", *CLASSES[kind][:2], "c|" + kind)
+                tokens_in, tokens_out, _ = CLASSES[kind]
+                engine.add(f"c/{kind}/{sent}", engine.prompt(tokens_in), tokens_out, "c|" + kind)
                 sent += 1
             done += engine.finished(0.02)
         if n >= 0:
