@@ -111,8 +111,8 @@ def deletion_of(data, tenants, by_phase, idle_watts):
             full = runs["full"]
             own = tenants.get(f"{full['phase']}|{kind}")
             everyone = by_phase.get(full["phase"], [])
-            if own is None or not everyone:
-                continue
+            if own is None or not everyone or any(run["drained"] > part["span"] for run in runs.values()):
+                continue  # a run that takes longer than its span has energy beyond it
             saved.append(full["joules"] - runs["without"]["joules"])
             marginal.append(own["marginal_joules"])
             fair.append(own["energy_joules"])
