@@ -15,11 +15,14 @@ namespace {
 
 using model::ActivityRow;
 
-constexpr std::array<std::pair<std::string_view, ActivityBy>, 4> kBy{
-    {{"kernel", ActivityBy::kKernel},
-     {"layer", ActivityBy::kLayer},
-     {"range", ActivityBy::kRange},
-     {"phase", ActivityBy::kPhase}}};
+constexpr ActivityDimension kDimensions[]{
+    {ActivityBy::kKernel, "kernel", &model::ActivityProfile::by_kernel, false, ""},
+    {ActivityBy::kLayer, "layer", &model::ActivityProfile::by_layer, true,
+     "it was recorded without --layers, or the program called no module of PyTorch and no named "
+     "scope of JAX"},
+    {ActivityBy::kRange, "range", &model::ActivityProfile::by_range, false,
+     "the program pushed no NVTX range"},
+    {ActivityBy::kPhase, "phase", &model::ActivityProfile::by_phase, true, ""}};
 constexpr std::array<std::pair<std::string_view, ActivitySort>, 4> kSort{
     {{"energy", ActivitySort::kEnergy},
      {"time", ActivitySort::kTime},
@@ -100,8 +103,8 @@ class Tree {
 }  // namespace
 
 std::optional<ActivityBy> parse_activity_by(std::string_view word) {
-  for (const auto& [name, by] : kBy) {
-    if (name == word) return by;
+  for (const auto& d : kDimensions) {
+    if (d.word == word) return d.by;
   }
   return std::nullopt;
 }
@@ -113,19 +116,16 @@ std::optional<ActivitySort> parse_activity_sort(std::string_view word) {
   return std::nullopt;
 }
 
-std::string_view to_string(ActivityBy by) { return kBy[static_cast<std::size_t>(by)].first; }
+std::span<const ActivityDimension> activity_dimensions() { return kDimensions; }
+
+const ActivityDimension& dimension(ActivityBy by) {
+  return kDimensions[static_cast<std::size_t>(by)];
+}
+
+std::string_view to_string(ActivityBy by) { return dimension(by).word; }
 
 const std::vector<ActivityRow>& rows_of(const model::ActivityProfile& profile, ActivityBy by) {
-  switch (by) {
-    case ActivityBy::kLayer:
-      return profile.by_layer;
-    case ActivityBy::kRange:
-      return profile.by_range;
-    case ActivityBy::kPhase:
-      return profile.by_phase;
-    default:
-      return profile.by_kernel;
-  }
+  return profile.*dimension(by).rows;
 }
 
 const std::optional<model::Measurement>& whole_of(const ActivityRow& row) {

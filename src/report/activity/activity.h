@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,7 +17,19 @@ namespace jouleprof::report {
 enum class ActivityBy { kKernel, kLayer, kRange, kPhase };
 enum class ActivitySort { kEnergy, kTime, kCount, kPower };
 
-std::optional<ActivityBy> parse_activity_by(std::string_view word);      // kernel, layer, ...
+// What the rows of a table are.
+struct ActivityDimension {
+  ActivityBy by;
+  std::string_view word;  // of --by, the keys of the page's data and column `by`
+  std::vector<model::ActivityRow> model::ActivityProfile::*rows;
+  bool of_layers;             // recorded by --layers alone, too
+  std::string_view why_none;  // why a trace may have no such row; empty: nothing is known
+};
+// In the order of ActivityBy.
+std::span<const ActivityDimension> activity_dimensions();
+const ActivityDimension& dimension(ActivityBy by);
+
+std::optional<ActivityBy> parse_activity_by(std::string_view word);
 std::optional<ActivitySort> parse_activity_sort(std::string_view word);  // energy, time, ...
 std::string_view to_string(ActivityBy by);
 

@@ -50,8 +50,7 @@ std::string missing_trace_text(const model::Recording& recording, ActivityBy by)
       std::any_of(recording.domains.begin(), recording.domains.end(), [](const auto& domain) {
         return domain.kind == model::DomainKind::kGpu && !domain.name.empty();
       });
-  const bool is_of_layers = by == ActivityBy::kLayer || by == ActivityBy::kPhase;
-  if (is_of_layers) {
+  if (dimension(by).of_layers) {
     return fmt::format(
         "the recording has no trace of layers: it was made without --layers, or no traced process "
         "called a module of PyTorch\n  record one with: jouleprof run --layers -- COMMAND, where "

@@ -161,21 +161,18 @@ constexpr std::size_t kMostRows = 2000;
 constexpr std::size_t kMostStacks = 12'000;
 constexpr std::size_t kMostGroups = 3000;
 
-constexpr std::array kTables{ActivityBy::kKernel, ActivityBy::kLayer, ActivityBy::kRange,
-                             ActivityBy::kPhase};
-
 Json activity_data(const std::vector<ActivityProfile>& profiles) {
   Json tables;
-  for (const ActivityBy by : kTables) {
+  for (const ActivityDimension& table : activity_dimensions()) {
     ActivityOptions options;
-    options.by = by;
+    options.by = table.by;
     options.top = kMostRows;
     Json document = activity_document(profiles, options);
     for (Json& device : document["devices"]) {
       device["rows"] = packed_rows(device["rows"], {"symbol"});
       device.erase("uuid");
     }
-    tables[std::string(to_string(by))] = std::move(document["devices"]);
+    tables[std::string(table.word)] = std::move(document["devices"]);
   }
   return tables;
 }

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/cli/files/activity_choice.h"
+#include "apps/cli/options/checks.h"
 #include "apps/cli/options/cost_choice.h"
 #include "apps/cli/options/input.h"
 #include "apps/cli/options/option_table.h"
@@ -61,6 +61,26 @@ enum View : unsigned {
   kOneRecording = kSummary | kRows | kWindows | kCollectives | kServing,
   kSeveral = kHosts | kJobs,
 };
+// The words of --by, beside those of kRows (report::activity_dimensions()).
+constexpr std::pair<std::string_view, View> kBy[]{
+    {"window", kWindows},  {"collective", kCollectives},
+    {"request", kServing}, {"tenant", kServing},
+    {"host", kHosts},      {"rank", kHosts},
+    {"job", kJobs}};
+
+std::vector<std::string> words_of_by() {
+  std::vector<std::string> words;
+  for (const auto& dimension : report::activity_dimensions()) words.emplace_back(dimension.word);
+  for (const auto& [word, view] : kBy) words.emplace_back(word);
+  return words;
+}
+
+View view_of(std::string_view by) {
+  for (const auto& [word, view] : kBy) {
+    if (word == by) return view;
+  }
+  return by.empty() ? kSummary : kRows;
+}
 enum As : unsigned { kText = 1, kJson = 2, kCsv = 4, kPage = 8, kFigure = 16, kAny = 31 };
 
 // What an option is of; one that is in no row is of everything.
@@ -68,12 +88,12 @@ struct Allowed {
   std::string_view option;
   unsigned views;
   unsigned as;
-  std::string_view of;
+  std::string_view of;  // empty: --by with the words of `views`
 };
+constexpr std::size_t kUsualTop = 20;
 constexpr int kWide = 100'000;  // columns: more than any name has
 constexpr std::string_view kOneText = "one recording and not of a job of several";
 constexpr std::string_view kSummaryText = "the summary as text and JSON, and of a job";
-constexpr std::string_view kTableText = "--by kernel, layer, range and phase";
 constexpr std::string_view kFileText = "--html, --svg and --png";
 constexpr Allowed kAllowed[]{
     {"--csv", kSummary | kRows | kWindows | kServing, kAny,
@@ -91,16 +111,25 @@ constexpr Allowed kAllowed[]{
     {"--pue", kSummary | kSeveral, kAny & ~kCsv, "the summary, but of no CSV, and of a job"},
     {"--per", kSummary, kText | kJson, "the summary of one recording as text and JSON"},
     {"--fold", kRows, kAny, "--by layer"},
-    {"--sort", kRows, kAny, kTableText},
-    {"--top", kRows | kServing, kAny, "--by kernel, layer, range, phase, request and tenant"},
-    {"--depth", kRows, kAny, kTableText},
+    {"--sort", kRows, kAny, ""},
+    {"--top", kRows | kServing, kAny, ""},
+    {"--depth", kRows, kAny, ""},
     {"--from", kOneRecording, kAny, kOneText},
     {"--to", kOneRecording, kAny, kOneText},
     {"--run", kOneRecording, kAny, kOneText},
-    {"--rest-share", kSeveral, kAny, "--by host, rank and job"},
-    {"--sacct", kJobs, kAny, "--by job"},
-    {"--strict", kSeveral, kAny, "--by host, rank and job"},
+    {"--rest-share", kSeveral, kAny, ""},
+    {"--sacct", kJobs, kAny, ""},
+    {"--strict", kSeveral, kAny, ""},
 };
+
+// "--by host, rank and job"
+std::string by_text(unsigned views) {
+  auto words = words_of_by();
+  std::erase_if(words, [&](const auto& word) { return (view_of(word) & views) == 0; });
+  const std::string last = words.back();
+  words.pop_back();
+  return "--by " + (words.empty() ? last : fmt::format("{} and {}", fmt::join(words, ", "), last));
+}
 
 // Errors: invalid_argument where an option was given that is of something else.
 Result<void> check_options(const std::vector<std::string_view>& given, unsigned view, unsigned as) {
@@ -112,10 +141,47 @@ Result<void> check_options(const std::vector<std::string_view>& given, unsigned 
         std::any_of(std::begin(kAllowed), std::end(kAllowed), fits)) {
       continue;
     }
-    return fail(Errc::kInvalidArgument, fmt::format("{} is of {}: leave it out", option, of));
+    return fail(Errc::kInvalidArgument,
+                fmt::format("{} is of {}: leave it out", option, of.empty() ? by_text(views) : of));
   }
   return {};
 }
+
+// The options of --by.
+struct ByChoice {
+  std::string by;  // empty: not asked for
+  std::string sort;
+  std::optional<std::size_t> top;
+  std::optional<std::size_t> depth;
+  bool no_fold = false;
+  bool fold = false;
+
+  void declare(CLI::App& app) {
+    auto* asked = add(app, "--by", by)->check(one_of(words_of_by()));
+    add(app, "--sort", sort)->needs(asked)->check(one_of({"energy", "time", "count", "power"}));
+    add(app, "--top", top)->needs(asked);
+    auto* folded = add(app, "--fold", fold)->needs(asked);
+    add(app, "--no-fold", no_fold)->needs(asked)->excludes(folded);
+    add(app, "--depth", depth)->needs(asked)->check(above_zero());
+  }
+
+  // Of kRows. `all`: rows are not limited where the user did not say how many.
+  // Errors: invalid_argument.
+  Result<report::ActivityOptions> rows(bool all) const {
+    report::ActivityOptions options;
+    options.by = report::parse_activity_by(by).value_or(report::ActivityBy::kKernel);
+    options.sort = report::parse_activity_sort(sort);
+    options.top = top;
+    if (!top && !all) options.top = kUsualTop;
+    options.depth = depth;
+    options.fold = fold;
+    options.fold_many = !all && !no_fold && options.by == report::ActivityBy::kLayer;
+    if (fold && options.by != report::ActivityBy::kLayer) {
+      return fail(Errc::kInvalidArgument, "--fold is of --by layer");
+    }
+    return options;
+  }
+};
 
 class ReportVerb : public Verb {
  public:
@@ -155,7 +221,7 @@ class ReportVerb : public Verb {
     const auto of_job = report::parse_job_by(choice_.by);
     const bool is_of_job =
         of_job || !more_.empty() || (input_.run == 0 && recording::is_merged_file(input_.file));
-    if (const auto fits = check_options(given_, view(is_of_job), form()); !fits) {
+    if (const auto fits = check_options(given_, view_shown(is_of_job), form()); !fits) {
       return complain(fits.error(), kUsageError);
     }
     if (is_of_job) {
@@ -173,13 +239,15 @@ class ReportVerb : public Verb {
     options.text.whole_machine = whole_machine_;
     options.text.details = details_;
     options.version = JOULEPROF_VERSION;
-    options.collectives = choice_.by == "collective";
-    options.windows = choice_.by == "window";
-    if (view(false) == kServing) {
-      options.serving = report::ServingOptions{choice_.by == "tenant", choice_.top.value_or(20)};
+    const View view = view_of(choice_.by);
+    options.collectives = view == kCollectives;
+    options.windows = view == kWindows;
+    if (view == kServing) {
+      options.serving =
+          report::ServingOptions{choice_.by == "tenant", choice_.top.value_or(kUsualTop)};
     }
-    if (view(false) == kRows) {
-      auto by = choice_.options(json_ || csv_);
+    if (view == kRows) {
+      auto by = choice_.rows(json_ || csv_);
       if (!by) return complain(by.error(), kUsageError);
       options.by = std::move(*by);
     }
@@ -211,13 +279,9 @@ class ReportVerb : public Verb {
     return form;
   }
 
-  unsigned view(bool is_of_job) const {
-    if (choice_.by == "job") return kJobs;
-    if (is_of_job) return kHosts;
-    if (choice_.by == "collective") return kCollectives;
-    if (choice_.by == "window") return kWindows;
-    if (choice_.by == "request" || choice_.by == "tenant") return kServing;
-    return choice_.by.empty() ? kSummary : kRows;
+  unsigned view_shown(bool is_of_job) const {
+    const View view = view_of(choice_.by);
+    return is_of_job && view != kJobs ? kHosts : view;
   }
   unsigned form() const {
     const unsigned files =
@@ -263,7 +327,7 @@ class ReportVerb : public Verb {
   }
 
   Input input_;
-  ActivityChoice choice_;
+  ByChoice choice_;
   CostChoice costs_;
   WallChoice wall_;
   std::vector<std::string> more_;  // files

@@ -27,19 +27,6 @@ std::string explained_text(double ratio) {
   return fmt::format("{:.1f} %", std::floor(std::min(ratio, 1.0) * 1000) / 10);
 }
 
-// How to record such rows.
-const char* hint(ActivityBy by) {
-  switch (by) {
-    case ActivityBy::kLayer:
-      return ": it was recorded without --layers, or the program called no module of PyTorch and "
-             "no named scope of JAX";
-    case ActivityBy::kRange:
-      return ": the program pushed no NVTX range";
-    default:
-      return "";
-  }
-}
-
 class Section {
  public:
   Section(const ActivityProfile& profile, const ActivityOptions& options, const TextOptions& text)
@@ -178,7 +165,8 @@ class Section {
       return fmt::format("launches traced: {}; none has an energy of its own: see below",
                          c_.profile.launches);
     }
-    return fmt::format("no {} was traced{}", to_string(c_.options.by), hint(c_.options.by));
+    const auto& [by, word, rows, of_layers, why_none] = dimension(c_.options.by);
+    return fmt::format("no {} was traced{}{}", word, why_none.empty() ? "" : ": ", why_none);
   }
 
   // Else it is within the rows.
