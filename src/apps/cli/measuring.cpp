@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "apps/cli/options/option_table.h"
 #include "base/new_file.h"
 #include "base/say.h"
 #include "base/text.h"
@@ -86,14 +87,32 @@ bool is_name_of(const std::filesystem::path& name, const std::filesystem::path& 
   return stem.starts_with(first) && parse_integer(stem.substr(first.size())).value_or(0) > 1;
 }
 
-Result<std::optional<Power>> parse_cpu_tdp(const std::string& text) {
-  if (text.empty()) return std::optional<Power>{};
-  const auto watts = parse_number(text);
+void SensorChoice::declare(CLI::App& app) {
+  const auto add_listed = [&](const char* name, auto& variable) {
+    return find_text(app, name) != nullptr ? add(app, name, variable) : nullptr;
+  };
+  add(app, "--devices", devices)->delimiter(',');
+  add_listed("--cpu-tdp", cpu_tdp);
+  add_listed("--guest-file", guest_file);
+  if (auto* wall = add_listed("--wall-meter", wall_meters)) wall->allow_extra_args(false);
+  add_listed("--no-service", no_service);
+}
+
+Result<meters::MeterOptions> SensorChoice::meters(const meters::Demand& demand) const {
+  meters::MeterOptions options;
+  options.demand = demand;
+  options.use_service = !no_service && cpu_tdp.empty() && guest_file.empty();
+  options.process_period = kProcessPeriod;
+  options.guest_file = guest_file;
+  options.wall_meters = wall_meters;
+  if (cpu_tdp.empty()) return options;
+  const auto watts = parse_number(cpu_tdp);
   if (!watts || *watts <= 0 || *watts > 1e6) {
     return fail(Errc::kInvalidArgument,
-                fmt::format("--cpu-tdp {}: give watts, such as --cpu-tdp 105", text));
+                fmt::format("--cpu-tdp {}: give watts, such as --cpu-tdp 105", cpu_tdp));
   }
-  return std::optional<Power>{Power::watts(*watts)};
+  options.cpu_tdp = Power::watts(*watts);
+  return options;
 }
 
 namespace {

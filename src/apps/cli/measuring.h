@@ -51,15 +51,21 @@ bool is_name_of(const std::filesystem::path& name, const std::filesystem::path& 
 // How often processes on GPUs are wanted: as session::SessionOptions'.
 inline constexpr Duration kProcessPeriod = std::chrono::milliseconds{900};
 
-// Whether the sensors of a running service may be used: not with --no-service, and not with
-// --cpu-tdp or --guest-file, which are options of the program that reads the sensors.
-inline bool use_service(bool no_service, const std::string& cpu_tdp,
-                        const std::string& guest_file = {}) {
-  return !no_service && cpu_tdp.empty() && guest_file.empty();
-}
+// Which sensors are read, and how: --devices, --cpu-tdp, --guest-file, --wall-meter, --no-service.
+// A verb has those that its text lists.
+struct SensorChoice {
+  std::vector<std::string> devices;  // of the session: the others are read all the same
+  std::string cpu_tdp;
+  std::string guest_file;
+  std::vector<std::string> wall_meters;
+  bool no_service = false;
 
-// The option --cpu-tdp. Errors: invalid_argument.
-Result<std::optional<Power>> parse_cpu_tdp(const std::string& text);
+  void declare(CLI::App& app);
+  // Of all devices. The sensors of a running service may be used, but not with --no-service, nor
+  // with --cpu-tdp or --guest-file, which are options of the program that reads the sensors.
+  // Errors: invalid_argument.
+  Result<meters::MeterOptions> meters(const meters::Demand& demand) const;
+};
 
 // What runs remember of kernels, from one run to the next.
 

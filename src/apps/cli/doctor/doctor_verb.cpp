@@ -284,17 +284,18 @@ class DoctorVerb : public Verb {
     add(app, "--load", wall_.load);
     add(app, "--forget", forget_);
     add(app, "--forget-kernels", forget_kernels_);
-    add(app, "--devices", devices_)->delimiter(',');
-    add(app, "--cpu-tdp", cpu_tdp_);
+    sensors_.declare(app);
     add(app, "--capture", capture_);
     add(app, "--capture-time", capture_time_);
   }
 
   int run(const std::vector<std::string>&) override {
-    const auto cpu_tdp = parse_cpu_tdp(cpu_tdp_);
-    if (!cpu_tdp) return complain(cpu_tdp.error(), kUsageError);
+    auto options = sensors_.meters({});
+    if (!options) return complain(options.error(), kUsageError);
+    options->devices = sensors_.devices;
+    options->use_service = false;
     if (forget_) {
-      const auto done = forget(devices_);
+      const auto done = forget(sensors_.devices);
       const bool wrong = !done && done.error().code == Errc::kInvalidArgument;
       if (!done) return complain(done.error(), wrong ? kUsageError : kCannotWrite);
     }
@@ -305,11 +306,11 @@ class DoctorVerb : public Verb {
     if (!wall_.wall.empty() && !calibrate_) {
       return complain({Errc::kInvalidArgument, "--wall needs --calibrate"}, kUsageError);
     }
-    if (calibrate_ && wall_.wall.empty()) calibration = calibrate(devices_);
+    if (calibrate_ && wall_.wall.empty()) calibration = calibrate(sensors_.devices);
     if (calibrate_ && !wall_.wall.empty()) {
-      auto options = wall_options();
-      if (!options) return complain(options.error(), kUsageError);
-      calibration = calibrate_by_wall(*options);
+      auto wall = wall_options();
+      if (!wall) return complain(wall.error(), kUsageError);
+      calibration = calibrate_by_wall(*wall);
       if (!*calibration && calibration->error().code == Errc::kInvalidArgument) {
         return complain(calibration->error(), kUsageError);
       }
@@ -317,10 +318,7 @@ class DoctorVerb : public Verb {
     const bool failed = calibration && !*calibration;
     // With --json a document is printed also after a failure.
     if (failed && !json_) return complain(calibration->error(), kNothingToMeasure);
-    meters::MeterOptions options;
-    options.cpu_tdp = *cpu_tdp;
-    options.devices = devices_;
-    auto found = meters::open_meters(options);
+    auto found = meters::open_meters(*options);
     if (!found) return complain(found.error(), kUsageError);
     if (!capture_.empty()) return capture_sensors(*found);
     const auto memory = remembered();
@@ -336,7 +334,7 @@ class DoctorVerb : public Verb {
  private:
   Result<WallCalibration> wall_options() const {
     WallCalibration options = wall_;
-    options.devices = devices_;
+    options.devices = sensors_.devices;
     if (auto read = parse_efficiency(efficiency_, options); !read) return forward_error(read);
     if (wall_error_.empty()) return options;
     const auto percent = parse_number(wall_error_);
@@ -369,8 +367,7 @@ class DoctorVerb : public Verb {
   bool calibrate_ = false;
   bool forget_ = false;
   bool forget_kernels_ = false;
-  std::vector<std::string> devices_;
-  std::string cpu_tdp_;
+  SensorChoice sensors_;
 };
 
 }  // namespace

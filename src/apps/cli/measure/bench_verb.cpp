@@ -49,10 +49,8 @@ class BenchVerb : public Verb {
     add(app, "--redact", redact_)->needs(page);
     auto* json = add(app, "--json", json_);
     add(app, "--csv", csv_)->excludes(json);
-    add(app, "--devices", devices_)->delimiter(',');
+    sensors_.declare(app);
     add(app, "--idle", idle_)->check(a_duration());
-    add(app, "--cpu-tdp", cpu_tdp_);
-    add(app, "--no-service", no_service_);
   }
 
   int run(const std::vector<std::string>&) override {
@@ -109,7 +107,7 @@ class BenchVerb : public Verb {
     session::SessionOptions options;
     options.command = std::move(*command);
     options.tool_version = JOULEPROF_VERSION;
-    options.devices = devices_;
+    options.devices = sensors_.devices;
     const auto idle = parse_duration(idle_);
     if (!idle) return tl::unexpected(idle.error());
     options.idle_before = *idle;
@@ -150,15 +148,11 @@ class BenchVerb : public Verb {
   }
 
   Result<meters::MeterSet> open() const {
-    const auto cpu_tdp = parse_cpu_tdp(cpu_tdp_);
-    if (!cpu_tdp) return tl::unexpected(cpu_tdp.error());
-    meters::MeterOptions options;
-    options.demand.shortest_window = workload_.shortest_window();
-    options.demand.state_period = std::chrono::milliseconds{250};  // clocks show a steady state
-    options.cpu_tdp = *cpu_tdp;
-    options.use_service = use_service(no_service_, cpu_tdp_);
-    options.process_period = kProcessPeriod;
-    return meters::open_meters(options);
+    const auto options = sensors_.meters(
+        {.shortest_window = workload_.shortest_window(),
+         .state_period = std::chrono::milliseconds{250}});  // clocks show a steady state
+    if (!options) return forward_error(options);
+    return meters::open_meters(*options);
   }
 
   int show(const BenchResult& result, const Destination& destination) const {
@@ -228,10 +222,8 @@ class BenchVerb : public Verb {
   bool redact_ = false;
   bool json_ = false;
   bool csv_ = false;
-  std::vector<std::string> devices_;
+  SensorChoice sensors_;
   std::string idle_ = "2s";
-  std::string cpu_tdp_;
-  bool no_service_ = false;
 };
 
 }  // namespace

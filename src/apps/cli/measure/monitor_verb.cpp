@@ -53,12 +53,8 @@ class MonitorVerb : public Verb {
     add(app, "--count", count_)->check(above_zero());
     add(app, "--select", select_);
     add(app, "--options", stamps_);
-    add(app, "--devices", devices_)->delimiter(',');
     add(app, "--record", record_);
-    add(app, "--cpu-tdp", cpu_tdp_);
-    add(app, "--no-service", no_service_);
-    add(app, "--guest-file", guest_file_);
-    add(app, "--wall-meter", wall_meters_)->allow_extra_args(false);
+    sensors_.declare(app);
   }
 
   int run(const std::vector<std::string>&) override {
@@ -69,16 +65,9 @@ class MonitorVerb : public Verb {
     }
     auto printer = make_printer(format_, {.select = select_, .time = stamps_, .interval = *delay});
     if (!printer) return complain(printer.error(), kUsageError);
-    const auto cpu_tdp = parse_cpu_tdp(cpu_tdp_);
-    if (!cpu_tdp) return complain(cpu_tdp.error(), kUsageError);
-    auto found =
-        meters::open_meters({.demand = {.shortest_window = *delay, .poll_period = {}},
-                             .cpu_tdp = *cpu_tdp,
-                             .devices = {},
-                             .use_service = use_service(no_service_, cpu_tdp_, guest_file_),
-                             .process_period = kProcessPeriod,
-                             .guest_file = guest_file_,
-                             .wall_meters = wall_meters_});
+    const auto sensors = sensors_.meters({.shortest_window = *delay, .poll_period = {}});
+    if (!sensors) return complain(sensors.error(), kUsageError);
+    auto found = meters::open_meters(*sensors);
     if (!found) return complain(found.error(), kUsageError);
 
     auto destination =
@@ -87,7 +76,7 @@ class MonitorVerb : public Verb {
 
     session::SessionOptions options;
     options.tool_version = JOULEPROF_VERSION;
-    options.devices = devices_;
+    options.devices = sensors_.devices;
     options.snapshot_period = *delay;
     if (count_) options.snapshots = *count_;
     std::stop_source stop;
@@ -125,12 +114,8 @@ class MonitorVerb : public Verb {
   std::optional<std::uint64_t> count_;
   std::string select_ = "puc";
   std::string stamps_;
-  std::vector<std::string> devices_;
+  SensorChoice sensors_;
   std::string record_;
-  std::string cpu_tdp_;
-  std::string guest_file_;
-  std::vector<std::string> wall_meters_;
-  bool no_service_ = false;
 };
 
 }  // namespace

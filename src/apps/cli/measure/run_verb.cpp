@@ -56,7 +56,7 @@ class RunVerb : public Verb {
     auto* printed = add(app, "--per-regex", per_regex_);
     auto* attached =
         add(app, "--pid", pids_)->check(above_zero())->allow_extra_args(false)->delimiter(',');
-    add(app, "--devices", devices_)->delimiter(',');
+    sensors_.declare(app);
     add(app, "--interval", interval_)->check(a_duration());
     add(app, "--shortest", shortest_)->check(a_duration());
     add(app, "--idle", idle_)->check(a_duration());
@@ -68,10 +68,6 @@ class RunVerb : public Verb {
     add(app, "--no-memory", no_memory_);
     add(app, "--counter-interval", counter_interval_)->check(a_duration());
     add(app, "--trace-folder", trace_folder_)->needs("--pid");
-    add(app, "--cpu-tdp", cpu_tdp_);
-    add(app, "--guest-file", guest_file_);
-    add(app, "--wall-meter", wall_meters_)->allow_extra_args(false);
-    add(app, "--no-service", no_service_);
     add(app, "--quiet", quiet_);
     add(app, "--details", details_);
     costs_.declare(app);
@@ -273,7 +269,7 @@ class RunVerb : public Verb {
     session::SessionOptions options;
     options.command = command;
     options.tool_version = JOULEPROF_VERSION;
-    options.devices = devices_;
+    options.devices = sensors_.devices;
     options.attach.assign(pids_.begin(), pids_.end());
     const auto idle = parse_duration(idle_);
     if (!idle) return tl::unexpected(idle.error());
@@ -350,22 +346,22 @@ class RunVerb : public Verb {
   }
 
   Result<meters::MeterSet> open() const {
-    meters::MeterOptions options;
+    meters::Demand demand;
     // The regression of kernels needs the board's power samples, and the counter now and then.
     const auto shortest = parse_duration(!shortest_.empty()        ? shortest_
                                          : is_traced() || serving_ ? "1s"
                                                                    : "5s");
     if (!shortest) return tl::unexpected(shortest.error());
-    options.demand.shortest_window = *shortest;
+    demand.shortest_window = *shortest;
     if (!counter_interval_.empty()) {
       const auto interval = parse_duration(counter_interval_);
       if (!interval) return tl::unexpected(interval.error());
       if (*interval < std::chrono::milliseconds{10} || *interval > std::chrono::minutes{10}) {
         return fail(Errc::kInvalidArgument, "--counter-interval must be from 10ms to 10min");
       }
-      options.demand.counter_period = *interval;
+      demand.counter_period = *interval;
     } else if (is_traced() && !serving_ && shortest_.empty()) {
-      options.demand.counter_period = kCounterOfKernels;
+      demand.counter_period = kCounterOfKernels;
     }
     if (!interval_.empty()) {
       const auto interval = parse_duration(interval_);
@@ -373,16 +369,11 @@ class RunVerb : public Verb {
       if (*interval < std::chrono::milliseconds{1}) {
         return fail(Errc::kInvalidArgument, "--interval must be at least 1ms");
       }
-      options.demand.poll_period = *interval;
+      demand.poll_period = *interval;
     }
-    const auto cpu_tdp = parse_cpu_tdp(cpu_tdp_);
-    if (!cpu_tdp) return tl::unexpected(cpu_tdp.error());
-    options.cpu_tdp = *cpu_tdp;
-    options.use_service = use_service(no_service_, cpu_tdp_, guest_file_);
-    options.guest_file = guest_file_;
-    options.wall_meters = wall_meters_;
-    options.process_period = kProcessPeriod;
-    return meters::open_meters(options);
+    const auto sensors = sensors_.meters(demand);
+    if (!sensors) return forward_error(sensors);
+    return meters::open_meters(*sensors);
   }
 
   // A name that the user chose and may not have is an error before anything starts. A place where
@@ -564,7 +555,7 @@ class RunVerb : public Verb {
   unsigned repeats_ = 0;  // 0: once, with the whole summary
   std::vector<RepeatedRun>* runs_ = nullptr;
   std::vector<int> pids_;  // empty: the command is measured
-  std::vector<std::string> devices_;
+  SensorChoice sensors_;
   std::string interval_;
   std::string shortest_;
   bool kernels_ = false;
@@ -577,10 +568,6 @@ class RunVerb : public Verb {
   std::string counter_interval_;
   std::string trace_folder_;
   std::string idle_ = "1s";
-  std::string cpu_tdp_;
-  std::string guest_file_;
-  std::vector<std::string> wall_meters_;
-  bool no_service_ = false;
   bool quiet_ = false;
   bool details_ = false;
   session::RecorderLock* lock_ = nullptr;  // of the job's recorder

@@ -73,7 +73,7 @@ class ServeVerb : public Verb {
     add(app, "--keep-ended", keep_);
     add(app, "--job-mapping-dir", job_mapping_);
     add(app, "--kube-logs", kube_logs_);
-    add(app, "--devices", devices_)->delimiter(',');
+    sensors_.declare(app);
     add(app, "--names", names_)
         ->delimiter(',')
         ->check(one_of({"prometheus", "dcgm", "kepler", "aipowermeter"}));
@@ -82,18 +82,15 @@ class ServeVerb : public Verb {
     push_.declare(app);
     add(app, "--no-estimates", no_estimates_);
     add(app, "--created", created_);
-    add(app, "--cpu-tdp", cpu_tdp_);
     add(app, "--guest", guests_);
-    add(app, "--guest-file", guest_file_);
-    add(app, "--wall-meter", wall_meters_)->allow_extra_args(false);
   }
 
   int run(const std::vector<std::string>&) override {
     auto options = service_options();
     if (!options) return complain(options.error(), kUsageError);
-    const auto cpu_tdp = parse_cpu_tdp(cpu_tdp_);
-    if (!cpu_tdp) return complain(cpu_tdp.error(), kUsageError);
-    cpu_tdp_power_ = *cpu_tdp;
+    if (const auto sensors = sensors_.meters({}); !sensors) {
+      return complain(sensors.error(), kUsageError);
+    }
     auto guest_files = serve::GuestFiles::open(guests_);
     if (!guest_files) return complain(guest_files.error(), kUsageError);
     guest_files_ = std::move(*guest_files);
@@ -158,7 +155,7 @@ class ServeVerb : public Verb {
     auto share = share_.options();
     if (!share) return forward_error(share);
     options.share = std::move(*share);
-    options.devices = devices_;
+    options.devices = sensors_.devices;
     options.job_mapping = job_mapping_;
     options.kube_logs = kube_logs_;
     options.rest = [this](const model::Domain& domain) -> std::optional<Power> {
@@ -176,11 +173,10 @@ class ServeVerb : public Verb {
   }
 
   Result<meters::MeterSet> open_meters(const session::ServiceOptions& options) const {
-    return meters::open_meters({.demand = options.demand,
-                                .cpu_tdp = cpu_tdp_power_,
-                                .devices = {},
-                                .guest_file = guest_file_,
-                                .wall_meters = wall_meters_});
+    auto sensors = sensors_.meters(options.demand);
+    if (!sensors) return forward_error(sensors);
+    sensors->use_service = false;
+    return meters::open_meters(*sensors);
   }
 
   // The service of the time: another takes its place when sensors appear.
@@ -409,7 +405,6 @@ class ServeVerb : public Verb {
   std::shared_ptr<session::MachineService> service_;
   bool named_ = false;      // the gap; these two are of the measuring thread
   std::size_t warned_ = 0;  // of the service's warnings
-  std::optional<Power> cpu_tdp_power_;
   std::array<bool, analysis::kFamilies> shown_{};
   bool created_ = false;
   History history_;
@@ -425,13 +420,10 @@ class ServeVerb : public Verb {
   std::string keep_ = "5min";
   std::string job_mapping_;
   std::string kube_logs_;
-  std::vector<std::string> devices_;
+  SensorChoice sensors_;
   std::vector<std::string> names_;
   bool no_estimates_ = false;
-  std::string cpu_tdp_;
   std::vector<std::string> guests_;
-  std::string guest_file_;
-  std::vector<std::string> wall_meters_;
   serve::GuestFiles guest_files_;  // the next two are of the measuring thread
   std::string guest_trouble_;      // the last that was said
 };

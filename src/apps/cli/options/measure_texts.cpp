@@ -3,6 +3,14 @@
 #include "apps/cli/options/option_table.h"
 
 namespace jouleprof::cli {
+namespace {
+
+// Of every verb that measures; SensorChoice reads them.
+void add_sensors(std::vector<OptionText>& options) {
+  options.insert(options.end(), {kCpuTdp, kGuestFile, kWallMeter});
+}
+
+}  // namespace
 
 VerbText doctor_text() {
   VerbText text;
@@ -124,11 +132,9 @@ VerbText run_text() {
        "how long to measure idle power before and after the command (default 1s; 0s: not at all, "
        "and no idle energy is reported)",
        "JOULEPROF_IDLE"},
-      kCpuTdp,
-      kGuestFile,
-      kWallMeter,
-      kNoService,
-      kPue};
+      kPue,
+      kNoService};
+  add_sensors(text.more);
   text.examples = {"jouleprof run -- python train.py --epochs 3",
                    "jouleprof run -o before.jprof --json before.json -- ./benchmark",
                    "jouleprof run --kernels --html train.html -- python train.py",
@@ -178,10 +184,8 @@ VerbText monitor_text() {
   text.more = {
       {"-s,--select", "LETTERS", "dmon: column groups, in this order: p u c v m e t (default puc)"},
       {"-o,--options", "LETTERS", "dmon: timestamps: D the date, T the time"},
-      kCpuTdp,
-      kGuestFile,
-      kWallMeter,
       kNoService};
+  add_sensors(text.more);
   text.examples = {"jouleprof monitor", "jouleprof monitor --format csv -d 100ms -c 50 > power.csv",
                    "jouleprof monitor --format dmon -s puc -o DT -i 0"};
   return text;
@@ -255,12 +259,10 @@ VerbText serve_text() {
        "series"},
       {"--no-estimates", "",
        "leave out figures that a model computes, such as a CPU without a sensor"},
-      kCpuTdp,
       {"--guest", "UNIT=FILE",
        "write the energy of a virtual machine, by its systemd unit, to FILE each second, for "
-       "--guest-file in it; * in UNIT stands for any text"},
-      kGuestFile,
-      kWallMeter};
+       "--guest-file in it; * in UNIT stands for any text"}};
+  add_sensors(text.more);
   text.examples = {"jouleprof serve",
                    "jouleprof serve --record /var/lib/jouleprof",
                    "jouleprof serve --listen :9877 --web.config.file web.yml",
@@ -316,9 +318,9 @@ VerbText bench_text() {
       kDevices,
       {"--idle", "TIME", "how long to measure power at rest, before the workload (default 2s)",
        "JOULEPROF_IDLE"},
-      kCpuTdp,
-      kNoService,
-      kPython};
+      kPython,
+      kNoService};
+  add_sensors(text.more);
   text.list_title = "WORKLOAD is one of";
   text.list = {
       {"deit-t, deit-s, deit-b", "image classification, 224x224"},
