@@ -1,5 +1,3 @@
-#include "apps/cli/cli.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,8 +7,7 @@
 #include <utility>
 
 #include "apps/cli/control/settings.h"
-#include "apps/cli/options/checks.h"
-#include "apps/cli/options/help.h"
+#include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/terminal/output.h"
 #include "apps/cli/terminal/terminal.h"

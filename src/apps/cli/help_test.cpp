@@ -1,5 +1,3 @@
-#include "apps/cli/options/help.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/cli/cli.h"
 #include "apps/cli/terminal/exit_status.h"
+#include "apps/cli/verb.h"
 #include "base/process/last_resort.h"
 
 namespace {

@@ -54,7 +54,7 @@ JOULEPROF_EXPORT void jouleprof_trace_problem(const char* text) {
   }
 }
 
-// Isolated re-runs of the kernels of this process (apps/inject/replay.h). begin: with the seconds
+// Isolated re-runs of the kernels of this process (apps/inject/trace.h). begin: with the seconds
 // of each and of all; 0: they run. wait: whether they have ended, after up to `seconds`.
 JOULEPROF_EXPORT int jouleprof_replay_begin(double each, double all) {
   return inject::replay::begin({each, all}) ? 0 : -1;

@@ -1,5 +1,3 @@
-#include "apps/inject/replay.h"
-
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <unistd.h>

@@ -8,7 +8,6 @@
 #include <system_error>
 #include <type_traits>
 
-#include "apps/cli/options/checks.h"
 #include "apps/cli/options/option_table.h"
 #include "base/file.h"
 #include "base/text.h"

@@ -14,7 +14,6 @@
 #include "apps/cli/compare/paired_runs.h"
 #include "apps/cli/control/sweep_choices.h"
 #include "apps/cli/measure/trace_files.h"
-#include "apps/cli/options/checks.h"
 #include "apps/cli/options/cost_choice.h"
 #include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/exit_status.h"

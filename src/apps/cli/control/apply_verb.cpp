@@ -4,7 +4,6 @@
 
 #include "analysis/sweep/recommend.h"
 #include "apps/cli/control/settings.h"
-#include "apps/cli/options/checks.h"
 #include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/verb.h"

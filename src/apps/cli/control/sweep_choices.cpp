@@ -7,7 +7,6 @@
 #include <set>
 
 #include "analysis/sweep/recommend.h"
-#include "apps/cli/options/checks.h"
 #include "apps/cli/options/option_table.h"
 #include "base/file.h"
 #include "base/text.h"

@@ -1,10 +1,15 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
+#include "analysis/timeline/timeline.h"
 #include "apps/cli/doctor/doctor.h"
 #include "apps/cli/measuring.h"
+#include "base/clock.h"
 #include "model/device/sensor_table.h"
 #include "report/headline_text.h"
 #include "report/quantity.h"
@@ -266,6 +271,55 @@ std::string level_text(std::string_view name, const model::KnownLevel& level) {
                                  level.spread.watts(), report::utc_seconds_text(level.observed));
   if (level.temperature_celsius) text += fmt::format(" at {:.0f} °C", *level.temperature_celsius);
   return text;
+}
+
+namespace {
+
+constexpr Duration kTime = std::chrono::milliseconds{2600};
+constexpr Duration kCounterPeriod = std::chrono::milliseconds{100};  // each of its updates
+
+struct Looked {
+  meters::Meter* meter;
+  model::DomainId domain;
+  analysis::EnergyTimeline timeline;
+};
+
+std::vector<Looked> both_sensors(meters::MeterSet& meters) {
+  std::vector<Looked> out;
+  for (const auto& meter : meters.meters) {
+    const std::vector<bool> all(meter->sensors().size(), true);
+    for (const auto& domain : meter->domains()) {
+      const auto chosen = analysis::choose_sensors(meter->sensors(), domain.id, all);
+      if (!chosen || !chosen->counter || !chosen->power) continue;
+      out.push_back({meter.get(), domain.id, analysis::EnergyTimeline(*chosen)});
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+UnitLooks look_at_units(meters::MeterSet& meters) {
+  auto looked = both_sensors(meters);
+  std::vector<meters::Meter*> read;
+  for (const Looked& l : looked) {
+    if (std::find(read.begin(), read.end(), l.meter) != read.end()) continue;
+    meters::Demand demand;
+    demand.counter_period = kCounterPeriod;
+    l.meter->set_demand(demand);
+    read.push_back(l.meter);
+  }
+  if (read.empty()) return {};
+  const auto append = [&](meters::Meter& meter, const model::Readings& readings) {
+    for (Looked& l : looked) {
+      if (l.meter == &meter) l.timeline.append(readings);
+    }
+  };
+  read_for(read, kTime, append);
+  read_for(read, Duration{}, append);  // the buffers' last samples
+  UnitLooks out;
+  for (Looked& l : looked) out[{l.meter, l.domain}] = analysis::unit_text(l.timeline.unit());
+  return out;
 }
 
 }  // namespace jouleprof::cli

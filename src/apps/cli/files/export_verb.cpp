@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "apps/cli/options/checks.h"
 #include "apps/cli/options/cost_choice.h"
 #include "apps/cli/options/input.h"
 #include "apps/cli/options/option_table.h"

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include "analysis/bench/latency_energy.h"
-#include "apps/cli/options/checks.h"
 #include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/terminal/output.h"

@@ -14,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "apps/cli/options/checks.h"
 #include "apps/cli/options/cost_choice.h"
 #include "apps/cli/options/input.h"
 #include "apps/cli/options/option_table.h"
@@ -61,7 +60,7 @@ enum View : unsigned {
   kOneRecording = kSummary | kRows | kWindows | kCollectives | kServing,
   kSeveral = kHosts | kJobs,
 };
-// The words of --by, beside those of kRows (report::activity_dimensions()).
+// The words of --by, in addition to those of kRows (report::activity_dimensions()).
 constexpr std::pair<std::string_view, View> kBy[]{
     {"window", kWindows},  {"collective", kCollectives},
     {"request", kServing}, {"tenant", kServing},

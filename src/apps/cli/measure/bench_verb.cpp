@@ -3,7 +3,6 @@
 #include "apps/cli/bench/bench_workload.h"
 #include "apps/cli/measure/trace_files.h"
 #include "apps/cli/measuring.h"
-#include "apps/cli/options/checks.h"
 #include "apps/cli/options/input.h"
 #include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/exit_status.h"

@@ -6,7 +6,6 @@
 #include <fstream>
 #include <thread>
 
-#include "apps/cli/options/checks.h"
 #include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/terminal/terminal.h"

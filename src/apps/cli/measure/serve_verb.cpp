@@ -14,7 +14,6 @@
 #include "apps/cli/measure/rest_watch.h"
 #include "apps/cli/measure/serve_options.h"
 #include "apps/cli/measuring.h"
-#include "apps/cli/options/checks.h"
 #include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/verb.h"

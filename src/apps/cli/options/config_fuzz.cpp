@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "apps/cli/options/config_file.h"
+#include "apps/cli/verb.h"
 #include "tests/support/fuzz_files.h"
 
 using namespace jouleprof;

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "apps/cli/options/checks.h"
 #include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/exit_status.h"
 #include "base/file.h"

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
+
+#include "base/result.h"
 
 namespace jouleprof::cli {
 
@@ -58,5 +61,37 @@ CLI::Option* add(CLI::App& app, std::string_view name, T& variable) {
   }
   return text->variable.empty() ? option : option->envname(std::string(text->variable));
 }
+
+// Checks of options' values, in words for people.
+
+CLI::Validator above_zero();    // a number
+CLI::Validator not_negative();  // a number
+CLI::Validator a_duration();    // with its unit
+CLI::Validator one_of(std::vector<std::string> words);
+
+// The candidate that a mistyped `word` most likely stands for; empty where none is near.
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+
+// A regular expression with one group, for a number in what a command prints.
+// Errors: invalid_argument, with `example`.
+Result<void> check_number_expression(std::string_view option, const std::string& expression,
+                                     std::string_view example);
+
+// What every option of a verb takes: something, and no sign before a count.
+void check_all_options(CLI::App& app);
+
+// Texts made from the table.
+
+// The tool's own help, and that of a verb with its common options or with all; empty for an unknown
+// verb. Lines have at most `width` columns, but for usages and examples; of 80, there are at most
+// 25 without `all`.
+std::string help_of_tool();
+std::string help_of_completion();
+std::string help_of_verb(std::string_view verb, bool all, std::size_t width);
+
+std::string man_page(std::string_view version);
+
+// For bash, zsh or fish; absent for another shell.
+std::optional<std::string> completion_of(std::string_view shell);
 
 }  // namespace jouleprof::cli

@@ -1,4 +1,4 @@
-#include "apps/cli/options/checks.h"
+#include "apps/cli/options/option_table.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
