@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -60,6 +61,9 @@ struct Range {
 
   bool operator==(const Range&) const = default;
 };
+
+// How the names of ranges begin that XLA opens around its programs, as spans/scopes shortens them.
+inline constexpr std::string_view kXlaModule = "XlaModule ";
 
 // On whose behalf something was launched.
 struct Scope {

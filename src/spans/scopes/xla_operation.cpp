@@ -133,7 +133,6 @@ std::optional<XlaOperation> xla_operation(std::string_view range) {
     return out;
   }
   add_scopes(range.substr(0, range.size() - last.size()), out);
-  out.operation = last;
   return out;
 }
 
@@ -142,7 +141,7 @@ std::string short_range(std::string_view range) {
   const std::size_t at = range.find(kModule);
   if (!range.starts_with("XlaModule:#") || at == std::string_view::npos) return std::string(range);
   range.remove_prefix(at + kModule.size());
-  return "XlaModule " + std::string(range.substr(0, range.find_first_of(",#")));
+  return std::string(model::kXlaModule) + std::string(range.substr(0, range.find_first_of(",#")));
 }
 
 std::optional<model::Scope> xla_scope(std::string_view range) noexcept {

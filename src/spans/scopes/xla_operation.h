@@ -14,16 +14,14 @@ namespace jouleprof::scopes {
 // What XLA says of an operation: "Thunk:#name=jit(train)/transpose(jvp(Net))/Dense_6/dot_general,
 // hlo_op=...#" is of the layer Net, Dense_6, backward. `path` has the named scopes of the program
 // (flax's modules, jax.named_scope), without functions, transformations and loops of JAX's.
-// `operation`: the last name, of an operation or, of operations that XLA joined, of a scope.
 struct XlaOperation {
   std::vector<std::string> path;
-  std::string operation;
   model::Phase phase = model::Phase::kNone;
 
   bool operator==(const XlaOperation&) const = default;
 };
 
-// Absent for other ranges. Without names, as of a command buffer, path and operation are empty.
+// Absent for other ranges. Without names, as of a command buffer, the path is empty.
 std::optional<XlaOperation> xla_operation(std::string_view range);
 
 // "XlaModule jit_train" of the range that XLA opens around a program of its own,

@@ -151,7 +151,7 @@ class Section {
     for (const auto& stack : c_.profile.stacks) {
       all += stack.busy;
       std::uint32_t range = stack.layer == model::kNone ? stack.range : model::kNone;
-      while (range != model::kNone && !ranges[range].name.starts_with("XlaModule ")) {
+      while (range != model::kNone && !ranges[range].name.starts_with(model::kXlaModule)) {
         range = ranges[range].parent;
       }
       if (range != model::kNone) unnamed += stack.busy;
