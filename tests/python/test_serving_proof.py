@@ -80,15 +80,17 @@ def test_intervals_of_least_squares_hold_the_truth():
 def test_a_deletion_has_its_interval():
     rng = random.Random(6)
     rounds, tenants, by_phase = [], {}, {}
-    for n in range(10):
-        rounds.append({"full": {"phase": f"b{n}", "joules": 3000 + rng.gauss(0, 10)},
-                       "without": {"joules": 2400 + rng.gauss(0, 10)}})
+    for n in range(11):
+        is_late = n == 4  # what it used beyond its span is missing
+        rounds.append({"full": {"phase": f"b{n}", "joules": 3000 + rng.gauss(0, 10) - 400 * is_late,
+                                "drained": 10.5 if is_late else 9},
+                       "without": {"joules": 2400 + rng.gauss(0, 10), "drained": 8}})
         tenants[f"b{n}|chat"] = {"marginal_joules": 612 + rng.gauss(0, 5), "energy_joules": 700}
         by_phase[f"b{n}"] = [{"tenant": f"b{n}|chat", "tokens_in": 10, "tokens_out": 10, "arrival_nanoseconds": 0,
                               "finish_nanoseconds": int(1e9)}]
     data = {"chat": {"span": 10, "requests": 1, "late": 0, "rounds": rounds}}
     found = deletion_of(data, tenants, by_phase, 120)["chat"]
-    assert found["pairs"] == 10
+    assert found["pairs"] == 10  # without the late one
     assert found["marginal_error_percent"] == pytest.approx(2, abs=found["half_percent"])
     assert 0.5 < found["half_percent"] < 4
 
@@ -101,6 +103,11 @@ def test_throughput_by_the_median_of_pairs():
     low, high = found["median_interval"]
     assert low < 0.4 < high
     assert high - low < 2
+    assert found["verdict"] == ("met" if high <= 1 else "the interval reaches across the goal")
+    cheap = [{"with": 0.96 + rng.gauss(0, 0.005), "without": 1} for _ in range(30)]
+    assert throughput_of(cheap)["verdict"] == "met"  # it costs nothing, whatever made the blocks differ
+    dear = [{"with": 1.04 + rng.gauss(0, 0.005), "without": 1} for _ in range(30)]
+    assert throughput_of(dear)["verdict"] == "missed"
 
 
 @pytest.mark.parametrize("error, half, said", [
