@@ -184,7 +184,7 @@ void DomainSplitter::add_held(TracedSplit& split, const model::Domain& domain,
   }
 }
 
-bool is_used_by_others(Energy others, const Measurement& whole) {
+bool is_used_by_others(Energy others, const model::Measurement& whole) {
   return others.joules() > kErrors.used_by_others * whole.energy.joules();
 }
 

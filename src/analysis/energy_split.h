@@ -6,7 +6,7 @@
 
 #include "analysis/levels/board_levels.h"
 #include "analysis/processes/processes.h"
-#include "analysis/processes/traced_split.h"
+#include "analysis/processes/recorded_use.h"
 #include "analysis/profile_builder.h"
 #include "model/profile.h"
 #include "model/recording.h"

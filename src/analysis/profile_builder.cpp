@@ -13,7 +13,7 @@
 #include "analysis/findings/findings.h"
 #include "analysis/levels/domains.h"
 #include "analysis/processes/processes.h"
-#include "analysis/processes/traced_split.h"
+#include "analysis/processes/recorded_use.h"
 #include "analysis/recording_checks.h"
 #include "analysis/timeline/locked_load.h"
 #include "analysis/timeline/recording_timelines.h"

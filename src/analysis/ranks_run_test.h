@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/timeline/simulated_sensors_test.h"
-#include "model/activity/activity_bins.h"
+#include "model/activity/device_timeline.h"
 #include "model/recording.h"
 
 namespace jouleprof::analysis::simulated {

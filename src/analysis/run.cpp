@@ -11,7 +11,6 @@
 #include "analysis/kernels/kernel_attribution.h"
 #include "analysis/levels/board_levels.h"
 #include "analysis/processes/recorded_use.h"
-#include "analysis/processes/traced_split.h"
 #include "analysis/profile_builder.h"
 #include "analysis/repeated/repeated_windows.h"
 #include "analysis/serving/serving.h"

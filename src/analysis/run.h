@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "model/activity/activity_profile.h"
 #include "model/activity/collective.h"
-#include "model/device/power.h"
+#include "model/domain.h"
 #include "model/process/process.h"
 #include "model/profile.h"
 #include "model/recording.h"

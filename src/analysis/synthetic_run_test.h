@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "analysis/timeline/simulated_sensors_test.h"
-#include "model/activity/activity_bins.h"
 #include "model/activity/activity_codec.h"
+#include "model/activity/device_timeline.h"
 #include "model/device/gauge_names.h"
 #include "model/recording.h"
 

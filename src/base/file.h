@@ -1,10 +1,12 @@
-// Small files: reading whole texts and listing folders, with errors that name the path.
+// Files: small ones read whole, folders listed, and files that are replaced at once. Errors name
+// the path.
 #pragma once
 
 #include <cstddef>
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -56,5 +58,88 @@ class KeptFile {
   int fd_ = -1;
   std::string buffer_;
 };
+
+// A file that is written next to its target and takes its place once it is complete.
+
+// Until take_place() the target stays as it was, and so it does when that is never called. A target
+// that is a symbolic link stays one: the file that it names is replaced. The new file has the old
+// one's permissions.
+// Thread safety: none.
+class NewFile {
+ public:
+  // Makes an empty file in the folder of `target`. Errors: of the file system.
+  static Result<NewFile> next_to(const std::filesystem::path& target);
+  NewFile(NewFile&& other) noexcept;
+  NewFile& operator=(NewFile&&) = delete;
+  ~NewFile();  // removes the file, unless it has taken its place
+
+  const std::filesystem::path& path() const { return path_; }      // where to write
+  const std::filesystem::path& target() const { return target_; }  // without symbolic links
+  // Puts it on the disk and in its place. Errors: of the file system; then the target stays.
+  Result<void> take_place();
+
+ private:
+  NewFile(std::filesystem::path path, std::filesystem::path target)
+      : path_(std::move(path)), target_(std::move(target)) {}
+  std::filesystem::path path_;  // empty: taken its place
+  std::filesystem::path target_;
+};
+
+// A second name of a file that another is about to take the place of.
+// Thread safety: none.
+class OldFile {
+ public:
+  // Keeps nothing where there is no such file, or where the file system has no second names.
+  static OldFile keep(const std::filesystem::path& path);
+  OldFile(OldFile&& other) noexcept;
+  OldFile& operator=(OldFile&&) = delete;
+  ~OldFile();  // removes the second name
+
+  // Gives it its name back, whatever has that by now. False: nothing was kept, or as the system
+  // says.
+  bool put_back();
+
+ private:
+  OldFile(std::filesystem::path path, std::filesystem::path second)
+      : path_(std::move(path)), second_(std::move(second)) {}
+  std::filesystem::path path_;
+  std::filesystem::path second_;  // empty: nothing is kept
+};
+
+// The file that a symbolic link names, also where that does not exist yet; else `path`.
+std::filesystem::path without_links(std::filesystem::path path);
+
+// Whether both names are of one ordinary file: by device and inode, or, where neither exists yet,
+// by their text.
+bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b);
+
+// A small file that several processes rewrite.
+
+// Excludes other processes and threads that lock the same path, until it is destroyed. Creates the
+// file at `path`, which stays, and its folder; lock a file next to the one to be replaced. On a
+// file system without locks it excludes nothing.
+class FileLock {
+ public:
+  // Waits for another holder for at most 10 s. Errors: of the file system; timeout.
+  static Result<FileLock> take(const std::filesystem::path& path);
+  FileLock(FileLock&& other) noexcept;
+  FileLock& operator=(FileLock&&) = delete;
+  ~FileLock();
+
+ private:
+  explicit FileLock(int fd) : fd_(fd) {}
+  int fd_;
+};
+
+// Gives the file a new content at once: a reader, also after a crash, finds the old content or the
+// new one. Creates the folder. Two writers at one time need a FileLock. Errors: of the file system;
+// then the old content stays.
+Result<void> replace_file(const std::filesystem::path& path, std::string_view content);
+
+// Puts `more` at the end of a file that has `size` bytes, and on the disk. Errors: corrupt where it
+// has another size: another program has changed it; of the file system, and then a part of `more`
+// may be there.
+Result<void> append_to_file(const std::filesystem::path& path, std::size_t size,
+                            std::string_view more);
 
 }  // namespace jouleprof

@@ -1,11 +1,10 @@
 #include <gtest/gtest.h>
 
-#include "model/activity/activity_fields.h"
 #include "model/device/gauge_names.h"
 #include "model/device/sensor.h"
 #include "model/domain.h"
 #include "model/profile.h"
-#include "model/provenance.h"
+#include "model/record_fields.h"
 #include "model/recording.h"
 
 namespace jouleprof::model {

@@ -7,7 +7,6 @@
 #include "model/device/gauge_names.h"
 #include "model/device/sensor.h"
 #include "model/domain.h"
-#include "model/provenance.h"
 
 namespace jouleprof::model {
 namespace {

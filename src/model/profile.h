@@ -12,10 +12,8 @@
 
 #include "base/clock.h"
 #include "jouleprof/units.h"
-#include "model/device/power.h"
 #include "model/domain.h"
 #include "model/process/process.h"
-#include "model/provenance.h"
 #include "model/recording.h"
 
 namespace jouleprof::model {

@@ -190,4 +190,12 @@ std::vector<GaugeReading> gauge_of(const Recording& recording, const Domain& dom
 std::vector<GaugeReading> gauge_of(const Recording& recording, const Domain& domain,
                                    std::string_view name, HostTime begin, HostTime end);
 
+// A window as the thread that ended it passes it on.
+struct WindowRecord {
+  std::int64_t begin = 0;  // nanoseconds of CLOCK_MONOTONIC
+  std::int64_t end = 0;
+  std::uint32_t name = 0;
+  std::uint32_t flags = 0;
+};
+
 }  // namespace jouleprof::model

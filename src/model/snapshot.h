@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "model/domain.h"
 #include "model/profile.h"
-#include "model/provenance.h"
 
 namespace jouleprof::model {
 

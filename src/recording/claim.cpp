@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "base/file.h"
-#include "base/new_file.h"
 #include "recording/sqlite_file.h"
 
 namespace jouleprof::recording {

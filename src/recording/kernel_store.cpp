@@ -13,8 +13,8 @@
 
 #include "base/file.h"
 #include "recording/sqlite_file.h"
-#include "recording/tables/record_columns.h"
 #include "recording/tables/rows.h"
+#include "recording/tables/schema.h"
 
 namespace jouleprof::recording {
 namespace {

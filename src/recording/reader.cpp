@@ -17,7 +17,6 @@
 #include "recording/claim.h"
 #include "recording/spool/spool_reader.h"
 #include "recording/sqlite_file.h"
-#include "recording/tables/record_columns.h"
 #include "recording/tables/rows.h"
 #include "recording/tables/schema.h"
 #include "recording/tables/table_rows.h"

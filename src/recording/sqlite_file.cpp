@@ -1,10 +1,18 @@
 #include "recording/sqlite_file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
 
+#include "base/file.h"
 #include "recording/tables/schema.h"
 
 namespace jouleprof::recording {
@@ -42,12 +50,12 @@ void mark_as(const FileKind& kind, SQLite::Database& db) {
 Result<std::unique_ptr<SQLite::Database>> open_file_of(const FileKind& kind,
                                                        const std::filesystem::path& path,
                                                        int flags) {
-  constexpr int kBusyTimeoutMilliseconds = 5000;
+  constexpr int kPatienceMilliseconds = 5000;
   if (std::error_code error; !std::filesystem::is_regular_file(path, error)) {
     return fail(Errc::kNotFound, fmt::format("cannot read {}: no such file", path.string()));
   }
   try {
-    auto db = std::make_unique<SQLite::Database>(path.string(), flags, kBusyTimeoutMilliseconds);
+    auto db = std::make_unique<SQLite::Database>(path.string(), flags, kPatienceMilliseconds);
     set_limits(*db);
     if (db->execAndGet("PRAGMA application_id").getInt() != kind.application_id) {
       return fail(Errc::kCorrupt, fmt::format("{} is not {}", path.string(), kind.name));
@@ -117,6 +125,277 @@ Error read_error(const std::filesystem::path& path, const SQLite::Exception& e, 
              fmt::format("cannot read {}: the file is damaged ({})", path.string(), e.what())};
   }
   return error;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kBusyTimeoutMilliseconds = 2000;
+
+tl::unexpected<Error> corrupt(const fs::path& path, std::string_view what) {
+  return fail(Errc::kCorrupt, fmt::format("{} {}", path.string(), what));
+}
+
+// Where the file really is, if it can be read at all.
+Result<fs::path> locate(const fs::path& path) {
+  const std::string trying = fmt::format("cannot read {}", path.string());
+  std::error_code err;
+  const fs::path real = fs::canonical(path, err);
+  if (err) return tl::unexpected(system_error(trying, err.value()));
+  if (fs::is_directory(real, err)) return corrupt(path, "is a folder, not a recording");
+  if (!fs::is_regular_file(real, err)) return corrupt(path, "is not an ordinary file");
+  if (::faccessat(AT_FDCWD, real.c_str(), R_OK, AT_EACCESS) != 0) {
+    return tl::unexpected(system_error(trying, errno));
+  }
+  return real;
+}
+
+// The first bytes of a database file, as the file format's section 1.3 has them
+// (https://www.sqlite.org/fileformat2.html#the_database_header).
+class Header {
+ public:
+  // Read through SQLite: closing a descriptor of our own would drop the locks that a Writer of this
+  // very process may hold on the file.
+  explicit Header(SQLite::Database& db) {
+    sqlite3_file* file = nullptr;
+    sqlite3_file_control(db.getHandle(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    if (file == nullptr || file->pMethods == nullptr) return;
+    sqlite3_int64 size = 0;
+    if (file->pMethods->xFileSize(file, &size) != SQLITE_OK) return;
+    empty_ = size == 0;
+    file->pMethods->xRead(file, bytes_.data(), static_cast<int>(bytes_.size()), 0);
+    const std::uint32_t page = word(14) & 0xffff;  // 1: 65536 bytes
+    whole_pages_ = page != 0 && size % (page == 1 ? 65536 : page) == 0;
+  }
+
+  bool empty() const { return empty_; }
+  bool is_sqlite() const { return std::memcmp(bytes_.data(), "SQLite format 3", 16) == 0; }
+  bool uses_wal() const { return bytes_[19] == 2; }
+  // SQLite itself reads the missing bytes of the last page as zeros.
+  bool whole_pages() const { return whole_pages_; }
+  std::int32_t user_version() const { return static_cast<std::int32_t>(word(60)); }
+  std::int32_t application_id() const { return static_cast<std::int32_t>(word(68)); }
+
+ private:
+  std::uint32_t word(std::size_t at) const {
+    std::uint32_t value = 0;
+    for (std::size_t i = at; i < at + 4; ++i) value = value << 8 | bytes_[i];
+    return value;
+  }
+
+  std::array<unsigned char, 100> bytes_{};
+  bool empty_ = false;
+  bool whole_pages_ = true;
+};
+
+Result<void> check_header(const fs::path& path, const Header& header) {
+  if (header.empty()) return corrupt(path, "is empty: the recording was cut off as it began");
+  if (!header.is_sqlite() || header.application_id() != kApplicationId) {
+    return fail(Errc::kUnsupported, fmt::format("{} is not a jouleprof recording; logs of other "
+                                                "tools are read by jouleprof import",
+                                                path.string()));
+  }
+  if (header.user_version() < 1) return corrupt(path, "is damaged: it has no schema version");
+  if (header.user_version() != kSchemaVersion) {
+    return fail(Errc::kUnsupported,
+                fmt::format("{} has schema version {}, and this jouleprof reads version {}; "
+                            "read it with the jouleprof that wrote it",
+                            path.string(), header.user_version(), kSchemaVersion));
+  }
+  return {};
+}
+
+// A URI, because only that can say immutable.
+std::string uri(const fs::path& path, std::string_view query) {
+  std::string text = "file:";
+  for (const char c : path.string()) {
+    if (c == '%' || c == '?' || c == '#') {
+      text += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    } else {
+      text += c;
+    }
+  }
+  return text.append(query);
+}
+
+// One way of opening the file.
+struct Way {
+  const char* query = "";
+  int flags = SQLite::OPEN_READONLY;
+  bool alone = false;  // without locks and shared memory
+};
+
+std::unique_ptr<SQLite::Database> open_file(const fs::path& path, const Way& way) {
+  auto db = std::make_unique<SQLite::Database>(
+      uri(path, way.query), way.flags | SQLite::OPEN_URI | SQLite::OPEN_NOMUTEX,
+      kBusyTimeoutMilliseconds, way.alone ? "unix-none" : "");
+  set_limits(*db);
+  return db;
+}
+
+// Begins the transaction in which everything is read, which is where it shows whether this way
+// works.
+void begin(SQLite::Database& db, const Way& way) {
+  if (way.alone) db.exec("PRAGMA locking_mode = EXCLUSIVE");
+  db.exec("PRAGMA cell_size_check = ON");
+  db.exec("PRAGMA mmap_size = 0");
+  db.exec("BEGIN");
+  db.execAndGet("SELECT count(*) FROM sqlite_master");
+}
+
+// The next way to try after `code` came of `way`.
+std::optional<Way> after(const Way& way, int code) {
+  // A rollback journal left by a writer that died has to be played back, which is writing.
+  if (code == SQLITE_READONLY_ROLLBACK) {
+    return Way{.query = "", .flags = SQLite::OPEN_READWRITE};
+  }
+  // A write-ahead log without its shared memory, and no right to make that: read it on our own.
+  if (!way.alone && ((code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_READONLY)) {
+    return Way{.query = "", .flags = SQLite::OPEN_READONLY, .alone = true};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<OpenFile> open_recording(const fs::path& path) {
+  auto real = locate(path);
+  if (!real) return forward_error(real);
+  OpenFile file;
+  file.path = *real;
+  Way way;
+  for (;;) {
+    try {
+      file.db = open_file(*real, way);
+      const Header header(*file.db);
+      if (auto fine = check_header(path, header); !fine) return forward_error(fine);
+      std::error_code err;
+      const auto log_bytes = fs::file_size(side_file(*real, kWalSuffix), err);
+      // Next to a journal, a write may be under way.
+      if (err && !fs::exists(side_file(*real, kJournalSuffix)) && !header.whole_pages()) {
+        return corrupt(path, "is damaged: its end is missing");
+      }
+      if (err && header.uses_wal()) {
+        // The main file on its own is whole. Opened as usual it would get new side files.
+        way.query = "?immutable=1";
+        file.db = open_file(*real, way);
+      }
+      file.bytes = fs::file_size(*real, err) + (err ? 0 : log_bytes);
+      begin(*file.db, way);
+      return file;
+    } catch (const SQLite::Exception& e) {
+      const auto next = after(way, e.getExtendedErrorCode());
+      if (!next) {
+        return tl::unexpected(read_error(path, e, file.db ? file.db->getHandle() : nullptr));
+      }
+      way = *next;
+    }
+  }
+}
+
+namespace {
+
+struct Created {
+  std::unique_ptr<SQLite::Database> db;
+  std::string journal;
+};
+
+// Makes the file ourselves, so that it is surely new; SQLite then fills it.
+Result<void> create_empty(const fs::path& path) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd < 0) {
+    Error e = system_error(fmt::format("cannot create {}", path.string()), errno);
+    if (e.code == Errc::kNotFound) e.message += "; create its folder first";
+    if (e.code == Errc::kPermissionDenied) e.message += "; choose a folder that you may write to";
+    return tl::unexpected(std::move(e));
+  }
+  ::close(fd);
+  // Left over from an earlier file of this name, they would be taken for this one's.
+  remove_side_files(path);
+  return {};
+}
+
+std::unique_ptr<SQLite::Database> open(const fs::path& path, const std::string& journal_mode) {
+  auto db = std::make_unique<SQLite::Database>(
+      path.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_NOMUTEX, kBusyTimeoutMilliseconds);
+  set_limits(*db);
+  // Never wait for the disk: a stalled one must not stall the sampling. What is committed outlives
+  // this process whenever it dies; only the death of the machine can take it.
+  db->exec("PRAGMA synchronous = OFF");
+  db->exec("PRAGMA cache_size = -256");
+  db->exec("PRAGMA foreign_keys = ON");
+  const std::string got = db->execAndGet("PRAGMA journal_mode = " + journal_mode).getString();
+  if (got != journal_mode) throw SQLite::Exception("no such journal here", SQLITE_IOERR);
+  // Each commit is copied into the main file at once: it says what it is from the start, and is
+  // never far behind.
+  db->exec("PRAGMA wal_autocheckpoint = 1");
+  return db;
+}
+
+std::unique_ptr<SQLite::Database> fill(const fs::path& path, const std::string& journal_mode) {
+  auto db = open(path, journal_mode);
+  db->exec("BEGIN IMMEDIATE");
+  for (const Table& table : tables()) db->exec(table.create_statement());
+  db->exec(fmt::format("PRAGMA application_id = {}", kApplicationId));
+  db->exec(fmt::format("PRAGMA user_version = {}", kSchemaVersion));
+  db->exec("INSERT INTO run VALUES (1, '', '', '', '', NULL, NULL, NULL, NULL, 0, NULL)");
+  db->exec("COMMIT");
+  return db;
+}
+
+// A file with all tables, and the journal that worked there. `path` is an empty file.
+Result<Created> fill_file(const fs::path& path) {
+  const auto try_fill = [&](const char* journal) -> Result<Created> {
+    try {
+      return Created{fill(path, journal), journal};
+    } catch (const SQLite::Exception& e) {
+      std::error_code ignored;
+      remove_side_files(path);
+      fs::resize_file(path, 0, ignored);
+      return tl::unexpected(sqlite_error("write " + path.string(), e, nullptr));
+    }
+  };
+  // A write-ahead log lets others read meanwhile. It needs shared memory, which some network file
+  // systems do not have; there a rollback journal has to do.
+  auto created = try_fill("wal");
+  if (!created) created = try_fill("truncate");
+  return created;
+}
+
+// The old file stays until the new one is whole.
+Result<std::unique_ptr<SQLite::Database>> replace_database(const fs::path& path) {
+  auto fresh = NewFile::next_to(path);
+  if (!fresh) return forward_error(fresh);
+  auto created = fill_file(fresh->path());
+  if (!created) return forward_error(created);
+  created->db.reset();  // which leaves a single file, unless the disk is full by now
+  std::error_code ignored;
+  const bool is_whole = !fs::exists(side_file(fresh->path(), kWalSuffix), ignored);
+  remove_side_files(fresh->path());
+  if (!is_whole) {
+    return tl::unexpected(system_error(fmt::format("cannot create {}", path.string()), ENOSPC));
+  }
+  remove_side_files(path);
+  if (auto placed = fresh->take_place(); !placed) return forward_error(placed);
+  try {
+    return open(path, created->journal);
+  } catch (const SQLite::Exception& e) {
+    remove_side_files(path);
+    return tl::unexpected(sqlite_error("write " + path.string(), e, nullptr));
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SQLite::Database>> create_database(const Claim& claim) {
+  if (claim.replaces()) return replace_database(claim.path());
+  if (auto made = create_empty(claim.path()); !made) return forward_error(made);
+  auto created = fill_file(claim.path());
+  if (created) return std::move(created->db);
+  std::error_code ignored;
+  fs::remove(claim.path(), ignored);
+  return forward_error(created);
 }
 
 }  // namespace jouleprof::recording

@@ -13,7 +13,6 @@
 
 #include "base/file.h"
 #include "base/json/json_reader.h"
-#include "base/new_file.h"
 #include "recording/sqlite_file.h"
 #include "recording/tables/rows.h"
 

@@ -12,9 +12,8 @@
 #include <string>
 #include <thread>
 
-#include "base/new_file.h"
+#include "base/file.h"
 #include "recording/sqlite_file.h"
-#include "recording/tables/record_columns.h"
 #include "recording/tables/schema.h"
 #include "recording/tables/table_rows.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "analysis/run.h"
-#include "model/device/power.h"
+#include "model/domain.h"
 #include "model/profile.h"
 
 namespace jouleprof::report {

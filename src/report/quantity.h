@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "jouleprof/units.h"
-#include "model/provenance.h"
+#include "model/domain.h"
 
 namespace jouleprof::report {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "analysis/compare/compare.h"
-#include "analysis/compare/pairs.h"
+#include "analysis/compare/sides.h"
 
 namespace jouleprof::decisions {
 

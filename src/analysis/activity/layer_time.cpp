@@ -11,10 +11,10 @@
 
 #include "analysis/processes/apportion.h"
 #include "analysis/processes/processes.h"
-#include "analysis/processes/traced_split.h"
+#include "analysis/processes/recorded_use.h"
 #include "analysis/timeline/sensors/error_model.h"
 #include "model/activity/activity_codec.h"
-#include "model/activity/activity_fields.h"
+#include "model/record_fields.h"
 
 namespace jouleprof::analysis {
 namespace {

@@ -1,4 +1,5 @@
-// The energies of a benchmark's case, from the recording of its run.
+// The energies of a benchmark: of a case of ours, from the recording of its run, and of one
+// inference whose latency was measured apart.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +8,10 @@
 #include <vector>
 
 #include "analysis/run.h"
+#include "jouleprof/units.h"
 #include "model/bench.h"
 #include "model/profile.h"
+#include "model/recording.h"
 
 namespace jouleprof::analysis {
 
@@ -36,5 +39,23 @@ struct BenchEnergy {
 
 // Errors: not_found where the recording has no window of the case; as Run::profile().
 Result<BenchEnergy> bench_energy(const Run& run, const model::BenchCase& bench);
+
+// Energy of one inference from a power log and a latency that was measured apart, by hand.
+
+// Of one device's power readings in an interval.
+struct PowerSummary {
+  Power median;
+  Power mean;
+  std::size_t readings = 0;
+};
+
+struct DevicePower {
+  std::string device;
+  std::optional<PowerSummary> rest;  // outside of the work; absent: the log has no such row
+  PowerSummary work;
+};
+
+// One entry for each GPU with readings during the work, in the recording's order.
+std::vector<DevicePower> power_of_work(const model::Recording& recording);
 
 }  // namespace jouleprof::analysis

@@ -10,7 +10,7 @@
 #include <map>
 #include <utility>
 
-#include "analysis/compare/pairs.h"
+#include "analysis/compare/sides.h"
 #include "base/file.h"
 #include "base/text.h"
 

@@ -7,9 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/compare/conditions.h"
 #include "analysis/compare/figures.h"
-#include "analysis/compare/pairs.h"
+#include "analysis/compare/sides.h"
 #include "analysis/compare/statistics.h"
 #include "base/result.h"
 

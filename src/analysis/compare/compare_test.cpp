@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "analysis/compare/example_figures_test.h"
-#include "analysis/compare/pairs.h"
+#include "analysis/compare/sides.h"
 
 namespace jouleprof::analysis {
 namespace {

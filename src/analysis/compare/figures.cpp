@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "analysis/compare/conditions.h"
+#include "analysis/compare/sides.h"
 #include "model/window_sum.h"
 
 namespace jouleprof::analysis {

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "analysis/job/job_clocks.h"
-#include "analysis/job/job_rows.h"
 #include "analysis/job/job_sums.h"
 
 namespace jouleprof::analysis {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "analysis/energy_split.h"
-#include "analysis/job/job_rows.h"
+#include "analysis/job/job_sums.h"
 
 namespace jouleprof::analysis {
 namespace {

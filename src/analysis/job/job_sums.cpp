@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "model/window_sum.h"
@@ -24,7 +25,7 @@ bool is_part(const model::Profile& profile, const model::Domain& domain) {
   });
 }
 
-std::string label_of(const model::Domain& domain) {
+std::string job_label_of(const model::Domain& domain) {
   const bool is_plain = domain.kind == DomainKind::kGpu || domain.kind == DomainKind::kCpu;
   return is_plain ? domain.device
                   : std::string(model::to_string(domain.kind)) + " " + domain.device;
@@ -33,7 +34,7 @@ std::string label_of(const model::Domain& domain) {
 }  // namespace
 
 DomainKey key_of(const model::Domain& domain) {
-  const std::string label = label_of(domain);
+  const std::string label = job_label_of(domain);
   return {label, domain.uuid.empty() ? label : domain.uuid};
 }
 
@@ -95,6 +96,225 @@ std::map<std::string, std::string> distinct_names(
     }
   }
   return names;
+}
+
+namespace {
+
+using model::Window;
+
+// Adds a value to mean and deviation (Welford 1962, a numerically stable update); finish_rows()
+// divides.
+void include(Spread& spread, double value, const std::string& where) {
+  if (spread.of == 0 || value > spread.most) {
+    spread.most = value;
+    spread.most_in = where;
+  }
+  spread.least = spread.of == 0 ? value : std::min(spread.least, value);
+  ++spread.of;
+  const double before = value - spread.mean;
+  spread.mean += before / static_cast<double>(spread.of);
+  spread.deviation += before * (value - spread.mean);
+}
+
+void finish(Spread& spread) {
+  spread.deviation =
+      spread.of > 1 ? std::sqrt(spread.deviation / static_cast<double>(spread.of - 1)) : 0;
+}
+
+template <class Row>
+Row& row_named(std::vector<Row>& rows, const std::string& name) {
+  const auto found =
+      std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return row.name == name; });
+  if (found != rows.end()) return *found;
+  rows.emplace_back().name = name;
+  return rows.back();
+}
+
+// A window with the recording that it is in.
+struct PlacedWindow {
+  const Window* window;
+  const Placed* placed;
+  std::string rank;
+};
+
+// The windows of one name on one host.
+class HostWindows {
+ public:
+  HostWindows(std::span<const Placed> placed, std::vector<PlacedWindow> windows)
+      : placed_(placed), windows_(std::move(windows)) {
+    std::stable_sort(windows_.begin(), windows_.end(), [](const auto& a, const auto& b) {
+      return a.window->begin < b.window->begin;
+    });
+  }
+
+  void add_to(JobWindow& out) {
+    struct OfRank {
+      double joules = 0;
+      bool has_energy = false;
+      double seconds = 0;
+    };
+    std::map<std::string, OfRank> ranks;
+    std::set<DomainKey> keys;
+    for (const auto& [window, placed, rank] : windows_) {
+      ranks[rank].seconds += seconds(window->end - window->begin);
+      for (std::size_t d = 0; d < placed->profile->domains.size(); ++d) {
+        const auto& domain = placed->profile->domains[d].domain;
+        if (!measures(*placed, *window, d)) continue;
+        const auto energy = placed->named->run.energy(d, *window);
+        if (!energy) continue;
+        keys.insert(key_of(domain));
+        ranks[rank].joules += energy->energy.joules();
+        ranks[rank].has_energy = true;
+      }
+    }
+    for (const auto& key : keys) {
+      if (const auto sum = energy_of(key)) analysis::add(out.energy, *sum);
+    }
+    out.count += windows_.size();
+    for (const auto& [rank, found] : ranks) {
+      include(out.seconds, found.seconds, rank);
+      if (found.has_energy) include(out.joules, found.joules, rank);
+    }
+  }
+
+ private:
+  static bool measures(const Placed& placed, const Window& window, std::size_t d) {
+    const auto& domain = placed.profile->domains[d];
+    return domain.domain.visible && domain.energy && is_counted(*placed.profile, domain.domain) &&
+           window.devices.contains(domain.domain.id);
+  }
+
+  // Where windows of several processes overlap, the device's time counts once.
+  std::optional<model::Measurement> energy_of(const DomainKey& key) {
+    struct Span {
+      HostTime begin{};
+      HostTime end{};
+      const Placed* placed;
+    };
+    std::vector<const PlacedWindow*> here;
+    bool is_shared = false;
+    for (const auto& w : windows_) {
+      if (!domain_of(*w.placed, key, w.window)) continue;
+      here.push_back(&w);
+      is_shared = is_shared || w.window->pid != here.front()->window->pid ||
+                  w.placed != here.front()->placed;
+    }
+    std::vector<Span> spans;
+    for (const auto* w : here) {
+      if (is_shared && !spans.empty() && w->window->begin < spans.back().end) {
+        spans.back().end = std::max(spans.back().end, w->window->end);
+      } else {
+        spans.push_back({w->window->begin, w->window->end, w->placed});
+      }
+    }
+    model::WindowSum sum;
+    for (const auto& span : spans) {
+      const Placed& from = covering(span.begin, span.end, *span.placed, key);
+      const auto d = domain_of(from, key, nullptr);
+      if (!d) continue;
+      if (const auto energy = from.named->run.energy(*d, span.begin, span.end)) sum.add(*energy);
+    }
+    return sum.sum();
+  }
+
+  // The first recording that covers the time, as for the host's energy.
+  const Placed& covering(HostTime begin, HostTime end, const Placed& own, const DomainKey& key) {
+    for (const auto& placed : placed_) {
+      if (placed.profile->begin <= begin && placed.profile->end >= end &&
+          domain_of(placed, key, nullptr)) {
+        return placed;
+      }
+    }
+    return own;
+  }
+
+  // Index of the domain in a recording that measures it; `window`: and that it is charged with.
+  static std::optional<std::size_t> domain_of(const Placed& placed, const DomainKey& key,
+                                              const Window* window) {
+    for (std::size_t d = 0; d < placed.profile->domains.size(); ++d) {
+      const auto& domain = placed.profile->domains[d];
+      if (!domain.domain.visible || !domain.energy || key_of(domain.domain) != key) continue;
+      if (window == nullptr || window->devices.contains(domain.domain.id)) return d;
+    }
+    return std::nullopt;
+  }
+
+  std::span<const Placed> placed_;
+  std::vector<PlacedWindow> windows_;
+};
+
+}  // namespace
+
+void add_windows(std::span<const Placed> placed, Job& job) {
+  std::vector<std::string> names;  // in order of appearance
+  std::map<std::string, std::vector<PlacedWindow>> by_name;
+  for (const auto& p : placed) {
+    if (p.named->run.recording().windows.empty()) continue;
+    const auto ranks = ranks_of_processes(p);
+    const auto& own = p.profile->run.rank.global;
+    const std::string other = own ? std::to_string(*own) : p.named->name;
+    for (const auto& window : p.named->run.recording().windows) {
+      const auto found = ranks.find(window.pid);
+      auto& windows = by_name[window.name];
+      if (windows.empty()) names.push_back(window.name);
+      windows.push_back(
+          {&window, &p, found != ranks.end() ? std::to_string(*found->second.global) : other});
+    }
+  }
+  for (const auto& name : names) {
+    HostWindows(placed, std::move(by_name[name])).add_to(row_named(job.windows, name));
+  }
+}
+
+void add_layers(std::span<const Placed> placed, Job& job) {
+  for (const auto& p : placed) {
+    const auto& activity = p.named->run.activity();
+    if (!activity) continue;
+    struct OfRecording {
+      double joules = 0;
+      double seconds = 0;
+    };
+    std::map<std::string, OfRecording> layers;
+    for (const auto& profile : *activity) {
+      for (const auto& row : profile.by_layer) {
+        if (!row.energy) continue;
+        JobLayer& out = row_named(job.layers, row.name);
+        out.launches += row.launches;
+        add(out.energy, *row.energy);
+        OfRecording& own = layers[row.name];
+        own.joules += row.energy->energy.joules();
+        own.seconds += seconds(row.busy);
+      }
+    }
+    const auto& own = p.profile->run.rank.global;
+    const std::string where =
+        own && p.named->run.recording().traces.size() < 2 ? std::to_string(*own) : p.named->name;
+    for (const auto& [name, found] : layers) {
+      JobLayer& out = row_named(job.layers, name);
+      include(out.joules, found.joules, where);
+      include(out.seconds, found.seconds, where);
+    }
+  }
+}
+
+void finish_rows(Job& job) {
+  const auto by_energy = [](const auto& a, const auto& b) {
+    const auto joules = [](const auto& row) { return row.energy ? row.energy->energy : Energy{}; };
+    return joules(a) > joules(b);
+  };
+  std::stable_sort(job.windows.begin(), job.windows.end(), by_energy);
+  std::stable_sort(job.layers.begin(), job.layers.end(), by_energy);
+  for (auto& window : job.windows) finish(window.joules), finish(window.seconds);
+  for (auto& layer : job.layers) finish(layer.joules), finish(layer.seconds);
+  std::sort(job.shares.begin(), job.shares.end(),
+            [](const JobShare& a, const JobShare& b) { return a.job < b.job; });
+  for (auto& share : job.shares) {
+    std::set<std::uint32_t> ranks;
+    for (const auto& rank : job.ranks) {
+      if (rank.rank.global && rank.rank.job == share.job) ranks.insert(*rank.rank.global);
+    }
+    share.ranks = ranks.size();
+  }
 }
 
 }  // namespace jouleprof::analysis

@@ -1,8 +1,10 @@
-// What the parts of a job's analysis share. Private to this folder.
+// Sums over a job's recordings: of domains, of windows and layers over ranks, and of jobs that
+// share machines. Private to this folder.
 #pragma once
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,11 +38,18 @@ void add(std::optional<model::Measurement>& sum, const model::Measurement& m);
 // the environment that it was started with.
 std::map<pid_t, model::Rank> ranks_of_processes(const Placed& placed);
 
-// Names of machines that can be distinguished.
-
-// Of machines given as (name, boot id): for each that shares its name with another, by boot id, its
-// name with the first digits of the boot id, as many as distinguish them (at least 8).
+// Names of machines that can be distinguished. Of machines given as (name, boot id): for each that
+// shares its name with another, by boot id, its name with the first digits of the boot id, as many
+// as distinguish them (at least 8).
 std::map<std::string, std::string> distinct_names(
     const std::vector<std::pair<std::string, std::string>>& machines);
+
+// Windows and layers over ranks, and what each of several jobs is charged with. Each adds one
+// host's recordings, in the order of time; finish_rows() when all hosts were added.
+void add_windows(std::span<const Placed> placed, Job& job);
+void add_layers(std::span<const Placed> placed, Job& job);
+void add_shares(std::span<const Placed> placed, const JobHost& host, const JobRules& rules,
+                Job& job);
+void finish_rows(Job& job);
 
 }  // namespace jouleprof::analysis

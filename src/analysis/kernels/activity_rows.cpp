@@ -12,7 +12,7 @@
 #include "analysis/timeline/sensors/error_model.h"
 #include "base/text.h"
 #include "model/activity/activity_codec.h"
-#include "model/activity/activity_fields.h"
+#include "model/record_fields.h"
 
 namespace jouleprof::analysis {
 namespace {

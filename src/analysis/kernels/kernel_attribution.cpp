@@ -18,7 +18,6 @@
 #include "analysis/levels/domains.h"
 #include "analysis/processes/apportion.h"
 #include "analysis/processes/recorded_use.h"
-#include "analysis/processes/traced_split.h"
 #include "analysis/timeline/locked_load.h"
 #include "analysis/timeline/sensors/error_model.h"
 #include "base/text.h"

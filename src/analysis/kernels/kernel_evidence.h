@@ -9,7 +9,7 @@
 #include "analysis/activity/replay_time.h"
 #include "analysis/kernels/kernel_model.h"
 #include "analysis/levels/board_levels.h"
-#include "analysis/processes/traced_split.h"
+#include "analysis/processes/recorded_use.h"
 #include "analysis/timeline/sensors/observed_power.h"
 #include "analysis/timeline/timeline.h"
 #include "model/recording.h"

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cmath>
 
-#include "analysis/levels/board_state.h"
 #include "analysis/levels/domains.h"
 #include "analysis/levels/rest_level.h"
 #include "analysis/timeline/sensors/error_model.h"

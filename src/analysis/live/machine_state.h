@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <ctime>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "analysis/live/energy_accounts.h"
@@ -26,7 +28,19 @@ struct Day {
 };
 
 // Begins another day where `now` has another date than the day's begin.
-void follow_day(Day& day, RealTime now, const std::vector<DomainAccount>& accounts);
+inline void follow_day(Day& day, RealTime now, const std::vector<DomainAccount>& accounts) {
+  const auto date_of = [](RealTime t) {
+    const std::time_t seconds =
+        std::chrono::floor<std::chrono::seconds>(t.time_since_epoch()).count();
+    std::tm local{};
+    localtime_r(&seconds, &local);
+    return std::tuple(local.tm_year, local.tm_yday);
+  };
+  if (day.begin && date_of(*day.begin) == date_of(now)) return;
+  day.begin = now;
+  day.before.clear();
+  for (const auto& account : accounts) day.before.push_back(account.total);
+}
 
 // What a service knows of its machine after a tick, in addition to the energy accounts.
 

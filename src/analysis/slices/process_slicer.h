@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/processes/traced_split.h"
+#include "analysis/processes/recorded_use.h"
 #include "analysis/slices/activity_slices.h"
 #include "model/activity/activity_profile.h"
 #include "model/process/process.h"

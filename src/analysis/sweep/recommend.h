@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/sweep/block_model.h"
 #include "analysis/sweep/sweep.h"
 #include "base/result.h"
 

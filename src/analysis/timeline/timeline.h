@@ -13,8 +13,8 @@
 #include "analysis/timeline/sensors/power_shape.h"
 #include "analysis/timeline/sensors/unit_check.h"
 #include "base/result.h"
-#include "model/device/power.h"
 #include "model/device/sensor.h"
+#include "model/domain.h"
 #include "model/profile.h"
 #include "model/window_sum.h"
 

@@ -7,7 +7,7 @@
 
 #include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/exit_status.h"
-#include "base/new_file.h"
+#include "base/file.h"
 #include "base/say.h"
 #include "base/text.h"
 #include "meters/nvml/calibration/calibration_file.h"

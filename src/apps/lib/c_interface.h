@@ -13,7 +13,7 @@
 
 #include "base/result.h"
 #include "jouleprof/jouleprof.h"
-#include "model/provenance.h"
+#include "model/domain.h"
 
 namespace jouleprof::lib {
 

@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "base/file.h"
-#include "base/new_file.h"
 
 namespace jouleprof::serve {
 namespace {

@@ -17,7 +17,6 @@
 #include "importers/builder.h"
 #include "importers/importer.h"
 #include "model/domain.h"
-#include "model/provenance.h"
 #include "model/recording.h"
 
 namespace jouleprof::importers {

@@ -12,7 +12,7 @@
 
 #include "importers/csv/csv_file.h"
 #include "importers/launch_limit.h"
-#include "model/activity/activity_bins.h"
+#include "model/activity/device_timeline.h"
 
 namespace jouleprof::importers {
 

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "importers/row_log.h"
-#include "model/device/jetson_rails.h"
+#include "model/device/sensor_table.h"
 
 namespace jouleprof::importers {
 namespace {

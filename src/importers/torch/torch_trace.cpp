@@ -13,7 +13,7 @@
 #include "importers/source_text.h"
 #include "importers/times.h"
 #include "importers/torch/trace_scanner.h"
-#include "model/activity/activity_bins.h"
+#include "model/activity/device_timeline.h"
 
 namespace jouleprof::importers {
 

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "meters/hwmon/hwmon_meter.h"
-#include "model/device/jetson_rails.h"
+#include "model/device/sensor_table.h"
 
 namespace jouleprof::meters::hwmon {
 namespace {

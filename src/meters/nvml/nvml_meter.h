@@ -14,7 +14,7 @@
 #include "meters/nvml/gpu.h"
 #include "meters/nvml/instance_activity.h"
 #include "meters/nvml/probes/probes.h"
-#include "model/device/power.h"
+#include "model/domain.h"
 #include "model/process/process.h"
 
 namespace jouleprof::meters::nvml {

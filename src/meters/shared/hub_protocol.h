@@ -45,7 +45,7 @@
 #include <vector>
 
 #include "meters/meter.h"
-#include "model/window_record.h"
+#include "model/recording.h"
 
 namespace jouleprof::meters {
 

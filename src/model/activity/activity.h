@@ -1,5 +1,5 @@
 // What ran on a GPU, and for which part of the program: the records of a traced process. Their
-// fields are listed once more in activity_fields.h, from which all files and tables are made.
+// fields are listed once more in record_fields.h, from which all files and tables are made.
 #pragma once
 
 #include <sys/types.h>

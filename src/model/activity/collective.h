@@ -1,6 +1,8 @@
 // Which kernels perform a collective operation of several ranks.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,11 +17,36 @@ namespace jouleprof::model {
 // The operation of a kernel of NCCL, RCCL, NVSHMEM or a framework, as the library spells it:
 // "AllReduce", "SendRecv"; "other" where the name does not say. Empty: not such a kernel. `name`:
 // mangled or readable. The view is of `name` or static.
-std::string_view collective_kind(std::string_view name);
+inline std::string_view collective_kind(std::string_view name) {
+  // The operation follows. NCCL 2.19 and newer; 2.27 and newer for symmetric memory; older ones and
+  // RCCL.
+  static constexpr std::array<std::string_view, 5> kPrefixes{
+      "ncclDevKernel_", "ncclSymDevKernel_", "ncclSymkDevKernel_", "ncclKernel_", "mscclKernel_"};
+  // Kernels of PyTorch's symmetric memory and of vLLM.
+  static constexpr std::array<std::string_view, 3> kAllReduces{
+      "_shot_all_reduce", "multimem_all_reduce", "cross_device_reduce"};
+  static constexpr std::array<std::string_view, 3> kOthers{"nccl", "rccl", "nvshmem"};
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  for (const std::string_view prefix : kPrefixes) {
+    const auto at = name.find(prefix);
+    if (at == name.npos) continue;
+    const std::string_view rest = name.substr(at + prefix.size());
+    const auto end = std::find_if_not(rest.begin(), rest.end(), is_letter);
+    const std::string_view kind = rest.substr(0, static_cast<std::size_t>(end - rest.begin()));
+    return kind.empty() ? "other" : kind;
+  }
+  const auto contains = [name](std::string_view part) { return name.find(part) != name.npos; };
+  if (std::any_of(kAllReduces.begin(), kAllReduces.end(), contains)) return "AllReduce";
+  if (std::any_of(kOthers.begin(), kOthers.end(), contains)) return "other";
+  return {};
+}
 
 // Whether no rank can finish the operation before all ranks have begun it, because each needs data
 // of all.
-bool is_synchronising(std::string_view kind);
+inline bool is_synchronising(std::string_view kind) {
+  return kind == "AllReduce" || kind == "AllGather" || kind == "ReduceScatter" ||
+         kind == "AllToAll" || kind == "AlltoAll";
+}
 
 // What collective operations of several ranks took: in transfer, and in waiting for the rank that
 // came last.

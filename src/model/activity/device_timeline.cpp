@@ -1,6 +1,7 @@
 #include "model/activity/device_timeline.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -273,6 +274,44 @@ void FlatSums::grow() {
     while (slots_[i] != 0) i = (i + 1) & mask;
     slots_[i] = static_cast<std::uint32_t>(n + 1);
   }
+}
+
+ActivityBins::ActivityBins(const Options& options, Emit emit)
+    : options_(options),
+      emit_(std::move(emit)),
+      timeline_(options.device, std::max(options.bin, Duration{1}), Duration::max(),
+                options.events) {}
+
+void ActivityBins::add(const Launch& launch) {
+  ++launches_;
+  oldest_ = std::min(oldest_, launch.begin);
+  newest_ = std::max(newest_, launch.begin);
+  pending_.push_back(launch);
+  pending_.back().end = std::max(launch.begin, launch.end);
+  // Sorting twice the patience at a time: each launch is looked at about twice.
+  if (newest_ - oldest_ > 2 * options_.patience) sweep(newest_ - options_.patience);
+}
+
+void ActivityBins::finish() {
+  sweep(HostTime::max());
+  newest_ = HostTime::min();
+  timeline_.emit_until(last_end_, emit_);
+}
+
+void ActivityBins::sweep(HostTime until) {
+  const auto earlier = [](const Launch& a, const Launch& b) { return a.begin < b.begin; };
+  if (!std::is_sorted(pending_.begin(), pending_.end(), earlier)) {
+    std::stable_sort(pending_.begin(), pending_.end(), earlier);
+  }
+  const auto stop = std::find_if(pending_.begin(), pending_.end(),
+                                 [until](const Launch& launch) { return launch.begin >= until; });
+  for (auto it = pending_.begin(); it != stop; ++it) {
+    if (!timeline_.add(*it)) ++late_;
+    last_end_ = std::max(last_end_, it->end);
+  }
+  if (stop != pending_.begin()) timeline_.emit_ended(std::prev(stop)->begin, emit_);
+  pending_.erase(pending_.begin(), stop);
+  oldest_ = pending_.empty() ? HostTime::max() : pending_.front().begin;
 }
 
 }  // namespace jouleprof::model

@@ -11,7 +11,6 @@
 #include "base/result.h"
 #include "jouleprof/units.h"
 #include "model/domain.h"
-#include "model/provenance.h"
 
 namespace jouleprof::model {
 

@@ -4,12 +4,14 @@
 // Constants of the method, not of a sensor, are in analysis/timeline/sensors/error_model.h.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "model/device/sensor.h"
+#include "model/domain.h"
 
 namespace jouleprof::model {
 
@@ -71,5 +73,36 @@ GpuTraits default_traits(std::optional<GpuGeneration> generation, bool module);
 // The UUID of a board of AMD's, as ROCm writes it, of the hexadecimal number in its unique_id file;
 // empty where that is no number or zero.
 std::string amd_uuid(std::string_view unique_id);
+
+// Rails of Jetson modules, as hwmon and tegrastats name them.
+
+struct JetsonRail {
+  std::string_view name;
+  DomainKind kind;
+};
+
+// The rails of the Jetson Linux Developer Guide, "Power Monitor". The module's own supply, which
+// contains the others, comes first.
+inline constexpr std::array<JetsonRail, 19> kJetsonRails{{
+    {"VDD_IN", DomainKind::kPlatform},
+    {"VIN", DomainKind::kPlatform},
+    {"POM_5V_IN", DomainKind::kPlatform},
+    {"GPU", DomainKind::kGpu},
+    {"VDD_GPU", DomainKind::kGpu},
+    {"VDD_GPU_SOC", DomainKind::kGpu},
+    {"VDD_SYS_GPU", DomainKind::kGpu},
+    {"POM_5V_GPU", DomainKind::kGpu},
+    {"CPU", DomainKind::kCpu},
+    {"VDD_CPU", DomainKind::kCpu},
+    {"VDD_CPU_CV", DomainKind::kCpu},
+    {"VDD_SYS_CPU", DomainKind::kCpu},
+    {"POM_5V_CPU", DomainKind::kCpu},
+    {"VDD_CPU_GPU_CV", DomainKind::kModule},
+    {"VDD_CPU_SOC_MSS", DomainKind::kModule},  // of Thor: its SoC and memory as well
+    {"VDDRQ", DomainKind::kDram},
+    {"VDD_DDR", DomainKind::kDram},
+    {"VDD_SYS_DDR", DomainKind::kDram},
+    {"VDDQ_VDD2_1V8AO", DomainKind::kDram},
+}};
 
 }  // namespace jouleprof::model

@@ -12,7 +12,7 @@
 
 #include "base/bytes.h"
 #include "model/activity/activity.h"
-#include "model/activity/activity_fields.h"
+#include "model/record_fields.h"
 
 namespace jouleprof::spool {
 
@@ -67,7 +67,7 @@ struct Frame {
 Frame first_frame(std::string_view bytes) noexcept;
 
 // The records of a trace as the payloads of frames, made from their field lists
-// (model/activity/activity_fields.h). Private to this folder.
+// (model/record_fields.h). Private to this folder.
 
 // The payload of a file's first frame.
 struct Header {

@@ -11,7 +11,7 @@
 
 #include "model/activity/activity.h"
 #include "model/activity/activity_codec.h"
-#include "model/activity/activity_fields.h"
+#include "model/record_fields.h"
 #include "recording/spool/spool_reader.h"
 
 namespace jouleprof::spool {

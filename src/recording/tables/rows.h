@@ -18,9 +18,17 @@
 
 #include "base/clock.h"
 #include "jouleprof/units.h"
-#include "recording/tables/schema.h"
 
 namespace jouleprof::recording {
+
+// What a file may hold. The writer stores nothing beyond these, the reader accepts nothing beyond
+// them, and within them the sum or difference of two cannot overflow.
+inline constexpr std::int64_t kLargestInteger =
+    (std::int64_t{1} << 62) - 1;               // nanoseconds, microjoules
+inline constexpr double kLargestPower = 1e9;   // watts
+inline constexpr int kLongestText = 16 << 20;  // bytes
+
+inline bool storable_power(double watts) { return std::abs(watts) <= kLargestPower; }
 
 using Ids = std::unordered_set<std::uint32_t>;
 

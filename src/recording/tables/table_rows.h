@@ -19,8 +19,8 @@
 #include "model/domain.h"
 #include "model/process/process.h"
 #include "model/recording.h"
-#include "recording/tables/record_columns.h"
 #include "recording/tables/rows.h"
+#include "recording/tables/schema.h"
 
 namespace jouleprof::recording {
 

@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-#include "model/activity/activity_fields.h"
+#include "model/record_fields.h"
 #include "report/quantity.h"
 
 namespace jouleprof::report {

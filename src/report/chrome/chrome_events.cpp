@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "model/activity/activity_fields.h"
+#include "model/record_fields.h"
 
 namespace jouleprof::report {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "model/activity/activity_profile.h"
-#include "model/device/power.h"
+#include "model/domain.h"
 
 namespace jouleprof::report {
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "model/activity/activity_bins.h"
+#include "model/activity/device_timeline.h"
 
 namespace jouleprof::report {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "model/activity/activity_profile.h"
 #include "model/activity/profiled_trace.h"
-#include "model/device/power.h"
+#include "model/domain.h"
 #include "report/chrome/chrome_text.h"
 
 namespace jouleprof::report {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "model/provenance.h"
+#include "model/domain.h"
 #include "report/json/json_text.h"
 #include "report/results/pages.h"
 

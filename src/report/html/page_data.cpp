@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "model/activity/activity_fields.h"
 #include "model/activity/activity_profile.h"
 #include "model/process/process.h"
 #include "model/profile.h"
+#include "model/record_fields.h"
 #include "report/activity/activity.h"
 #include "report/html/page.h"
 #include "report/json/json_format.h"

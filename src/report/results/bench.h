@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "analysis/bench/bench_energy.h"
-#include "analysis/bench/latency_energy.h"
 #include "base/result.h"
 #include "model/bench.h"
 #include "report/render.h"

@@ -13,7 +13,6 @@
 
 #include "base/file.h"
 #include "base/gzip/gzip.h"
-#include "base/new_file.h"
 #include "base/text.h"
 
 namespace jouleprof::session {

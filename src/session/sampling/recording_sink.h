@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/new_file.h"
+#include "base/file.h"
 #include "recording/writer.h"
 #include "session/sampling/sink.h"
 

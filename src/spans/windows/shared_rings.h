@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "model/window_record.h"
+#include "model/recording.h"
 
 namespace jouleprof::spans {
 

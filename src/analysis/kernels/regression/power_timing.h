@@ -9,7 +9,7 @@
 
 #include "analysis/activity/activity_table.h"
 #include "analysis/kernels/regression/power_rows.h"
-#include "analysis/timeline/sensors/sampling_error.h"
+#include "analysis/timeline/locked_load.h"
 
 namespace jouleprof::analysis {
 

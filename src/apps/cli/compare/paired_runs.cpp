@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "analysis/compare/pairs.h"
+#include "analysis/compare/sides.h"
 #include "apps/cli/measure/trace_files.h"
 #include "apps/cli/measuring.h"
 #include "apps/cli/terminal/exit_status.h"

@@ -13,7 +13,6 @@
 
 #include "apps/cli/doctor/doctor.h"
 #include "base/file.h"
-#include "base/new_file.h"
 #include "base/text.h"
 
 namespace jouleprof::cli {

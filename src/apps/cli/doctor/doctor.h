@@ -15,7 +15,7 @@
 #include "base/result.h"
 #include "jouleprof/units.h"
 #include "meters/all/open_meters.h"
-#include "model/device/power.h"
+#include "model/domain.h"
 #include "recording/kernel_store.h"
 
 namespace jouleprof::cli {

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "analysis/bench/latency_energy.h"
+#include "analysis/bench/bench_energy.h"
 #include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/terminal/output.h"

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "apps/serve/otlp_push.h"
-#include "base/new_file.h"
+#include "base/file.h"
 #include "base/result.h"
 #include "session/machine/daily_recordings.h"
 #include "session/machine/machine_service.h"

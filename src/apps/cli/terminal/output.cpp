@@ -13,7 +13,6 @@
 #include <string_view>
 
 #include "base/file.h"
-#include "base/new_file.h"
 #include "recording/claim.h"
 
 namespace jouleprof::cli {

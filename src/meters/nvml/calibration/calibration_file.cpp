@@ -11,7 +11,6 @@
 
 #include "base/file.h"
 #include "base/json/json_reader.h"
-#include "base/new_file.h"
 #include "model/field_json.h"
 
 namespace jouleprof::meters::nvml {

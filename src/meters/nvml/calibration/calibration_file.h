@@ -12,7 +12,7 @@
 
 #include "base/result.h"
 #include "meters/nvml/gpu.h"
-#include "model/device/power.h"
+#include "model/domain.h"
 
 namespace jouleprof::meters::nvml {
 

@@ -14,8 +14,8 @@
 #include "jouleprof/units.h"
 #include "meters/nvml/gpu.h"
 #include "meters/nvml/nvml_meter.h"
-#include "model/device/power.h"
 #include "model/device/sensor.h"
+#include "model/domain.h"
 
 namespace jouleprof::meters::nvml {
 

@@ -1,4 +1,4 @@
-#include "model/activity/activity_bins.h"
+#include "model/activity/device_timeline.h"
 
 #include <gtest/gtest.h>
 

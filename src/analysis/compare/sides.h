@@ -1,4 +1,5 @@
-// Runs in the order of time, in blocks of one side.
+// The two sides of a comparison: which runs and rows of them belong together, and what has to be
+// alike.
 #pragma once
 
 #include <cstddef>
@@ -6,9 +7,12 @@
 #include <vector>
 
 #include "analysis/compare/figures.h"
+#include "model/activity/activity_profile.h"
+#include "model/profile.h"
 
 namespace jouleprof::analysis {
 
+// Runs in the order of time, in blocks of one side.
 struct Blocks {
   // Each block has the places of its runs in the side's list.
   std::vector<std::vector<std::size_t>> before;
@@ -29,7 +33,6 @@ std::vector<double> block_means(const std::vector<std::vector<std::size_t>>& blo
                                 const std::vector<double>& values);
 
 // Which rows of runs before and after are the same window, phase, layer or kernel.
-
 struct RowPair {
   std::string name;
   std::string detail;
@@ -52,5 +55,25 @@ struct RowPairs {
 // Rows of one name and detail are the same. So are layers of one name and shapes whose type
 // differs, where only one on each side is left: their implementation was replaced.
 RowPairs pair_rows(const std::vector<RunFigures>& before, const std::vector<RunFigures>& after);
+
+// What differs between the sides.
+struct Condition {
+  std::string code;     // stable: "work_differs", "other_limit", ...
+  std::string text;     // what differs, with its figures
+  bool blocks = false;  // there is no verdict, unless the code is accepted
+};
+
+// Blocking: failed_run, cut_off, domains_differ, work_differs, limit_differs, tracing_differs.
+// Others: board_differs, boot_differs, clock_differs, temperature_differs, slowed_by_heat,
+// simulated. Both sides have at least one run.
+std::vector<Condition> conditions_between(const std::vector<RunFigures>& before,
+                                          const std::vector<RunFigures>& after);
+
+// Whether all runs used the same sensors, so that their calibration error cancels.
+bool is_same_board(const std::vector<RunFigures>& before, const std::vector<RunFigures>& after);
+
+// The conditions of a run, from its gauges and records.
+Conditions conditions_of(const Run& run, const model::Profile& profile,
+                         const std::vector<model::ActivityProfile>& activity);
 
 }  // namespace jouleprof::analysis

@@ -1,4 +1,4 @@
-#include "model/activity/activity_fields.h"
+#include "model/record_fields.h"
 
 #include <gtest/gtest.h>
 
