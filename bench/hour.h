@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 #include "model/recording.h"
 
 namespace jouleprof::bench {

@@ -2,7 +2,7 @@
 
 #include "analysis/energy_split.h"
 #include "analysis/recorded_run_test.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::analysis {
 namespace {

@@ -18,7 +18,6 @@
 #include "analysis/timeline/locked_load.h"
 #include "analysis/timeline/recording_timelines.h"
 #include "analysis/timeline/timeline.h"
-#include "analysis/timeline/wall_check.h"
 
 namespace jouleprof::analysis {
 namespace {

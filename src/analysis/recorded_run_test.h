@@ -8,7 +8,7 @@
 
 #include "analysis/analysed_test.h"
 #include "analysis/timeline/simulated_sensors_test.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::analysis::simulated {
 

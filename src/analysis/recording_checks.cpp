@@ -4,13 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <optional>
 
 #include "analysis/activity/replay_time.h"
 #include "analysis/levels/domains.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 #include "model/recording.h"
 
 namespace jouleprof::analysis {
@@ -227,6 +228,212 @@ std::vector<std::string> failed_read_warnings(const model::Recording& recording,
                                          : "nothing else shows the energy there");
   }
   return out;
+}
+
+namespace {
+
+using model::DomainKind;
+
+constexpr std::size_t kFewestPieces = 8;
+constexpr std::size_t kMostPieces = 200;
+constexpr int kMostLatePieces = 2000;
+constexpr double kLate = 3;  // seconds: more than a meter that is read once a second may be late
+constexpr double kShortestPiece = 5;  // seconds: a BMC's means are over a second or more
+
+// Student's factor at 95 %, to 1 % from 4 degrees of freedom on.
+double student95(double freedom) { return 1.96 + 2.45 / freedom + 2.5 / (freedom * freedom); }
+
+bool contains_others(DomainKind kind) {
+  return kind == DomainKind::kPlatform || kind == DomainKind::kModule;
+}
+
+// The timelines of domains that contain no other and are in no other one.
+std::vector<EnergyTimeline*> parts_of_machine(const model::Recording& recording,
+                                              Timelines& timelines) {
+  std::vector<EnergyTimeline*> out;
+  for (std::size_t i = 0; i < recording.domains.size(); ++i) {
+    const model::Domain& domain = recording.domains[i];
+    if (!timelines[i] || contains_others(domain.kind)) continue;
+    const auto parent = std::find_if(
+        recording.domains.begin(), recording.domains.end(),
+        [&](const model::Domain& d) { return domain.parent && d.id == *domain.parent; });
+    if (parent != recording.domains.end() && !contains_others(parent->kind)) continue;
+    out.push_back(&*timelines[i]);
+  }
+  return out;
+}
+
+Duration longest_pause(const model::Recording& recording, model::SensorId sensor,
+                       RecordedSpan span) {
+  Duration longest{};
+  std::optional<HostTime> last;
+  for (const auto& r : recording.readings.powers) {
+    if (r.sensor != sensor || r.at < span.begin || r.at > span.end) continue;
+    if (last) longest = std::max<Duration>(longest, r.at - *last);
+    last = r.at;
+  }
+  return longest;
+}
+
+std::optional<double> watts_of(EnergyTimeline& timeline, HostTime from, Duration length) {
+  const auto a = timeline.up_to(from);
+  const auto b = timeline.up_to(from + length);
+  if (!a || !b) return std::nullopt;
+  return ((*b - *a) / length).watts();
+}
+
+std::optional<double> watts_of(const std::vector<EnergyTimeline*>& parts, HostTime from,
+                               Duration length) {
+  double sum = 0;
+  for (EnergyTimeline* part : parts) {
+    const auto watts = watts_of(*part, from, length);
+    if (!watts) return std::nullopt;
+    sum += *watts;
+  }
+  return sum;
+}
+
+bool is_wall(const std::optional<EnergyTimeline>& timeline) {
+  return timeline && timeline->sensors().power &&
+         timeline->sensors().power->name.starts_with("wall:");
+}
+
+}  // namespace
+
+std::optional<WallSlope> wall_slope(const std::vector<WallPiece>& pieces) {
+  const auto n = static_cast<double>(pieces.size());
+  if (pieces.size() < kFewestPieces) return std::nullopt;
+  double x = 0;
+  double y = 0;
+  WallSlope out;
+  out.pieces = pieces.size();
+  out.low = out.high = Power::watts(pieces.front().sensors);
+  for (const auto& piece : pieces) {
+    x += piece.sensors / n;
+    y += piece.wall / n;
+    out.low = std::min(out.low, Power::watts(piece.sensors));
+    out.high = std::max(out.high, Power::watts(piece.sensors));
+  }
+  double xx = 0;
+  double xy = 0;
+  for (const auto& piece : pieces) {
+    xx += (piece.sensors - x) * (piece.sensors - x);
+    xy += (piece.sensors - x) * (piece.wall - y);
+  }
+  const double deviation = std::sqrt(xx / n);
+  if (deviation < 5 || deviation < 0.05 * x) return std::nullopt;
+  out.ratio = xy / xx;
+  double squares = 0;
+  double products = 0;
+  double before = 0;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const double rest = pieces[i].wall - y - out.ratio * (pieces[i].sensors - x);
+    squares += rest * rest;
+    if (i > 0) products += rest * before;
+    before = rest;
+  }
+  // Neighbours err alike: fans and the temperature change slowly.
+  const double alike = squares > 0 ? std::clamp(products / squares, 0.0, 0.9) : 0;
+  const double sigma = std::sqrt(squares / (n - 2) / xx * (1 + alike) / (1 - alike));
+  out.error = student95(n - 2) * sigma;
+  return out;
+}
+
+Result<std::optional<WallSlope>> clearest_slope(
+    Duration whole, Duration longest_pause,
+    const std::function<Result<std::vector<WallPiece>>(Duration length, Duration shift)>&
+        pieces_of) {
+  const double all = seconds(whole);
+  const double pause = seconds(longest_pause);
+  double length = std::max({kShortestPiece, 2 * pause, all / static_cast<double>(kMostPieces)});
+  std::optional<WallSlope> best;
+  for (; all / length >= static_cast<double>(kFewestPieces); length *= 2) {
+    for (const double shift :
+         {0.0, -0.5, 0.5, -1.0, 1.0, -2.0, 2.0, -5.0, 5.0, -10.0, 10.0, -20.0, 20.0}) {
+      const auto pieces = pieces_of(duration_of(length), duration_of(shift));
+      if (!pieces) return forward_error(pieces);
+      auto slope = wall_slope(*pieces);
+      // Between two readings a step is a line, and shifts are tried in steps of half a second:
+      // where each piece ends at a step, so much of it is in the wrong piece.
+      const double smeared = (pause + 0.5) / length;
+      if (slope) slope->error += std::abs(slope->ratio) * smeared;
+      if (slope && (!best || slope->ratio * best->error > best->ratio * slope->error)) best = slope;
+    }
+  }
+  return best;
+}
+
+std::string does_not_follow(const WallSlope& slope) {
+  return fmt::format(
+      "does not follow this machine: one more watt at the sensors is {:.3f} ± {:.3f} W at the "
+      "meter "
+      "({:.1f} to {:.1f} W, {} pieces of time). It is another machine's, or its readings are stale",
+      slope.ratio, slope.error, slope.low.watts(), slope.high.watts(), slope.pieces);
+}
+
+std::optional<LateWall> late_wall(const model::Recording& recording, Timelines& timelines,
+                                  std::size_t domain, RecordedSpan work) {
+  auto& wall = timelines[domain];
+  if (!is_wall(wall)) return std::nullopt;
+  const auto parts = parts_of_machine(recording, timelines);
+  if (parts.empty() || work.end <= work.begin) return std::nullopt;
+  const Duration step =
+      std::max<Duration>(duration_of(1), (work.end - work.begin) / kMostLatePieces);
+  double low = INFINITY;
+  double high = 0;
+  LateWall out;
+  Duration late{};
+  for (HostTime at = work.begin; at + step <= work.end; at += step) {
+    const auto watts = watts_of(*wall, at, step);
+    double least = 0;  // what the parts drew at least
+    for (EnergyTimeline* part : parts) {
+      const double shown = watts_of(*part, at, step).value_or(0);
+      least += shown * std::max(1 + part->sensor_scale().gain_low, 0.0);
+    }
+    if (!watts) continue;
+    low = std::min(low, *watts);
+    high = std::max(high, *watts);
+    late = *watts < least ? late + step : Duration{};
+    out.late = std::max(out.late, late);
+  }
+  const auto mean = wall->sensors().power->traits.window;
+  if (seconds(out.late) < kLate || (mean && *mean > out.late)) return std::nullopt;
+  out.error = Power::watts(high - low) * out.late;
+  return out;
+}
+
+std::string why_no_wall(const model::Recording& recording, Timelines& timelines, std::size_t domain,
+                        RecordedSpan part, RecordedSpan work) {
+  auto& wall = timelines[domain];
+  if (!is_wall(wall)) return "";
+  const auto parts = parts_of_machine(recording, timelines);
+  if (parts.empty()) return "";
+  const auto shown = wall->energy(part.begin, part.end);
+  Energy least;
+  for (EnergyTimeline* inside : parts) {
+    if (const auto energy = inside->energy(part.begin, part.end)) least += energy->low();
+  }
+  if (shown && shown->high() < least) {
+    return fmt::format(
+        "the meter shows {:.4g} J where the sensors of the machine's parts show {:.4g} J at least: "
+        "it is another machine's, has another unit, sees one of several supplies, or is the mean "
+        "of "
+        "a longer time",
+        shown->energy.joules(), least.joules());
+  }
+  const auto slope = clearest_slope(
+      work.end - work.begin, longest_pause(recording, wall->sensors().power->id, work),
+      [&](Duration length, Duration shift) -> Result<std::vector<WallPiece>> {
+        std::vector<WallPiece> out;
+        for (HostTime at = work.begin; at + length <= work.end; at += length) {
+          const auto watts = watts_of(*wall, at + shift, length);
+          const auto sensors = watts_of(parts, at, length);
+          if (watts && sensors) out.push_back({*sensors, *watts});
+        }
+        return out;
+      });
+  if (!slope || !*slope || (*slope)->follows()) return "";
+  return "the meter " + does_not_follow(**slope);
 }
 
 }  // namespace jouleprof::analysis

@@ -9,11 +9,11 @@
 #include "base/result.h"
 #include "model/activity/activity_profile.h"
 #include "model/activity/collective.h"
+#include "model/activity/serving.h"
 #include "model/domain.h"
 #include "model/process/process.h"
 #include "model/profile.h"
 #include "model/recording.h"
-#include "model/serving_profile.h"
 
 namespace jouleprof::analysis {
 

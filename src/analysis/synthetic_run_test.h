@@ -11,7 +11,7 @@
 #include "analysis/timeline/simulated_sensors_test.h"
 #include "model/activity/activity_codec.h"
 #include "model/activity/device_timeline.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 #include "model/recording.h"
 
 namespace jouleprof::analysis::simulated {

@@ -2,14 +2,63 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <ctime>
 #include <string_view>
 #include <utility>
 
 namespace jouleprof {
 
+// While it lives, a write to a broken pipe raises no signal in this thread.
+class NoPipeSignal {
+ public:
+  NoPipeSignal() noexcept {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  NoPipeSignal(const NoPipeSignal&) = delete;
+  NoPipeSignal& operator=(const NoPipeSignal&) = delete;
+  ~NoPipeSignal() {
+    constexpr timespec kNow{};
+    while (!was_pending_ && sigtimedwait(&pipe_, nullptr, &kNow) < 0 && errno == EINTR) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+ private:
+  sigset_t pipe_{};
+  sigset_t before_{};
+  bool was_pending_ = false;
+};
+
 // Writes what can be written. Raises no SIGPIPE, throws nothing.
-void say(std::string_view text) noexcept;
+inline void say(std::string_view text) noexcept {
+  constexpr int kPatienceMilliseconds = 1000;  // with a reader of a stderr that does not block
+  const int saved = errno;
+  {
+    const NoPipeSignal quiet;
+    while (!text.empty()) {
+      const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
+      if (n > 0) {
+        text.remove_prefix(static_cast<std::size_t>(n));
+        continue;
+      }
+      if (n < 0 && errno == EINTR) continue;
+      pollfd reader{STDERR_FILENO, POLLOUT, 0};
+      if (n < 0 && errno == EAGAIN && ::poll(&reader, 1, kPatienceMilliseconds) == 1) continue;
+      break;
+    }
+  }
+  errno = saved;
+}
 
 template <typename First, typename... Rest>
 void say(fmt::format_string<First, Rest...> format, First&& first, Rest&&... rest) noexcept {

@@ -12,7 +12,7 @@
 
 #include "base/median.h"
 #include "base/text.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::importers {
 namespace {

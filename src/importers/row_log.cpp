@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "importers/one_value.h"
 #include "importers/source_text.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::importers {
 namespace {

@@ -1,16 +1,39 @@
 // Domains: the consumers of power, the levels of their power, and the origin of their figures.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "jouleprof/units.h"
 
 namespace jouleprof::model {
+
+// The words for the values of an enumeration, both ways.
+template <class Enum, std::size_t kCount>
+using Names = std::array<std::pair<Enum, std::string_view>, kCount>;
+
+template <class Enum, std::size_t kCount>
+std::string_view name_in(const Names<Enum, kCount>& names, Enum value, std::string_view otherwise) {
+  const auto found =
+      std::find_if(names.begin(), names.end(), [value](const auto& n) { return n.first == value; });
+  return found == names.end() ? otherwise : found->second;
+}
+
+template <class Enum, std::size_t kCount>
+std::optional<Enum> value_in(const Names<Enum, kCount>& names, std::string_view name) {
+  const auto found =
+      std::find_if(names.begin(), names.end(), [name](const auto& n) { return n.second == name; });
+  return found == names.end() ? std::nullopt : std::optional(found->first);
+}
 
 // The origin of a figure, in the four words that every output uses.
 enum class Provenance {
@@ -20,12 +43,23 @@ enum class Provenance {
   kUnavailable,  // the figure itself is absent
 };
 
-std::string_view to_string(Provenance p);
-std::optional<Provenance> parse_provenance(std::string_view text);
+inline constexpr Names<Provenance, 4> kProvenances{{{Provenance::kMeasured, "measured"},
+                                                    {Provenance::kEstimated, "estimated"},
+                                                    {Provenance::kSimulated, "simulated"},
+                                                    {Provenance::kUnavailable, "unavailable"}}};
+inline std::string_view to_string(Provenance p) { return name_in(kProvenances, p, "unavailable"); }
+inline std::optional<Provenance> parse_provenance(std::string_view text) {
+  return value_in(kProvenances, text);
+}
 
 // The provenance of a sum of an `a` and a `b`: simulated before estimated before measured; an
 // unavailable part does not change the other's.
-Provenance combine(Provenance a, Provenance b);
+inline Provenance combine(Provenance a, Provenance b) {
+  for (const auto p : {Provenance::kSimulated, Provenance::kEstimated, Provenance::kMeasured}) {
+    if (a == p || b == p) return p;
+  }
+  return Provenance::kUnavailable;
+}
 
 // The levels of a board's power: at rest, held by a context, and above.
 
@@ -84,8 +118,20 @@ enum class DomainKind {
   kModule,     // CPU and GPU of one superchip together; never added to a total
 };
 
-std::string_view to_string(DomainKind kind);  // gpu, cpu, dram, gpu_memory, cpu_cores, ...
-std::optional<DomainKind> parse_domain_kind(std::string_view text);
+inline constexpr Names<DomainKind, 8> kDomainKinds{{{DomainKind::kGpu, "gpu"},
+                                                    {DomainKind::kCpu, "cpu"},
+                                                    {DomainKind::kDram, "dram"},
+                                                    {DomainKind::kGpuMemory, "gpu_memory"},
+                                                    {DomainKind::kCpuCores, "cpu_cores"},
+                                                    {DomainKind::kCpuUncore, "cpu_uncore"},
+                                                    {DomainKind::kPlatform, "platform"},
+                                                    {DomainKind::kModule, "module"}}};
+inline std::string_view to_string(DomainKind kind) {
+  return name_in(kDomainKinds, kind, "unknown");
+}
+inline std::optional<DomainKind> parse_domain_kind(std::string_view text) {
+  return value_in(kDomainKinds, text);
+}
 
 // Identifies a domain within one recording or one process's set of meters.
 enum class DomainId : std::uint32_t {};
@@ -111,6 +157,12 @@ struct Domain {
 };
 
 // The place of a whole GPU on the machine, as its driver counts; absent for other domains.
-std::optional<unsigned> gpu_index(const Domain& domain);
+inline std::optional<unsigned> gpu_index(const Domain& domain) {
+  constexpr std::string_view kPrefix = "gpu";
+  const std::string_view device = domain.device;
+  if (domain.kind != DomainKind::kGpu || domain.parent || !device.starts_with(kPrefix)) return {};
+  const auto index = parse_integer(device.substr(kPrefix.size()));
+  return index ? std::optional(static_cast<unsigned>(*index)) : std::nullopt;
+}
 
 }  // namespace jouleprof::model

@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 
-#include "model/device/gauge_names.h"
 #include "model/device/sensor.h"
 #include "model/domain.h"
 #include "model/profile.h"

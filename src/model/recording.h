@@ -183,7 +183,7 @@ bool is_simulated(const Recording& recording);
 // Readings of a board's clocks, temperatures, utilisation and limits.
 
 // The readings of a domain's gauge, or of the board that contains it, in order of time. `name`: one
-// of model/device/gauge_names.h, which state the units.
+// of model/device/sensor.h, which state the units.
 std::vector<GaugeReading> gauge_of(const Recording& recording, const Domain& domain,
                                    std::string_view name);
 // The readings of a gauge within [begin, end].

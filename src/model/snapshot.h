@@ -30,7 +30,7 @@ struct DomainSnapshot {
 
   std::optional<Power> power;   // absent when no sensor gave one for ten seconds
   std::optional<Duration> age;  // of the newest reading of energy or power; absent before the first
-  // Values that were renewed within ten seconds, by their names in gauge_names.h.
+  // Values that were renewed within ten seconds, by their names in model/device/sensor.h.
   std::map<std::string, double, std::less<>> gauges;
 
   std::optional<double> gauge(std::string_view name) const {

@@ -3,7 +3,7 @@
 #include <array>
 #include <cmath>
 
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::report {
 namespace {

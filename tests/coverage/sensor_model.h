@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "analysis/timeline/simulated_sensors_test.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 #include "model/recording.h"
 
 namespace jouleprof::coverage {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analysis/activity/replay_time.h"
-#include "analysis/timeline/sensors/observed_power.h"
+#include "analysis/timeline/sensors/observed_sensor.h"
 #include "base/result.h"
 #include "model/domain.h"
 #include "model/recording.h"

@@ -1,12 +1,21 @@
 // The SM clocks of a GPU while it ran kernels, and their effect on its power.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "analysis/activity/activity_table.h"
+#include "analysis/timeline/sensors/error_model.h"
+#include "base/median.h"
+#include "model/device/sensor.h"
 #include "model/recording.h"
 
 namespace jouleprof::analysis {
@@ -16,7 +25,11 @@ namespace jouleprof::analysis {
 inline constexpr double kFarClock = 0.25;
 // A ratio of times of a kernel without what the ratio of clocks alone explains: between nothing, of
 // a kernel that waits for memory, and all of it.
-double without_clock(double times, double clocks);
+inline double without_clock(double times, double clocks) {
+  const double least = std::min(1.0, 1 / clocks);
+  const double most = std::max(1.0, 1 / clocks);
+  return times < least ? times / least : times > most ? times / most : 1.0;
+}
 
 // From readings of the SM clock while kernels ran. A kernel's power grows with the clock to the
 // power of ErrorModel's exponent. `held`: the share of the time in which clocks were reduced, used
@@ -24,48 +37,154 @@ double without_clock(double times, double clocks);
 class SmClocks {
  public:
   SmClocks(const model::Recording& recording, const model::Domain& domain,
-           const ActivityTable& table, double held);
+           const ActivityTable& table, double held)
+      : held_(held) {
+    for (const auto& r : gauge_of(recording, domain, model::gauge::kSmClock)) {
+      const double at = table.time.seconds_of(r.at);
+      const auto ran = work_at(table, at);
+      if (ran.empty()) continue;
+      Mean& mean = table.replay_time.holds(r.at) ? replay_ : program_;
+      mean.sum += r.value;
+      mean.squares += r.value * r.value;
+      ++mean.count;
+      if (&mean == &program_) readings_.push_back({at, r.value, {ran.begin(), ran.end()}});
+    }
+    if (step() > kOften) readings_.clear();
+  }
 
   // Relative standard deviations of all kernels' power due to changing clocks while the program
   // ran, beyond power_ratio().
   struct Variation {
     double random = 0;      // from reading to reading
     double systematic = 0;  // may be alike in all of the time of a kernel
-    double all() const;
+    double all() const { return std::hypot(random, systematic); }
   };
   // With fewer than five readings, a guess from the share of time with reduced clocks.
-  Variation power_variation() const;
+  Variation power_variation() const {
+    if (program_.count < kFewest) return {0, kGuess * std::min(held_ / kHeldMuch, 1.0)};
+    const double spread = program_.spread();
+    if (readings_.empty()) return {0, kErrors.power_of_clock * spread};
+    return {kErrors.power_of_clock * random_hertz() / program_.value(),
+            kErrors.power_of_clock_off / kErrors.normal95 * spread};
+  }
   // Mean power of a kernel over an interval of the program, in the table's seconds, relative to its
   // power at program_hertz(). 1 where the clock was not read often enough.
-  double power_ratio(double begin, double end) const;
+  double power_ratio(double begin, double end) const {
+    const auto first = std::lower_bound(readings_.begin(), readings_.end(), begin - kOften / 2,
+                                        [](const Reading& r, double t) { return r.at < t; });
+    double sum = 0;
+    int count = 0;
+    for (auto r = first; r != readings_.end() && r->at <= end + kOften / 2; ++r, ++count)
+      sum += power_ratio(r->hertz);
+    return count > 0 ? sum / count : 1.0;
+  }
 
   // By how much, relative and at 95 %, the power of a kernel signature may differ from that at
   // program_hertz(), because the clock was another while it ran. 0 where the clock was not read
   // often enough: power_variation() holds that.
-  double doubt_of(std::uint32_t kernel_class) const;
+  double doubt_of(std::uint32_t kernel_class) const {
+    if (program_.count < kFewest || readings_.empty()) return 0;
+    double sum = 0;  // of its time at each reading
+    double squares = 0;
+    double power = 0;
+    double mean = 0;
+    for (const Reading& reading : readings_) {
+      double weight = 0;
+      for (const auto& entry : reading.ran) {
+        if (entry.kernel_class == kernel_class) weight += entry.busy;
+      }
+      const double ratio = power_ratio(reading.hertz);
+      sum += weight;
+      squares += weight * weight;
+      power += weight * ratio;
+      mean += ratio;
+    }
+    const auto count = static_cast<double>(readings_.size());
+    const double random = power_variation().random;
+    if (sum <= 0) return kErrors.normal95 * random;
+    const double differs = power / sum / (mean / count) - 1;
+    const double by_chance = random * std::sqrt(std::max(squares / (sum * sum) - 1 / count, 0.0));
+    return std::hypot(differs, kErrors.normal95 * by_chance);
+  }
 
   // The mean SM clock while the program ran kernels; absent without readings.
-  std::optional<double> program_hertz() const;
+  std::optional<double> program_hertz() const {
+    return program_.count > 0 ? std::optional(program_.value()) : std::nullopt;
+  }
 
   // Whether isolated re-runs, all together, ran at other clocks than the program. Where clocks are
   // unknown, that is assumed if the program's were reduced for long.
-  bool replays_differ() const;
+  bool replays_differ() const {
+    if (program_.count == 0 || replay_.count == 0) return held_ > kHeldLong;
+    return std::abs(replay_.value() - program_.value()) > kMostApart * program_.value();
+  }
   // The same as a reason not to use them.
-  std::string why_replays_differ() const;
+  std::string why_replays_differ() const {
+    if (program_.count > 0 && replay_.count > 0) {
+      return fmt::format(
+          "the SM clock was {:.0f} MHz there and {:.0f} MHz in the program, and power depends on "
+          "it",
+          replay_.value() / 1e6, program_.value() / 1e6);
+    }
+    return fmt::format(
+        "power or temperature limits reduced the program's clocks for {:.0f} % of the time, "
+        "and the clocks are unknown",
+        100 * held_);
+  }
 
  private:
+  static constexpr double kMostApart = 0.03;  // of the clock: 6 to 8 % of the power
+  static constexpr double kHeldLong = 0.1;    // of the program's time
+  static constexpr int kFewest = 5;           // readings
+  static constexpr double kGuess =
+      0.05;  // of power, where clocks were reduced for kHeldMuch or longer
+  static constexpr double kHeldMuch = 0.2;
+  static constexpr double kOften = 0.2;  // seconds from reading to reading
+
+  // What ran in the bin that `t` lies in; empty where the GPU was at work for less than half of it.
+  static std::span<const ActivityTable::Entry> work_at(const ActivityTable& table, double t) {
+    const auto after = std::upper_bound(table.bins.begin(), table.bins.end(), t,
+                                        [](double at, const auto& bin) { return at < bin.begin; });
+    if (after == table.bins.begin()) return {};
+    const auto bin = after - 1;
+    if (t >= bin->begin + bin->width) return {};
+    const auto index = static_cast<std::size_t>(bin - table.bins.begin());
+    const std::span ran(table.entries.data() + bin->first, table.end_of(index) - bin->first);
+    double busy = 0;
+    for (const auto& entry : ran) busy += entry.busy;
+    return busy > bin->width / 2 ? ran : std::span<const ActivityTable::Entry>();
+  }
+
   struct Mean {
     double sum = 0;
     double squares = 0;
     int count = 0;
 
     double value() const { return sum / count; }
-    double spread() const;  // relative standard deviation
+    // Relative standard deviation.
+    double spread() const {
+      const double mean = value();
+      return std::sqrt(std::max(squares / count - mean * mean, 0.0)) / mean;
+    }
   };
 
-  double power_ratio(double hertz) const;
-  double step() const;          // the median of the program's readings
-  double random_hertz() const;  // of one reading, where it changes from one to the next
+  double power_ratio(double hertz) const {
+    return std::pow(hertz / program_.value(), kErrors.power_of_clock);
+  }
+  // The median of the program's readings.
+  double step() const {
+    std::vector<double> steps;
+    for (std::size_t i = 1; i < readings_.size(); ++i)
+      steps.push_back(readings_[i].at - readings_[i - 1].at);
+    return steps.empty() ? std::numeric_limits<double>::infinity() : upper_median(std::move(steps));
+  }
+  // Of one reading, where it changes from one to the next.
+  double random_hertz() const {
+    double squares = 0;
+    for (std::size_t i = 1; i < readings_.size(); ++i)
+      squares += std::pow(readings_[i].hertz - readings_[i - 1].hertz, 2);
+    return std::sqrt(squares / 2 / static_cast<double>(readings_.size() - 1));
+  }
 
   double held_;
   Mean program_;

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "analysis/timeline/simulated_sensors_test.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::analysis {
 namespace {

@@ -1,16 +1,272 @@
 #include "analysis/collectives/collectives.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "analysis/levels/domains.h"
 #include "analysis/processes/apportion.h"
+#include "base/median.h"
+#include "model/activity/activity_codec.h"
 #include "model/activity/collective.h"
 
 namespace jouleprof::analysis {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Clocks of ranks on one host agree to microseconds.
+constexpr Duration kClockError = 100us;
+// Data arrive at all ranks at about the same time; calls of different operations end at any time.
+constexpr Duration kEndsClose = 1ms;
+
+Error damaged(const model::Trace& trace) {
+  return {Errc::kCorrupt, fmt::format("the recorded collectives of process {} ({}) are damaged",
+                                      trace.pid, trace.program)};
+}
+
+std::string name_of(const model::Trace& trace) {
+  return trace.rank.global ? fmt::format("rank {}", *trace.rank.global)
+                           : fmt::format("pid {}", trace.pid);
+}
+
+// The program's own re-runs of layers are no work of its.
+bool is_replayed(const model::Trace& trace, HostTime t) {
+  return std::any_of(trace.chunks.begin(), trace.chunks.end(), [t](const auto& chunk) {
+    return chunk.kind == model::ChunkKind::kReplay && chunk.begin <= t && t < chunk.end;
+  });
+}
+
+// The calls of one communicator on one rank, in the order of their begins.
+using Sequence = std::vector<CollectiveCall*>;
+
+class Matcher {
+ public:
+  Matcher(const model::Recording& recording, CollectiveCalls& out)
+      : recording_(recording), out_(out) {}
+
+  void match() {
+    name_missing();
+    if (out_.ranks.size() < 2) {
+      problem(
+          "collectives of only one rank were traced: its waiting for others is in its transfer "
+          "time");
+      return;
+    }
+    if (!is_one_world()) return;
+    std::vector<std::vector<Sequence>> streams;  // by rank
+    for (auto& rank : out_.ranks) streams.push_back(sequences(rank));
+    for (std::size_t r = 1; r < streams.size(); ++r) {
+      if (streams[r].size() == streams[0].size()) continue;
+      problem(fmt::format("{} ran collectives on {} streams, {} on {}: they are not matched",
+                          out_.ranks[0].name, streams[0].size(), out_.ranks[r].name,
+                          streams[r].size()));
+      return;
+    }
+    for (std::size_t s = 0; s < streams[0].size(); ++s) {
+      std::vector<Sequence> one;
+      for (auto& of_rank : streams) one.push_back(std::move(of_rank[s]));
+      match_stream(one);
+    }
+    if (spreads_.empty()) return;
+    out_.end_spread = upper_median(std::move(spreads_));
+  }
+
+ private:
+  void problem(std::string text) { out_.problems.push_back(std::move(text)); }
+
+  const model::Trace& trace_of(std::size_t rank) const {
+    return recording_.traces[out_.ranks[rank].trace];
+  }
+  const std::string& kernel_of(std::size_t rank, const CollectiveCall& call) const {
+    return trace_of(rank).classes[call.kernel_class].name;
+  }
+
+  // Ranks of the job that this recording has no collectives of.
+  void name_missing() {
+    std::uint32_t world = 0;
+    std::set<std::uint32_t> present;
+    for (std::size_t r = 0; r < out_.ranks.size(); ++r) {
+      const auto& rank = trace_of(r).rank;
+      world = std::max(world, rank.world_size.value_or(0));
+      if (rank.global) present.insert(*rank.global);
+    }
+    if (present.empty()) return;
+    std::vector<std::uint32_t> missing;
+    for (std::uint32_t r = 0; r < std::min(world, kMostRanks); ++r) {
+      if (!present.contains(r)) missing.push_back(r);
+    }
+    if (missing.empty()) return;
+    constexpr std::size_t kNamed = 8;
+    const std::size_t named = std::min(missing.size(), kNamed);
+    problem(fmt::format(
+        "no collectives of rank {}{} of {} were traced here: time in which others waited for {} "
+        "counts as transfer",
+        fmt::join(missing.begin(), missing.begin() + static_cast<std::ptrdiff_t>(named), ", "),
+        missing.size() > named ? fmt::format(" and {} more", missing.size() - named) : "", world,
+        missing.size() > 1 ? "them" : "it"));
+  }
+
+  bool is_one_world() {
+    std::set<std::uint32_t> seen;
+    for (std::size_t r = 0; r < out_.ranks.size(); ++r) {
+      const auto& rank = trace_of(r).rank;
+      const bool again = r > 0 && out_.ranks[r].trace == out_.ranks[r - 1].trace;
+      if (!rank.global || again || seen.insert(*rank.global).second) continue;
+      problem(
+          fmt::format("several traced processes are rank {}, of several jobs or attempts: "
+                      "collectives are not matched",
+                      *rank.global));
+      return false;
+    }
+    return true;
+  }
+
+  // Of operations that synchronise, in the order of the streams' first calls.
+  std::vector<Sequence> sequences(CallingRank& rank) const {
+    std::vector<Sequence> out;
+    std::map<std::uint32_t, std::size_t> places;
+    const auto& classes = recording_.traces[rank.trace].classes;
+    for (auto& call : rank.calls) {
+      if (!model::is_synchronising(model::collective_kind(classes[call.kernel_class].name))) {
+        continue;
+      }
+      const auto [place, is_new] = places.try_emplace(call.stream, out.size());
+      if (is_new) out.emplace_back();
+      out[place->second].push_back(&call);
+    }
+    return out;
+  }
+
+  // `one`: by rank.
+  void match_stream(const std::vector<Sequence>& one) {
+    std::size_t common = SIZE_MAX;
+    for (const auto& sequence : one) common = std::min(common, sequence.size());
+    std::vector<CollectiveCall::Match> matches;
+    std::vector<Duration> spreads;
+    Duration longest{};
+    for (std::size_t n = 0; n < common; ++n) {
+      CollectiveCall::Match match{HostTime::min(), 0};
+      HostTime first_end = HostTime::max();
+      HostTime last_end = HostTime::min();
+      for (std::uint32_t r = 0; r < one.size(); ++r) {
+        const CollectiveCall& call = *one[r][n];
+        if (kernel_of(r, call) != kernel_of(0, *one[0][n])) {
+          problem(fmt::format("collective {} is {} on {} and {} on {}: its stream is not matched",
+                              n + 1, kind_of(0, *one[0][n]), out_.ranks[0].name, kind_of(r, call),
+                              out_.ranks[r].name));
+          return;
+        }
+        if (call.begin > match.latest) match = {call.begin, r};
+        first_end = std::min(first_end, call.end);
+        last_end = std::max(last_end, call.end);
+      }
+      if (match.latest > first_end + kClockError) {
+        problem(fmt::format(
+            "the collectives of a stream are not one operation each: by its order, number {} of {} "
+            "began after it had ended on another rank. Groups of ranks, or missing records; they "
+            "are not matched",
+            n + 1, out_.ranks[match.last].name));
+        return;
+      }
+      matches.push_back(match);
+      spreads.push_back(last_end - first_end);
+      longest = std::max(longest, first_end - match.latest);
+    }
+    if (!spreads.empty()) {
+      if (upper_median(spreads) > std::max(kEndsClose, longest / 2)) {
+        problem(
+            "the collectives of a stream end at different times on the ranks, as if they were "
+            "of several groups: they are not matched");
+        return;
+      }
+    }
+    accept(one, matches);
+    spreads_.insert(spreads_.end(), spreads.begin(), spreads.end());
+    for (std::size_t r = 0; r < one.size(); ++r) {
+      if (one[r].size() == common) continue;
+      problem(
+          fmt::format("{} ran {} collectives that another rank did not end: they are not "
+                      "matched",
+                      out_.ranks[r].name, one[r].size() - common));
+    }
+  }
+
+  std::string kind_of(std::size_t rank, const CollectiveCall& call) const {
+    return std::string(model::collective_kind(kernel_of(rank, call)));
+  }
+
+  static void accept(const std::vector<Sequence>& one,
+                     const std::vector<CollectiveCall::Match>& matches) {
+    for (const auto& sequence : one) {
+      for (std::size_t n = 0; n < matches.size(); ++n) sequence[n]->match = matches[n];
+    }
+  }
+
+  static constexpr std::uint32_t kMostRanks = 100'000;
+
+  const model::Recording& recording_;
+  CollectiveCalls& out_;
+  std::vector<Duration> spreads_;
+};
+
+// False: damaged.
+bool add_calls(const model::Trace& trace, const model::ActivityChunk& chunk, CallingRank& rank) {
+  model::ActivityDecoder decoder(chunk.bytes);
+  for (model::EventEntry e; decoder.next(e);) {
+    if (e.kernel_class >= trace.classes.size()) return false;
+    const HostTime begin = chunk.begin + Duration{e.start_nanoseconds};
+    if (is_replayed(trace, begin)) continue;
+    const auto length = Duration{static_cast<std::int64_t>(e.duration_nanoseconds)};
+    rank.calls.push_back({begin, begin + length, e.kernel_class, e.stream, {}});
+  }
+  return decoder.ok();
+}
+
+}  // namespace
+
+Result<CollectiveCalls> collective_calls(const model::Recording& recording) {
+  CollectiveCalls out;
+  for (std::uint32_t t = 0; t < recording.traces.size(); ++t) {
+    const auto& trace = recording.traces[t];
+    std::map<std::uint32_t, CallingRank> devices;
+    for (const auto& chunk : trace.chunks) {
+      if (chunk.kind != model::ChunkKind::kCollectives) continue;
+      const auto domain =
+          std::find_if(recording.domains.begin(), recording.domains.end(), [&](const auto& d) {
+            return d.kind == model::DomainKind::kGpu && is_on(recording, trace, chunk, d);
+          });
+      if (domain == recording.domains.end()) continue;
+      const auto [place, is_new] = devices.try_emplace(chunk.device);
+      CallingRank& rank = place->second;
+      if (is_new) rank = {t, chunk.device, domain->id, name_of(trace), {}};
+      if (!add_calls(trace, chunk, rank)) return tl::unexpected(damaged(trace));
+    }
+    for (auto& [device, rank] : devices) {
+      if (rank.calls.empty()) continue;
+      if (devices.size() > 1) rank.name += fmt::format(", GPU {}", trace.devices[device].ordinal);
+      std::stable_sort(rank.calls.begin(), rank.calls.end(),
+                       [](const auto& a, const auto& b) { return a.begin < b.begin; });
+      out.ranks.push_back(std::move(rank));
+    }
+  }
+  const auto number = [&](const CallingRank& r) {
+    const auto& trace = recording.traces[r.trace];
+    return std::pair(trace.rank.global.value_or(UINT32_MAX), trace.pid);
+  };
+  std::stable_sort(out.ranks.begin(), out.ranks.end(),
+                   [&](const auto& a, const auto& b) { return number(a) < number(b); });
+  if (!out.ranks.empty()) Matcher(recording, out).match();
+  return out;
+}
+
 namespace {
 
 using model::CollectiveTimes;

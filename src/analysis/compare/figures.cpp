@@ -27,7 +27,7 @@ bool is_part(const model::Profile& profile, const DomainProfile& d) {
   });
 }
 
-std::string label_of(const model::Domain& domain) {
+std::string figure_label_of(const model::Domain& domain) {
   return domain.kind == DomainKind::kDram ? "dram " + domain.device : domain.device;
 }
 
@@ -84,7 +84,7 @@ std::vector<std::size_t> choose_domains(const model::Profile& profile, RunFigure
     if (is_part(profile, d) || contains_others(d.domain.kind)) continue;
     if (!d.domain.visible) continue;
     if (!d.energy) {
-      out.excluded.push_back(label_of(d.domain) + " (unavailable)");
+      out.excluded.push_back(figure_label_of(d.domain) + " (unavailable)");
     } else if (d.energy->provenance == Provenance::kEstimated) {
       estimated.push_back(i);
     } else {
@@ -93,7 +93,7 @@ std::vector<std::size_t> choose_domains(const model::Profile& profile, RunFigure
   }
   if (measured.empty()) return estimated;
   for (const std::size_t i : estimated) {
-    out.excluded.push_back(label_of(profile.domains[i].domain) + " (estimated)");
+    out.excluded.push_back(figure_label_of(profile.domains[i].domain) + " (estimated)");
   }
   return measured;
 }
@@ -110,7 +110,7 @@ Figure window_energy(const model::Profile& profile, const model::WindowGroup& gr
   for (const std::size_t i : chosen) {
     const auto& energy = group.energies.at(i);
     if (!energy.energy || energy.count != group.count) return absent("absent");
-    sum.add(model::singles_of(energy), label_of(profile.domains[i].domain));
+    sum.add(model::singles_of(energy), figure_label_of(profile.domains[i].domain));
   }
   return sum.figure(static_cast<double>(group.count));
 }
@@ -159,7 +159,7 @@ std::vector<FigureRow> activity_rows(const std::vector<model::ActivityProfile>& 
       } else if (!row.resolvable) {
         sum.reason = "not_resolvable";
       } else {
-        sum.energy.add(*energy, label_of(profile.domain));
+        sum.energy.add(*energy, figure_label_of(profile.domain));
       }
     }
   }
@@ -180,7 +180,7 @@ Figure run_energy(const model::Profile& profile, const std::vector<std::size_t>&
   Sum sum;
   for (const std::size_t i : chosen) {
     const DomainProfile& d = profile.domains[i];
-    const std::string label = label_of(d.domain);
+    const std::string label = figure_label_of(d.domain);
     if (!out.is_command) {
       sum.add(*d.energy, label);
       continue;
@@ -276,7 +276,7 @@ std::vector<RunCurve> curves_of(const Run& run, const model::Profile& profile,
   const Duration step =
       std::max<Duration>(length / static_cast<std::int64_t>(steps), std::chrono::milliseconds{20});
   for (const std::size_t i : chosen) {
-    RunCurve curve{label_of(profile.domains[i].domain), step, {}};
+    RunCurve curve{figure_label_of(profile.domains[i].domain), step, {}};
     curve.watts.resize(static_cast<std::size_t>(length / step) + 1);
     for (const auto& s : run.curve(i, step, Part{Duration{}, length})) {
       const auto at = (s.begin - profile.begin) / step;
@@ -304,7 +304,7 @@ Result<RunFigures> figures_of(const Run& run, std::string name, const FigureOpti
   const auto chosen = choose_domains(*profile, out);
   for (const std::size_t i : chosen) {
     const auto& domain = profile->domains[i].domain;
-    out.boards[label_of(domain)] = identity_of(domain, profile->run);
+    out.boards[figure_label_of(domain)] = identity_of(domain, profile->run);
   }
   if (chosen.empty()) {
     return fail(Errc::kUnavailable,

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 #include "model/recording.h"
 
 namespace jouleprof::analysis {

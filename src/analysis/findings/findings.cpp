@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "model/activity/collective.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 #include "model/recording.h"
 #include "model/window_sum.h"
 

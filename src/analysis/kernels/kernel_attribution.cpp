@@ -14,14 +14,13 @@
 #include "analysis/kernels/kernel_model.h"
 #include "analysis/kernels/regression/power_timing.h"
 #include "analysis/kernels/remembered_kernels.h"
-#include "analysis/kernels/replay_check.h"
 #include "analysis/levels/domains.h"
 #include "analysis/processes/apportion.h"
 #include "analysis/processes/recorded_use.h"
 #include "analysis/timeline/locked_load.h"
 #include "analysis/timeline/sensors/error_model.h"
 #include "base/text.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 #include "model/recording.h"
 
 namespace jouleprof::analysis {

@@ -1,20 +1,31 @@
-// The input of the regression: observed power over the traced time, and the idle power.
+// The input of the regression: observed power over the traced time, without re-runs that do not
+// represent the program, and the idle power.
 #pragma once
 
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "analysis/activity/activity_table.h"
 #include "analysis/activity/replay_time.h"
-#include "analysis/kernels/kernel_model.h"
+#include "analysis/activity/sm_clocks.h"
 #include "analysis/levels/board_levels.h"
 #include "analysis/processes/recorded_use.h"
-#include "analysis/timeline/sensors/observed_power.h"
+#include "analysis/timeline/sensors/observed_sensor.h"
 #include "analysis/timeline/timeline.h"
 #include "model/recording.h"
 
 namespace jouleprof::analysis {
+
+// The prior of the idle power.
+struct IdleHint {
+  double watts = 0;
+  double sigma = 0;
+  // What a context may hold more than the board drew then: it was observed outside of the work
+  // only.
+  double held_sigma = 0;
+};
 
 struct KernelEvidence {
   std::vector<ObservedPower> observed;  // of the traced time; samples scaled to the counter
@@ -28,9 +39,8 @@ KernelEvidence kernel_evidence(const model::Recording& recording, EnergyTimeline
                                const ActivityTable& table, const BoardLevels& levels,
                                std::span<const LostEnd> lost);
 
-// When power or temperature limits reduced a device's clocks.
-
-// From the readings of the clock-event reasons; each one is valid until the next.
+// When power or temperature limits reduced a device's clocks. From the readings of the clock-event
+// reasons; each one is valid until the next.
 class ClockLimits {
  public:
   ClockLimits(const model::Recording& recording, const model::Domain& domain);
@@ -47,5 +57,40 @@ class ClockLimits {
   };
   std::vector<Interval> intervals_;  // in order
 };
+
+// A kernel whose re-run took another time than in place, by at most 30 %, or ran at another clock,
+// and is used nevertheless.
+struct DeviatingKernel {
+  std::uint32_t kernel_class = 0;
+  std::uint32_t variant = model::kNone;
+  double ratio = 0;  // its power in place may differ by as much
+};
+
+// How many times the power in the program a kernel draws in its loop. Cold memory makes a kernel
+// wait in the program: a launch then takes at least the loop's energy and at most its power, and
+// the middle of both is taken. With the SM clock, power grows by its exponent in ErrorModel.
+struct LoopPower {
+  std::uint32_t kernel_class = 0;
+  std::uint32_t variant = model::kNone;
+  double begin = 0;  // seconds
+  double end = 0;
+  double factor = 1;
+};
+
+// Whether isolated re-runs took the time that the same kernels take in place.
+struct ReplayCheck {
+  std::vector<std::string> warnings;
+  std::vector<DeviatingKernel> deviating;
+  std::vector<LoopPower> loops;
+};
+
+// Removes from `observed` the readings of isolated re-runs that do not represent the program:
+//  - those of a kernel whose time per launch differs by more than 30 % from that in the program:
+//    other work or a warmer cache, and other power;
+//  - of the other re-runs, slots in which launches were slower than in place, as at a power limit;
+//  - those at clocks too far from the program's, and all that do not know theirs where clocks
+//    differed.
+ReplayCheck drop_deviating_replays(const ActivityTable& table, const SmClocks& clocks,
+                                   std::vector<ObservedPower>& observed);
 
 }  // namespace jouleprof::analysis

@@ -8,20 +8,11 @@
 
 #include "analysis/activity/activity_table.h"
 #include "analysis/activity/sm_clocks.h"
+#include "analysis/kernels/kernel_evidence.h"
 #include "analysis/kernels/regression/power_regression.h"
 #include "analysis/kernels/regression/power_rows.h"
-#include "analysis/kernels/replay_check.h"
 
 namespace jouleprof::analysis {
-
-// The prior of the idle power.
-struct IdleHint {
-  double watts = 0;
-  double sigma = 0;
-  // What a context may hold more than the board drew then: it was observed outside of the work
-  // only.
-  double held_sigma = 0;
-};
 
 // What earlier runs know of a kernel signature, or of one variant of it.
 struct KnownKernel {

@@ -9,7 +9,7 @@
 #include "analysis/levels/domains.h"
 #include "analysis/levels/rest_level.h"
 #include "analysis/timeline/sensors/error_model.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 #include "model/recording.h"
 #include "model/window_sum.h"
 

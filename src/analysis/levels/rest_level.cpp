@@ -8,7 +8,7 @@
 
 #include "analysis/levels/domains.h"
 #include "analysis/timeline/sensors/error_model.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 #include "model/recording.h"
 
 namespace jouleprof::analysis {

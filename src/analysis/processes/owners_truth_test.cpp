@@ -11,7 +11,7 @@
 
 #include "analysis/processes/processes.h"
 #include "analysis/timeline/simulated_sensors_test.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::analysis {
 namespace {

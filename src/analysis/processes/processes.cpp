@@ -8,7 +8,7 @@
 
 #include "analysis/levels/domains.h"
 #include "analysis/processes/apportion.h"
-#include "analysis/processes/growing.h"
+#include "analysis/processes/board_use.h"
 #include "analysis/processes/recorded_use.h"
 #include "analysis/timeline/sensors/error_model.h"
 

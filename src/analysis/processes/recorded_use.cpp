@@ -9,8 +9,8 @@
 
 #include "analysis/levels/domains.h"
 #include "analysis/processes/apportion.h"
-#include "analysis/processes/growing.h"
-#include "model/device/gauge_names.h"
+#include "analysis/processes/board_use.h"
+#include "model/device/sensor.h"
 #include "model/recording.h"
 
 namespace jouleprof::analysis {

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <functional>
 
-#include "analysis/repeated/window_states.h"
 #include "analysis/timeline/simulated_timeline_test.h"
 
 namespace jouleprof::analysis {

@@ -13,8 +13,8 @@
 #include "analysis/levels/board_levels.h"
 #include "analysis/timeline/timeline.h"
 #include "base/result.h"
+#include "model/activity/serving.h"
 #include "model/recording.h"
-#include "model/serving_profile.h"
 
 namespace jouleprof::analysis {
 

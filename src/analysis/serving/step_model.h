@@ -17,7 +17,7 @@
 #include "analysis/kernels/regression/power_regression.h"
 #include "analysis/kernels/regression/power_rows.h"
 #include "analysis/kernels/regression/power_timing.h"
-#include "analysis/timeline/sensors/observed_power.h"
+#include "analysis/timeline/sensors/observed_sensor.h"
 #include "model/activity/serving.h"
 
 namespace jouleprof::analysis {

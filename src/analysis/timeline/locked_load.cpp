@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/timeline/sensors/error_model.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 #include "model/recording.h"
 
 namespace jouleprof::analysis {

@@ -8,7 +8,7 @@
 
 #include "analysis/analysed_test.h"
 #include "analysis/kernel_loads_test.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::analysis {
 namespace {

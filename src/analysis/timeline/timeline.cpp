@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "analysis/timeline/sensors/error_model.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::analysis {
 namespace {

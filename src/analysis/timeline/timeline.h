@@ -8,10 +8,8 @@
 
 #include "analysis/timeline/sensors/counter.h"
 #include "analysis/timeline/sensors/counter_edges.h"
-#include "analysis/timeline/sensors/observed_power.h"
 #include "analysis/timeline/sensors/observed_sensor.h"
 #include "analysis/timeline/sensors/power_shape.h"
-#include "analysis/timeline/sensors/unit_check.h"
 #include "base/result.h"
 #include "model/device/sensor.h"
 #include "model/domain.h"

@@ -14,7 +14,6 @@
 
 #include "abi/nvml_abi.h"
 #include "apps/inject/trace.h"
-#include "base/never_destroyed.h"
 #include "base/process/dynlib.h"
 #include "base/process/threads.h"
 #include "base/text.h"

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/never_destroyed.h"
+#include "base/process/threads.h"
 #include "base/text.h"
 #include "spans/cupti/aggregate/driver_device.h"
 #include "spans/cupti/loaded_libraries.h"

@@ -1,10 +1,12 @@
-// Starting threads that harm no program that they are in, and waiting on our clock.
+// Starting threads that harm no program that they are in, waiting on our clock, and objects that
+// threads may use while the process exits.
 #pragma once
 
 #include <signal.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <exception>
 #include <new>
 #include <string>
@@ -78,5 +80,22 @@ inline int milliseconds_until(HostTime t) {
 inline std::chrono::steady_clock::time_point steady(HostTime t) {
   return std::chrono::steady_clock::time_point{t.time_since_epoch()};
 }
+
+// An object for the life of the process, in static memory. `static NeverDestroyed<T> only;`: other
+// threads may use it while the process exits, and it asks for no memory of its own, so that it can
+// be made where there is none.
+template <typename T>
+class NeverDestroyed {
+ public:
+  NeverDestroyed() { ::new (static_cast<void*>(place_)) T; }
+  NeverDestroyed(const NeverDestroyed&) = delete;
+  NeverDestroyed& operator=(const NeverDestroyed&) = delete;
+
+  T& operator*() { return *std::launder(reinterpret_cast<T*>(place_)); }
+  T* operator->() { return &**this; }
+
+ private:
+  alignas(T) std::byte place_[sizeof(T)];
+};
 
 }  // namespace jouleprof

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "importers/row_log.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::importers {
 namespace {

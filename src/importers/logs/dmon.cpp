@@ -18,7 +18,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "importers/logs/dmon_lines.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::importers {
 namespace {

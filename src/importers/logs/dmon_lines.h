@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "importers/row_log.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::importers {
 

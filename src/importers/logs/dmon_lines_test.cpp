@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "importers/testing.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::importers {
 namespace {

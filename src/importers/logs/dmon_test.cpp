@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "importers/testing.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 #include "model/device/sensor_table.h"
 
 namespace jouleprof::importers {

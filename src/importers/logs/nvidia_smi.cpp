@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "importers/row_log.h"
 #include "importers/source_text.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::importers {
 namespace {

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "importers/testing.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::importers {
 namespace {

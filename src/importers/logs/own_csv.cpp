@@ -6,7 +6,7 @@
 
 #include "importers/row_log.h"
 #include "importers/source_text.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::importers {
 namespace {

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "meters/hwmon/gpu_metrics.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::meters::hwmon {
 namespace {

@@ -44,7 +44,7 @@ bool is_integrated(const Board& board);
 
 // A quantity of the board's state in one file.
 struct StateFile {
-  std::string_view gauge;  // see gauge_names.h
+  std::string_view gauge;  // see model/device/sensor.h
   std::filesystem::path file;
   double unit = 1;  // what 1 in the file is
 };

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "meters/hwmon/hwmon_fixture.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::meters {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "meters/hwmon/board.h"
 #include "meters/hwmon/gpu_metrics.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 #include "model/device/sensor_table.h"
 
 namespace jouleprof::meters {

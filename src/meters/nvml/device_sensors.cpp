@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "meters/nvml/api/nvml_api.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::meters::nvml {
 

@@ -8,16 +8,16 @@
 
 #include "meters/nvml/gpu.h"
 #include "meters/nvml/probes/probes.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::meters::nvml {
 
-// The numbers that one call gives, in the units of model/gauge_names.h.
+// The numbers that one call gives, in the units of model/device/sensor.h.
 using GaugeValues = std::array<std::optional<double>, 2>;
 
 struct GaugeCall {
   std::string_view function;              // NVML's, for messages
-  std::array<std::string_view, 2> names;  // of model/device/gauge_names.h; the second may be empty
+  std::array<std::string_view, 2> names;  // of model/device/sensor.h; the second may be empty
   abi::Return (*read)(const NvmlApi& api, abi::Device device, GaugeValues& values);
 };
 

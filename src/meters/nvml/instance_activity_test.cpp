@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "meters/nvml/nvml_meter_fixture.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::meters::nvml {
 namespace {

@@ -9,7 +9,7 @@
 #include "meters/nvml/api/nvml_api.h"
 #include "meters/nvml/device_sensors.h"
 #include "meters/nvml/probes/probes.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::meters {
 

@@ -6,7 +6,7 @@
 
 #include "meters/nvml/device_sensors.h"
 #include "meters/nvml/nvml_meter_fixture.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::meters {
 namespace {

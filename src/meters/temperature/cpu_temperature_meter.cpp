@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::meters {
 namespace {

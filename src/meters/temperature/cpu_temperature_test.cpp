@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "meters/temperature/cpu_temperature_meter.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::meters {

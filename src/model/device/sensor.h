@@ -1,7 +1,9 @@
-// A sensor of a domain, and its known traits.
+// Sensors of domains: their known traits, the quantities that they show, and what was read.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,8 +24,17 @@ enum class SensorKind {
   kGauge,          // anything that is not power: clocks, temperature, utilisation, ...
 };
 
-std::string_view to_string(SensorKind kind);  // energy_counter, power_ring, ...
-std::optional<SensorKind> parse_sensor_kind(std::string_view text);
+inline constexpr Names<SensorKind, 5> kSensorKinds{{{SensorKind::kEnergyCounter, "energy_counter"},
+                                                    {SensorKind::kPowerRing, "power_ring"},
+                                                    {SensorKind::kPowerInstant, "power_instant"},
+                                                    {SensorKind::kPowerAverage, "power_average"},
+                                                    {SensorKind::kGauge, "gauge"}}};
+inline std::string_view to_string(SensorKind kind) {
+  return name_in(kSensorKinds, kind, "unknown");
+}
+inline std::optional<SensorKind> parse_sensor_kind(std::string_view text) {
+  return value_in(kSensorKinds, text);
+}
 
 enum class SensorId : std::uint32_t {};
 
@@ -75,12 +86,111 @@ struct Sensor {
   DomainId domain{};
   SensorKind kind{};
   // The interface it is read through: "nvmlDeviceGetTotalEnergyConsumption",
-  // "powercap:intel-rapl:0/energy_uj". For a gauge, the quantity with its unit: see gauge_names.h.
+  // "powercap:intel-rapl:0/energy_uj". For a gauge, the quantity with its unit: `gauge`
+  // below.
   std::string name;
   Provenance provenance = Provenance::kMeasured;
   SensorTraits traits;
 
   bool operator==(const Sensor&) const = default;
+};
+
+// Names of the recorded quantities other than power. A name ends with its SI unit, if it has one.
+namespace gauge {
+
+inline constexpr std::string_view kSmClock = "sm_clock_hertz";
+inline constexpr std::string_view kMemoryClock = "memory_clock_hertz";
+inline constexpr std::string_view kTemperature = "temperature_celsius";
+inline constexpr std::string_view kMemoryTemperature = "memory_temperature_celsius";
+inline constexpr std::string_view kGpuUtilisation = "gpu_utilisation_ratio";
+// The part of the time in which the multiprocessors of a GPU instance had work: the mean since the
+// reading before.
+inline constexpr std::string_view kSmActivity = "sm_activity_ratio";
+inline constexpr std::string_view kMemoryUtilisation = "memory_utilisation_ratio";
+inline constexpr std::string_view kEncoderUtilisation = "encoder_utilisation_ratio";
+inline constexpr std::string_view kDecoderUtilisation = "decoder_utilisation_ratio";
+inline constexpr std::string_view kJpegUtilisation = "jpeg_utilisation_ratio";
+inline constexpr std::string_view kOfaUtilisation = "ofa_utilisation_ratio";
+inline constexpr std::string_view kMemoryUsed = "memory_used_bytes";
+inline constexpr std::string_view kPowerLimit = "power_limit_watts";
+inline constexpr std::string_view kFanSpeed = "fan_speed_ratio";               // of the greatest
+inline constexpr std::string_view kClockEventReasons = "clock_event_reasons";  // ClockReasons
+// Processes that hold a context on a GPU, as its driver lists them to the tool: in a container it
+// may leave out those of other containers.
+inline constexpr std::string_view kProcessCount = "process_count";
+inline constexpr std::string_view kCpuUtilisation = "cpu_utilisation_ratio";  // of all logical CPUs
+
+}  // namespace gauge
+
+// Why a GPU runs at lower clocks than its maximum. The values are bits of the gauge
+// `clock_event_reasons` in a recording (src/recording/FORMAT.md): they never change. A meter
+// translates its vendor's reasons into them.
+enum class ClockReason : std::uint32_t {
+  kIdle = 0x1,
+  kApplicationClocks = 0x2,  // a user set lower clocks
+  kPowerLimit = 0x4,
+  kHardwareSlowdown = 0x8,  // the hardware's own protection: heat or its power brake
+  kSyncBoost = 0x10,        // held at the clocks of a group of GPUs
+  kThermalLimit = 0x20,
+  kHardwareThermal = 0x40,
+  kPowerBrake = 0x80,  // of the power supply or the board
+  kDisplayClocks = 0x100,
+};
+
+inline constexpr Names<ClockReason, 9> kClockReasons{
+    {{ClockReason::kIdle, "idle"},
+     {ClockReason::kApplicationClocks, "clock_setting"},
+     {ClockReason::kPowerLimit, "power_limit"},
+     {ClockReason::kHardwareSlowdown, "hardware_slowdown"},
+     {ClockReason::kSyncBoost, "sync_boost"},
+     {ClockReason::kThermalLimit, "software_thermal"},
+     {ClockReason::kHardwareThermal, "hardware_thermal"},
+     {ClockReason::kPowerBrake, "power_brake"},
+     {ClockReason::kDisplayClocks, "display_clock"}}};
+
+class ClockReasons {
+ public:
+  constexpr ClockReasons() = default;
+  constexpr ClockReasons(std::initializer_list<ClockReason> reasons) {
+    for (const ClockReason reason : reasons) add(reason);
+  }
+
+  // `value`: of the gauge. A negative value or NaN holds no reason.
+  static constexpr ClockReasons of_gauge(double value) {
+    ClockReasons reasons;
+    if (value >= 0 && value < 0x1p32) reasons.bits_ = static_cast<std::uint32_t>(value);
+    return reasons;
+  }
+  static constexpr ClockReasons all() { return of_gauge(0x1ff); }
+  constexpr double gauge() const { return bits_; }
+
+  constexpr void add(ClockReason reason) { bits_ |= static_cast<std::uint32_t>(reason); }
+  constexpr bool has(ClockReason reason) const {
+    return (bits_ & static_cast<std::uint32_t>(reason)) != 0;
+  }
+
+  constexpr bool limited_by_power() const {
+    return has(ClockReason::kPowerLimit) || has(ClockReason::kPowerBrake);
+  }
+  constexpr bool thermal() const {
+    return has(ClockReason::kThermalLimit) || has(ClockReason::kHardwareThermal);
+  }
+  // A hardware slowdown without the power brake is counted as thermal.
+  constexpr bool limited_by_heat() const {
+    return thermal() || (has(ClockReason::kHardwareSlowdown) && !has(ClockReason::kPowerBrake));
+  }
+
+  // In the words of all outputs: "power_limit", ...
+  std::vector<std::string_view> names() const {
+    std::vector<std::string_view> names;
+    for (const auto& [reason, name] : kClockReasons) {
+      if (has(reason)) names.push_back(name);
+    }
+    return names;
+  }
+
+ private:
+  std::uint32_t bits_ = 0;
 };
 
 // Raw sensor values on the host's timeline, as they were read.

@@ -1,6 +1,9 @@
 // The frames that a spool file is made of: FORMAT.md in this folder. Private to this folder.
 #pragma once
 
+#include <zlib.h>
+
+#include <bit>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
@@ -48,8 +51,19 @@ inline constexpr std::size_t kFrameHead = 5;  // type, length of the payload
 inline constexpr std::size_t kFrameTail = 4;  // checksum
 inline constexpr std::size_t kLargestPayload = std::size_t{8} << 20;
 
+inline std::uint32_t checksum(std::string_view bytes) noexcept {
+  return static_cast<std::uint32_t>(
+      ::crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size())));
+}
+
 // Appends a whole frame.
-void put_frame(std::string& out, FrameType type, std::string_view payload);
+inline void put_frame(std::string& out, FrameType type, std::string_view payload) {
+  const std::size_t begin = out.size();
+  out.push_back(static_cast<char>(type));
+  put32(out, static_cast<std::uint32_t>(payload.size()));
+  out.append(payload);
+  put32(out, checksum(std::string_view(out).substr(begin)));
+}
 
 // The frame at the beginning of some bytes.
 struct Frame {
@@ -64,7 +78,24 @@ struct Frame {
   std::size_t size = 0;      // whole: of the frame; partial: the bytes that it needs at least
 };
 
-Frame first_frame(std::string_view bytes) noexcept;
+inline Frame first_frame(std::string_view bytes) noexcept {
+  Frame frame;
+  frame.size = kFrameHead + kFrameTail;
+  if (bytes.size() < kFrameHead) return frame;
+  const std::size_t length = get32(bytes.substr(1));
+  if (length > kLargestPayload) {
+    frame.state = Frame::State::kDamaged;
+    return frame;
+  }
+  frame.size += length;
+  if (bytes.size() < frame.size) return frame;
+  frame.type = static_cast<std::uint8_t>(bytes[0]);
+  frame.payload = bytes.substr(kFrameHead, length);
+  const bool sound =
+      get32(bytes.substr(kFrameHead + length)) == checksum(bytes.substr(0, kFrameHead + length));
+  frame.state = sound ? Frame::State::kWhole : Frame::State::kDamaged;
+  return frame;
+}
 
 // The records of a trace as the payloads of frames, made from their field lists
 // (model/record_fields.h). Private to this folder.
@@ -102,7 +133,11 @@ class FieldWriter {
   }
   void put(Duration d) { put(d.count()); }
   void put(HostTime t) { put(zigzag(t.time_since_epoch().count())); }
-  void put(double value);
+  // IEEE 754, the least byte first.
+  void put(double value) {
+    const auto bits = std::bit_cast<std::uint64_t>(value);
+    for (int shift = 0; shift < 64; shift += 8) out_.push_back(static_cast<char>(bits >> shift));
+  }
   void put(const std::string& text) {
     put(text.size());
     out_.append(text);
@@ -151,15 +186,37 @@ class FieldReader {
   }
   void get(bool& value) { value = number(1) != 0; }
   void get(Duration& value) { value = Duration{static_cast<std::int64_t>(number(kFarthest))}; }
-  void get(HostTime& value);  // within +-2^62 ns
-  void get(double& value);
-  void get(std::string& text);
+  // Within +-2^62 ns.
+  void get(HostTime& value) {
+    const std::int64_t count = unzigzag(number(2 * kFarthest));
+    value = HostTime{Duration{count}};
+  }
+  void get(double& value) {
+    std::string_view bytes;
+    std::uint64_t bits = 0;
+    if (take(8, bytes)) {
+      for (std::size_t i = 0; i < 8; ++i) {
+        bits |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << 8 * i;
+      }
+    }
+    value = std::bit_cast<double>(bits);
+  }
+  void get(std::string& text) {
+    std::string_view bytes;
+    const std::uint64_t size = number(~std::uint64_t{0});
+    text = take(size, bytes) ? bytes : std::string_view();
+  }
   template <class T>
   void get(std::optional<T>& value) {
     value.reset();
     if (number(1) != 0) get(value.emplace());
   }
-  void get(std::optional<double>& value);  // of counts: what cannot be one is absent
+  // Of counts: what cannot be one is absent.
+  void get(std::optional<double>& value) {
+    value.reset();
+    if (number(1) != 0) get(value.emplace());
+    if (value && (!std::isfinite(*value) || *value < 0)) value.reset();
+  }
   template <class T>
   void get(model::Nullable<T>& value) {
     get(value.value);
@@ -174,8 +231,23 @@ class FieldReader {
  private:
   static constexpr std::uint64_t kFarthest = std::uint64_t{1} << 62;
 
-  std::uint64_t number(std::uint64_t highest);
-  bool take(std::size_t size, std::string_view& bytes);
+  std::uint64_t number(std::uint64_t highest) {
+    std::uint64_t value = 0;
+    if (ok_ && take_varint(at_, end_, value) && value <= highest) return value;
+    ok_ = false;
+    at_ = end_;
+    return 0;
+  }
+  bool take(std::size_t size, std::string_view& bytes) {
+    if (size > static_cast<std::size_t>(end_ - at_)) ok_ = false;
+    if (!ok_) {
+      at_ = end_;
+      return false;
+    }
+    bytes = {at_, size};
+    at_ += size;
+    return true;
+  }
 
   const char* at_;
   const char* end_;

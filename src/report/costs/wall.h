@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "analysis/job/job.h"
+#include "analysis/recording_checks.h"
 #include "analysis/run.h"
-#include "analysis/timeline/wall_check.h"
 #include "base/result.h"
 #include "model/wall_log.h"
 #include "report/render.h"

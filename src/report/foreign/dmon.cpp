@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 #include "report/quantity.h"
 #include "report/snapshot.h"
 

@@ -14,7 +14,7 @@
 #include "base/result.h"
 #include "model/activity/activity_profile.h"
 #include "model/activity/collective.h"
-#include "model/serving_profile.h"
+#include "model/activity/serving.h"
 #include "model/wall_log.h"
 #include "report/activity/activity.h"
 #include "report/costs/costs.h"

@@ -33,8 +33,8 @@ Json power_json(const std::vector<PowerTrack>& tracks, HostTime origin);
 
 // Clocks, temperatures, utilisation and limits over time, reduced to what a screen shows.
 
-// One object for each gauge of a domain: id (of the domain), quantity (gauge_names.h), times
-// (seconds since `origin`) and values. Of more than `points` readings the extremes of equal
+// One object for each gauge of a domain: id (of the domain), quantity (model/device/sensor.h),
+// times (seconds since `origin`) and values. Of more than `points` readings the extremes of equal
 // intervals are kept.
 Json gauge_tracks(const analysis::Run& run, const analysis::PartSpan& span, HostTime origin,
                   std::size_t points);

@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "model/activity/activity_codec.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 #include "report/html/page_data.h"
 #include "report/quantity.h"
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "model/activity/activity_profile.h"
+#include "model/activity/serving.h"
 #include "model/profile.h"
-#include "model/serving_profile.h"
 #include "report/activity/activity.h"
 #include "report/costs/costs.h"
 #include "report/costs/wall.h"

@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::report {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 #include "report/openmetrics/foreign_names.h"
 
 namespace jouleprof::report {

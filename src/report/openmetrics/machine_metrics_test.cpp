@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/file.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::report {
 namespace {

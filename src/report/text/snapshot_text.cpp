@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 #include "report/cells.h"
 #include "report/quantity.h"
 #include "report/snapshot.h"

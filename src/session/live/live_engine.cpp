@@ -6,7 +6,7 @@
 #include <chrono>
 #include <utility>
 
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::session {
 namespace {

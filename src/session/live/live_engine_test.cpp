@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::session {
 namespace {

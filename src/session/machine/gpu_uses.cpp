@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "analysis/levels/domains.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::session {
 namespace {

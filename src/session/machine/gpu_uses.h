@@ -12,7 +12,6 @@
 #include "analysis/live/energy_accounts.h"
 #include "analysis/live/machine_state.h"
 #include "analysis/processes/board_use.h"
-#include "analysis/processes/growing.h"
 #include "model/device/sensor.h"
 #include "model/domain.h"
 #include "session/sampling/sampler.h"

@@ -15,7 +15,7 @@
 #include "base/process/threads.h"
 #include "base/text.h"
 #include "jouleprof/units.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 #include "session/machine/service_state.h"
 #include "session/sampling/visible_devices.h"
 #include "spans/procs/identity.h"

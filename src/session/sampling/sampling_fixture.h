@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "meters/meter.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 #include "session/sampling/sink.h"
 
 namespace jouleprof::session {

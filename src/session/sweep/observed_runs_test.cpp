@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/sweep/sweep.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 #include "session/sweep/run_measures.h"
 
 namespace jouleprof::session {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 #include "model/recording.h"
 
 namespace jouleprof::session {

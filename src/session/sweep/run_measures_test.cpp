@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::session {
 namespace {

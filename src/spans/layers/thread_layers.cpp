@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/never_destroyed.h"
+#include "base/process/threads.h"
 #include "model/activity/activity.h"
 #include "model/activity/activity_codec.h"
 #include "spans/layers/layers.h"

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/file.h"
-#include "base/never_destroyed.h"
 #include "base/process/dynlib.h"
+#include "base/process/threads.h"
 #include "model/device/sensor_table.h"
 #include "spans/cupti/loaded_libraries.h"
 #include "spans/scopes/range_stack.h"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/never_destroyed.h"
+#include "base/process/threads.h"
 #include "spans/scopes/range_stack.h"
 
 namespace jouleprof::scopes {

@@ -4,6 +4,9 @@
 
 #include <cmath>
 #include <random>
+#include <vector>
+
+#include "analysis/kernels/regression/row_errors.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -165,5 +168,51 @@ TEST(PowerRegression, ADoubtfulRowCountsLess) {
   EXPECT_LT(off, 0.9 * (solve_power(rows, wide()).watts[1] - 350));
 }
 
+double share(const PowerRows& rows, std::size_t row, std::uint32_t column) {
+  double sum = 0;
+  for (const auto& term : rows.of(row)) {
+    if (term.column == column) sum += term.share;
+  }
+  return sum;
+}
+
+TEST(ReplayScale, RowsOfReplaysHaveAHundredthOfTheirPower) {
+  PowerRows rows;
+  rows.columns = 3;
+  rows.rows = {{0, 1, 300, true, 0}, {2, 3, 300, true, 1}, {3, 4, 300, true, 3}};
+  rows.terms = {{0, 0.5F}, {0, 0.5F}, {1, 0.25F}, {1, 1.0F}};
+  std::vector<ActivityTable::Replay> replays(1);
+  replays[0].begin = 2;
+  replays[0].end = 3.5;
+  const Eigen::Vector4d watts(100, 400, 80, 0);
+  for (int round = 0; round < 2; ++round) {  // the second one replaces the first
+    set_replay_scale(rows, replays, 2, watts);
+    EXPECT_EQ(share(rows, 0, 2), 0);
+    EXPECT_NEAR(share(rows, 1, 2), (0.5 * 400 + 0.25 * 80) / 100, 1e-6);
+    EXPECT_NEAR(share(rows, 2, 2), 0.5 * 80 / 100, 1e-6);
+    EXPECT_NEAR(share(rows, 1, 0), 0.5, 1e-6);
+    EXPECT_NEAR(share(rows, 2, 1), 1, 1e-6);
+    EXPECT_EQ(rows.rows[0].first, 0u);
+  }
+}
+
+// Rows shorter than, as long as, and longer than the columns that are added at once.
+TEST(SparseRow, OuterProductIsThatOfTheDenseRow) {
+  for (Eigen::Index size = 0; size <= 11; ++size) {
+    std::vector<Factor> row;
+    Eigen::VectorXd dense = Eigen::VectorXd::Zero(30);
+    for (Eigen::Index i = 0; i < size; ++i) {
+      row.push_back({2 * i + 1, 0.5 * static_cast<double>(i) - 1.25});
+      dense[2 * i + 1] = row.back().value;
+    }
+    Eigen::MatrixXd sum = Eigen::MatrixXd::Constant(30, 30, 0.25);
+    Eigen::MatrixXd expected = sum;
+    add_outer_product(row, 2, sum);
+    expected.triangularView<Eigen::Lower>() += 2 * dense * dense.transpose();
+    EXPECT_EQ(sum, expected) << size;
+  }
+}
+
 }  // namespace
+
 }  // namespace jouleprof::analysis

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analysis/activity/activity_table.h"
-#include "analysis/timeline/sensors/observed_power.h"
+#include "analysis/timeline/sensors/observed_sensor.h"
 
 namespace jouleprof::analysis {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "analysis/timeline/sensors/counter.h"
-#include "analysis/timeline/sensors/observed_power.h"
+#include "analysis/timeline/sensors/observed_sensor.h"
 #include "analysis/timeline/sensors/power_shape.h"
 #include "model/device/sensor.h"
 

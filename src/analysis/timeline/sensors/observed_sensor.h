@@ -1,15 +1,35 @@
-// A power sensor as its readings show it.
+// What a power sensor observed, and the sensor as its readings show it.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "base/clock.h"
 #include "model/device/sensor.h"
 
 namespace jouleprof::analysis {
+
+// One observation of power by a sensor, with the time that it covers: the mean power over [begin,
+// end] of a TimeBase, not corrected for the sensor's first-order lag.
+struct ObservedPower {
+  double begin = 0;
+  double end = 0;
+  double watts = 0;
+  bool counter = false;  // an energy counter's increment between two updates; else a sample
+};
+
+// Host time as seconds since an origin, for the estimators. Rounding errors stay below a nanosecond
+// for months around the origin.
+struct TimeBase {
+  HostTime origin{};
+
+  double seconds_of(HostTime t) const { return seconds(t - origin); }
+  HostTime host_of(double s) const { return origin + duration_of(s); }
+};
 
 // The sensor, with a longer refresh period where its readings show that new values come clearly
 // less often than its traits say, by more than half, or where these say nothing. The traits come

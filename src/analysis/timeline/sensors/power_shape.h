@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/timeline/sensors/observed_power.h"
+#include "analysis/timeline/sensors/observed_sensor.h"
 #include "model/device/sensor.h"
 
 namespace jouleprof::analysis {

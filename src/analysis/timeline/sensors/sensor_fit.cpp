@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstddef>
 
-#include "analysis/timeline/sensors/observed_power.h"
 #include "analysis/timeline/sensors/observed_sensor.h"
 #include "base/median.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::cli {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::cli {
 namespace {

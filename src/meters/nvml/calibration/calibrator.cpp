@@ -16,7 +16,7 @@
 #include "meters/nvml/calibration/cuda_load.h"
 #include "meters/nvml/device_sensors.h"
 #include "meters/nvml/probes/probes.h"
-#include "model/device/gauge_names.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::meters::nvml {
 namespace {

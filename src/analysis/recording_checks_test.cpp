@@ -1,5 +1,5 @@
 // A meter at the supply whose readings cannot be this machine's has no energy, but a reason.
-#include "analysis/timeline/wall_check.h"
+#include "analysis/recording_checks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
