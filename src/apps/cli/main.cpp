@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/cli/terminal/exit_status.h"
+#include "apps/cli/terminal/output.h"
 #include "apps/cli/verb.h"
 #include "base/process/last_resort.h"
 

@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "apps/cli/options/option_table.h"
-#include "apps/cli/terminal/exit_status.h"
+#include "apps/cli/terminal/output.h"
 #include "base/file.h"
 #include "base/say.h"
 #include "base/text.h"

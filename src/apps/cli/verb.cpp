@@ -12,7 +12,7 @@
 #include <cstdlib>
 
 #include "apps/cli/options/option_table.h"
-#include "apps/cli/terminal/exit_status.h"
+#include "apps/cli/terminal/output.h"
 #include "base/file.h"
 #include "base/say.h"
 #include "base/text.h"

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "apps/lib/c_interface.h"
-#include "apps/lib/thread_data.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"

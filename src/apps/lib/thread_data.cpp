@@ -1,4 +1,4 @@
-#include "apps/lib/thread_data.h"
+#include "apps/lib/c_interface.h"
 
 namespace jouleprof::lib {
 namespace {

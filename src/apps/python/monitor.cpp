@@ -1,5 +1,3 @@
-#include "apps/python/monitor.h"
-
 #include <pthread.h>
 
 #include <algorithm>
@@ -9,6 +7,8 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "apps/python/native.h"
 
 namespace nb = nanobind;
 

@@ -1,3 +1,5 @@
+#include "apps/python/native.h"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -8,8 +10,6 @@
 #include <memory>
 #include <string>
 
-#include "apps/python/monitor.h"
-#include "apps/python/step_table.h"
 #include "jouleprof/jouleprof.h"
 
 namespace nb = nanobind;

@@ -1,7 +1,7 @@
-#include "apps/python/step_table.h"
-
 #include <algorithm>
 #include <limits>
+
+#include "apps/python/native.h"
 
 namespace nb = nanobind;
 

@@ -53,7 +53,7 @@ struct HttpResponse {
 struct HttpOptions {
   // Each "HOST:PORT", ":PORT" (all interfaces) or "[IPV6]:PORT"; port 0: any free one.
   std::vector<std::string> listen;
-  std::filesystem::path web_config;  // as web_config.h's; empty: neither TLS nor passwords
+  std::filesystem::path web_config;  // as web_security.h's; empty: neither TLS nor passwords
   // With more, one that waits for a request makes room: the oldest of the address with most of
   // them. Where none waits, the new one is closed.
   std::size_t most_connections = 256;

@@ -1,5 +1,3 @@
-#include "apps/serve/web_config.h"
-
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
@@ -9,6 +7,7 @@
 #include <functional>
 #include <string_view>
 
+#include "apps/serve/web_security.h"
 #include "base/file.h"
 #include "base/text.h"
 

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "apps/serve/web_config.h"
+#include "apps/serve/web_security.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const int file = memfd_create("web_config", 0);

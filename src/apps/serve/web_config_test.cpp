@@ -1,8 +1,7 @@
-#include "apps/serve/web_config.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "apps/serve/web_security.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::serve {

@@ -12,7 +12,7 @@
 #include "analysis/compare/sides.h"
 #include "apps/cli/measure/trace_files.h"
 #include "apps/cli/measuring.h"
-#include "apps/cli/terminal/exit_status.h"
+#include "apps/cli/terminal/output.h"
 #include "base/file.h"
 #include "recording/reader.h"
 #include "report/quantity.h"

@@ -5,7 +5,7 @@
 #include "analysis/sweep/recommend.h"
 #include "apps/cli/control/settings.h"
 #include "apps/cli/options/option_table.h"
-#include "apps/cli/terminal/exit_status.h"
+#include "apps/cli/terminal/output.h"
 #include "apps/cli/verb.h"
 #include "base/say.h"
 #include "recording/sweep_file.h"

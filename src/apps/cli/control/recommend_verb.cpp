@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include "apps/cli/control/sweep_choices.h"
-#include "apps/cli/options/input.h"
+#include "apps/cli/options/choices.h"
 #include "apps/cli/options/option_table.h"
-#include "apps/cli/terminal/exit_status.h"
+#include "apps/cli/terminal/output.h"
 #include "apps/cli/terminal/terminal.h"
 #include "apps/cli/verb.h"
 #include "base/file.h"

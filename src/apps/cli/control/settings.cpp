@@ -10,8 +10,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "apps/cli/options/input.h"
-#include "apps/cli/terminal/exit_status.h"
+#include "apps/cli/options/choices.h"
+#include "apps/cli/terminal/output.h"
 #include "base/say.h"
 #include "base/text.h"
 

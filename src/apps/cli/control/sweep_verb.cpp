@@ -14,7 +14,6 @@
 #include "apps/cli/control/sweep_choices.h"
 #include "apps/cli/control/sweep_work.h"
 #include "apps/cli/options/option_table.h"
-#include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/terminal/output.h"
 #include "apps/cli/terminal/terminal.h"
 #include "apps/cli/verb.h"

@@ -5,7 +5,7 @@
 
 #include "apps/cli/bench/bench_workload.h"
 #include "apps/cli/measuring.h"
-#include "apps/cli/terminal/exit_status.h"
+#include "apps/cli/terminal/output.h"
 #include "meters/all/open_meters.h"
 #include "session/run/session.h"
 #include "session/sweep/output_tap.h"

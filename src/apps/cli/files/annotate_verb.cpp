@@ -5,7 +5,6 @@
 
 #include "analysis/run.h"
 #include "apps/cli/options/option_table.h"
-#include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/terminal/output.h"
 #include "apps/cli/verb.h"
 #include "base/gzip/gzip.h"

@@ -8,10 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "apps/cli/options/cost_choice.h"
-#include "apps/cli/options/input.h"
+#include "apps/cli/options/choices.h"
 #include "apps/cli/options/option_table.h"
-#include "apps/cli/terminal/exit_status.h"
+#include "apps/cli/terminal/output.h"
 #include "apps/cli/verb.h"
 #include "base/file.h"
 

@@ -2,7 +2,6 @@
 
 #include "analysis/job/job_ranks.h"
 #include "apps/cli/options/option_table.h"
-#include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/terminal/output.h"
 #include "apps/cli/verb.h"
 #include "base/say.h"

@@ -6,7 +6,7 @@
 #include "apps/cli/measure/rest_watch.h"
 #include "apps/cli/measuring.h"
 #include "apps/cli/options/option_table.h"
-#include "apps/cli/terminal/exit_status.h"
+#include "apps/cli/terminal/output.h"
 #include "apps/cli/verb.h"
 #include "base/file.h"
 #include "base/say.h"

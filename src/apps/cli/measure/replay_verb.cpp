@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "apps/cli/options/option_table.h"
-#include "apps/cli/terminal/exit_status.h"
+#include "apps/cli/terminal/output.h"
 #include "apps/cli/terminal/terminal.h"
 #include "apps/cli/verb.h"
 #include "base/clock.h"

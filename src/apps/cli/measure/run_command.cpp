@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <thread>
 
-#include "apps/cli/terminal/exit_status.h"
+#include "apps/cli/terminal/output.h"
 #include "apps/cli/terminal/terminal.h"
 #include "base/file.h"
 #include "base/say.h"

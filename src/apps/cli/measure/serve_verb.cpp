@@ -15,7 +15,7 @@
 #include "apps/cli/measure/serve_options.h"
 #include "apps/cli/measuring.h"
 #include "apps/cli/options/option_table.h"
-#include "apps/cli/terminal/exit_status.h"
+#include "apps/cli/terminal/output.h"
 #include "apps/cli/verb.h"
 #include "apps/serve/guest_files.h"
 #include "apps/serve/http_server.h"

@@ -1,4 +1,5 @@
-// Where verbs write their results: a file that appears when it is complete, or a stream.
+// Where verbs write their results, a file that appears when it is complete, or a stream; and the
+// status that they end with.
 #pragma once
 
 #include <functional>
@@ -29,5 +30,36 @@ Result<void> check_output(const Output& output);
 // check_output's, else as the system says.
 Result<void> write_output(const Output& output, const std::function<bool(std::ostream&)>& write);
 Result<void> write_output(const Output& output, const std::string& text);
+
+// What the tool's exit status means. docs/cli.md has the same table.
+enum ExitStatus : int {
+  kDone = 0,
+  kInternalError = 1,
+  kUsageError = 2,
+  kCannotOpen = 3,
+  kBadContent = 4,
+  kUnknownContent = 5,
+  kNothingToMeasure = 6,
+  kCannotWrite = 7,
+  kGateFailed = 8,
+  kInconclusive = 9,
+  kNotPermitted = 10,
+  kNotStarted = 125,
+};
+
+// The status for an input that could not be read.
+int status_of_input(const Error& error);
+
+// A value that was not given on the command line.
+struct ValueSource {
+  std::string option;  // "--devices"
+  std::string value;
+  std::string source;  // "the environment variable JOULEPROF_DEVICES", "line 3 of FILE"
+};
+// complain() names the source of a value that its message speaks of. Not thread-safe.
+void remember_source(ValueSource source);
+
+// Says the error on stderr, as one line, and returns `status`.
+int complain(const Error& error, int status);
 
 }  // namespace jouleprof::cli
