@@ -18,7 +18,6 @@
 #include "report/json/live_json.h"
 #include "session/sampling/recording_sink.h"
 #include "session/sampling/sampler.h"
-#include "session/windows/growing_monitor.h"
 #include "session/windows/live_monitor.h"
 #include "session/windows/shared_log.h"
 

@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/process/local_socket.h"
 #include "base/process/threads.h"
-#include "session/hub/seen_uses.h"
+#include "session/hub/hub_socket.h"
 
 namespace jouleprof::session {
 namespace {

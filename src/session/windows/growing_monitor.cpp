@@ -1,10 +1,10 @@
-#include "session/windows/growing_monitor.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
+
+#include "session/windows/live_monitor.h"
 
 namespace jouleprof::session {
 namespace {

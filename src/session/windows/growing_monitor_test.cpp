@@ -1,6 +1,6 @@
-#include "session/windows/growing_monitor.h"
-
 #include <gmock/gmock.h>
+
+#include "session/windows/live_monitor.h"
 
 namespace jouleprof::session {
 namespace {

@@ -22,7 +22,6 @@
 #include "base/text.h"
 #include "session/live/live_engine.h"
 #include "session/sampling/recorded_sampling.h"
-#include "session/windows/energy_source.h"
 #include "session/windows/window_handover.h"
 #include "spans/windows/window_inbox.h"
 

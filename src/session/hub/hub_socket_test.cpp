@@ -1,4 +1,4 @@
-#include "session/hub/seen_uses.h"
+#include "session/hub/hub_socket.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
