@@ -75,7 +75,6 @@ Result<Comparison> compare(const std::vector<RunFigures>& before,
                            const std::vector<RunFigures>& after, const CompareOptions& options);
 
 // A limit on a change, such as "energy>+3%", and whether a comparison exceeds it.
-
 enum class CompareMetric { kEnergy, kTime, kPower };
 
 struct Gate {

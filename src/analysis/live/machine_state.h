@@ -123,7 +123,6 @@ struct MachineState {
 };
 
 // A named interval of a machine whose energy was asked for.
-
 struct MachineWindow {
   std::string name;
   HostTime begin{};

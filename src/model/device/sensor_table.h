@@ -75,7 +75,6 @@ GpuTraits default_traits(std::optional<GpuGeneration> generation, bool module);
 std::string amd_uuid(std::string_view unique_id);
 
 // Rails of Jetson modules, as hwmon and tegrastats name them.
-
 struct JetsonRail {
   std::string_view name;
   DomainKind kind;
