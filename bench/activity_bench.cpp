@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "spans/cupti/aggregate/activity_aggregator.h"
-#include "spans/cupti/aggregate/kernel_classes.h"
-#include "spans/cupti/record_buffers.h"
+#include "spans/cupti/records.h"
 #include "spans/scopes/scopes.h"
 
 namespace jouleprof {

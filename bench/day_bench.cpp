@@ -28,7 +28,7 @@
 #include "recording/spool/spool_writer.h"
 #include "recording/writer.h"
 #include "spans/cupti/cupti_fixture.h"
-#include "spans/cupti/record_reader.h"
+#include "spans/cupti/records.h"
 #include "spans/scopes/scopes.h"
 
 namespace {

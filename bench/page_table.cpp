@@ -23,7 +23,7 @@
 #include "recording/reader.h"
 #include "recording/writer.h"
 #include "report/format/format.h"
-#include "report/html/page_data.h"
+#include "report/html/page.h"
 
 namespace {
 

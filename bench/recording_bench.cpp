@@ -10,7 +10,7 @@
 #include "bench/hour.h"
 #include "recording/reader.h"
 #include "recording/writer.h"
-#include "report/render.h"
+#include "report/format/format.h"
 
 namespace jouleprof {
 namespace {

@@ -3,14 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
+#include <numeric>
+#include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/median.h"
+#include "base/text.h"
 #include "importers/source_text.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::importers {
-
 namespace {
 
 constexpr Duration kShortestPause = std::chrono::seconds{5};
@@ -18,6 +24,125 @@ constexpr Duration kLongestStep = std::chrono::hours{24};
 constexpr int kPauseFactor = 10;
 // Far from the end of a count of nanoseconds, whatever the file says.
 constexpr HostTime kLatest{std::chrono::hours{24 * 365 * 100}};
+
+using model::DomainKind;
+
+// A board exceeds its limit for some milliseconds, by up to a half (spikes of GA102 boards).
+constexpr double kAboveLimit = 1.6;
+constexpr double kLeastWatts = 0.3;  // of a GPU that is in use
+// The greatest limit of a board on sale is 1400 W. The energies of windows are those of sensors,
+// whose means have no spikes.
+constexpr double kMostOfWindows = 1500;
+
+// The greatest limits that vendors' data sheets give, of boards and modules that are far below
+// others; the first name that fits counts.
+struct Board {
+  std::string_view name;
+  double watts;
+};
+constexpr std::array kBoards{Board{"nano", 25},      Board{"tx2", 30},       Board{"xavier", 40},
+                             Board{"orin", 75},      Board{"tegra", 130},    Board{"thor", 150},
+                             Board{"jetson", 150},   Board{"tesla t4", 70},  Board{"nvidia t4", 70},
+                             Board{"nvidia l4", 75}, Board{"nvidia a2", 70}, Board{"v100", 350},
+                             Board{"a100", 500},     Board{"h100", 800},     Board{"h200", 800}};
+
+// What no device of the kind draws.
+double most_watts(const model::Domain& domain) {
+  switch (domain.kind) {
+    case DomainKind::kGpu:
+      return domain.device == "gpus" ? 40e3 : 2000;  // "gpus": all of a machine
+    case DomainKind::kGpuMemory:
+      return 1000;
+    case DomainKind::kCpu:
+    case DomainKind::kCpuCores:
+    case DomainKind::kCpuUncore:
+    case DomainKind::kDram:
+      return 8000;  // of all sockets
+    default:
+      return 1e5;
+  }
+}
+
+struct Most {
+  double watts = 0;
+  std::string of;           // for messages
+  bool is_of_kind = false;  // neither a limit nor a name is known
+};
+
+Most most_of(const model::Recording& recording, const model::Domain& domain) {
+  std::map<model::SensorId, bool> limits;
+  for (const auto& sensor : recording.sensors) {
+    limits[sensor.id] = sensor.domain == domain.id && sensor.name == model::gauge::kPowerLimit;
+  }
+  double limit = 0;
+  for (const auto& gauge : recording.readings.gauges) {
+    if (limits[gauge.sensor]) limit = std::max(limit, gauge.value);
+  }
+  if (limit > 0) return {kAboveLimit * limit, fmt::format("its limit of {:g} W in the log", limit)};
+  const std::string name = lower_case(domain.name);
+  for (const Board& board : kBoards) {
+    if (domain.kind != DomainKind::kGpu || name.find(board.name) == name.npos) continue;
+    return {kAboveLimit * board.watts,
+            fmt::format("the greatest limit of {}, {:g} W", domain.name, board.watts)};
+  }
+  const double watts = most_watts(domain);
+  return {watts, fmt::format("what any {} draws ({:g} W)", to_string(domain.kind), watts), true};
+}
+
+// As most_of(), of the mean power of a window.
+Most most_of_windows(Most most, const model::Domain& domain) {
+  if (!most.is_of_kind || domain.kind != DomainKind::kGpu || domain.device == "gpus") return most;
+  return {kMostOfWindows, fmt::format("what any gpu draws for long ({:g} W)", kMostOfWindows),
+          true};
+}
+
+// The mean powers of a counter over parts of its readings: without those in which it falls.
+std::vector<double> watts_of_counter(const std::vector<model::CounterReading>& reads) {
+  constexpr std::size_t kParts = 9;
+  const std::size_t step = std::max<std::size_t>(1, reads.size() / kParts);
+  std::vector<double> watts;
+  for (std::size_t i = step; i < reads.size(); i += step) {
+    const Duration time = reads[i].before - reads[i - step].before;
+    const Energy change = reads[i].total - reads[i - step].total;
+    if (time > Duration{} && change >= Energy{}) watts.push_back(change.joules() / seconds(time));
+  }
+  return watts;
+}
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) /
+         static_cast<double>(std::max(values.size(), std::size_t{1}));
+}
+
+// A counter in another unit than its name says rises 1000 times too fast or too slowly. One absurd
+// value does not change the median; a load of short bursts does not change the mean.
+Result<void> check_counters(const model::Recording& recording, const model::Domain& domain,
+                            const Most& most, const std::vector<double>& powers,
+                            const std::string& path) {
+  constexpr double kApart = 30;
+  std::map<model::SensorId, std::vector<model::CounterReading>> reads;
+  for (const auto& read : recording.readings.counters) {
+    const auto& sensor = recording.sensors[static_cast<std::size_t>(read.sensor)];
+    if (sensor.domain == domain.id) reads[read.sensor].push_back(read);
+  }
+  const double power = mean(powers);
+  for (const auto& [id, own] : reads) {
+    const auto parts = watts_of_counter(own);
+    const double usual = parts.empty() ? 0 : upper_median(parts),
+                 most_usual = std::max(usual, mean(parts));
+    if (most_usual == 0) continue;
+    const bool apart = power > 0 && (usual > kApart * power || power > kApart * most_usual);
+    if (!apart && usual <= most.watts) continue;
+    return fail(Errc::kCorrupt,
+                fmt::format("{}: {} of {} rises by {:.4g} W, {}: wrong unit? Leave its column out, "
+                            "or write it in the unit that its header says",
+                            path, recording.sensors[static_cast<std::size_t>(id)].name,
+                            domain.device, most_usual,
+                            apart ? fmt::format("where its power is {:.4g} W", power)
+                                  : "which is above " + most.of));
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -182,6 +307,65 @@ Result<model::Recording> RecordingBuilder::finish(const std::string& path, HostT
     recording_.run.work_end = end;
   }
   return std::move(recording_);
+}
+
+Result<void> check_powers(model::Recording& recording, const std::string& path) {
+  const auto warn = [&](std::string text) {
+    recording.warnings.push_back({HostTime{}, std::move(text)});
+  };
+  for (const model::Domain& domain : recording.domains) {
+    const Most most = most_of(recording, domain);
+    std::set<model::SensorId> sensors;
+    for (const auto& sensor : recording.sensors) {
+      if (sensor.domain == domain.id) sensors.insert(sensor.id);
+    }
+    std::vector<double> watts, above;
+    for (const auto& power : recording.readings.powers) {
+      if (!sensors.contains(power.sensor)) continue;
+      watts.push_back(power.power.watts());
+      if (watts.back() > most.watts) above.push_back(watts.back());
+    }
+    if (2 * above.size() > watts.size()) {
+      return fail(Errc::kCorrupt,
+                  fmt::format("{}: {} draws {:g} W, which is above {}: wrong unit? Milliwatts "
+                              "under a name for watts are read with --power-column {}=COLUMN:mW",
+                              path, domain.device, upper_median(above), most.of, domain.device));
+    }
+    if (!above.empty()) {
+      std::erase_if(recording.readings.powers, [&](const model::PowerReading& r) {
+        return sensors.contains(r.sensor) && r.power.watts() > most.watts;
+      });
+      warn(fmt::format("{}: {} of up to {:g} W left out, above {}", domain.device,
+                       counted(above.size(), "power value"),
+                       *std::max_element(above.begin(), above.end()), most.of));
+    }
+    if (auto right = check_counters(recording, domain, most, watts, path); !right) return right;
+    const bool is_board = domain.kind == DomainKind::kGpu && !watts.empty();
+    const double highest = watts.empty() ? 0 : *std::max_element(watts.begin(), watts.end());
+    if (is_board && highest > 0 && highest < kLeastWatts) {
+      warn(fmt::format("{} draws at most {:g} W: wrong unit?", domain.device, highest));
+    }
+    const Most mean_most = most_of_windows(most, domain);
+    std::size_t windows = 0, wrong = 0;
+    double example = 0;
+    for (const auto& window : recording.imported_windows) {
+      for (const auto& energy : window.energies) {
+        if (energy.domain != domain.id || window.duration <= Duration{}) continue;
+        const double mean = energy.energy.joules() / seconds(window.duration);
+        ++windows;
+        if (mean <= mean_most.watts) continue;
+        ++wrong;
+        example = mean;
+      }
+    }
+    if (wrong > 0) {
+      warn(
+          fmt::format("{} of {} windows: the mean power of {} is above {}, such as {:.4g} W: these "
+                      "energies or times are wrong, or in another unit",
+                      wrong, windows, domain.device, mean_most.of, example));
+    }
+  }
+  return {};
 }
 
 }  // namespace jouleprof::importers

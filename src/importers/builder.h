@@ -1,9 +1,12 @@
-// Collects an importer's data into a recording.
+// Collects an importer's data into a recording, and checks it.
 #pragma once
 
+#include <fmt/format.h>
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
@@ -84,5 +87,44 @@ class RecordingBuilder {
   std::map<pid_t, std::size_t> processes_;  // places in the recording
   std::size_t impossible_ = 0;
 };
+
+// How long the launches of one file may run.
+
+// A launch is kept in each bin of its run time. One whose time has a wrong unit may seem to run for
+// days, and would take all memory and hours.
+class LaunchLimit {
+ public:
+  // Adds a launch. False once they run for longer than in any real trace: an hour together, and a
+  // second for each launch beyond that; or one of them for an hour.
+  bool add(Duration run_time) {
+    ++launches_;
+    total_ += seconds(run_time);
+    return seconds(run_time) <= kAny && total_ <= kAny + kEach * static_cast<double>(launches_);
+  }
+
+  // What is wrong, when add() returned false.
+  std::string message() const {
+    return fmt::format("{} run{} for {:.1f} h: check the unit of the times",
+                       launches_ == 1 ? "one launch" : fmt::format("{} launches", launches_),
+                       launches_ == 1 ? "s" : "", total_ / kHour);
+  }
+
+ private:
+  static constexpr double kHour = 3600;  // seconds
+  static constexpr double kAny = kHour;  // seconds
+  static constexpr double kEach = 1;     // second
+
+  double total_ = 0;  // seconds
+  std::uint64_t launches_ = 0;
+};
+
+// Whether the powers of an imported recording can be those of its devices.
+
+// Compares powers, and mean powers of windows, with the limit that the log itself has, with that of
+// the board where its name is known, and with what any such device draws. Single values above it
+// are left out, with a warning. Windows above it stay, with one.
+// Errors: corrupt where most powers of a device are above it, or its limit is far above all of
+// them: a wrong unit, such as milliwatts under [W].
+Result<void> check_powers(model::Recording& recording, const std::string& path);
 
 }  // namespace jouleprof::importers

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "importers/builder.h"
-#include "importers/importer.h"
+#include "importers/import.h"
 
 namespace jouleprof::importers {
 namespace {

@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "importers/importer.h"
+#include "importers/import.h"
+#include "importers/source_text.h"
 #include "importers/testing.h"
-#include "importers/times.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::importers {

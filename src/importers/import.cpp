@@ -13,8 +13,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "importers/importer.h"
-#include "importers/power_check.h"
+#include "importers/builder.h"
 #include "model/device/sensor_table.h"
 
 // Every importer has one line here, in the order in which they are tried. A log of zeus_monitor has

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "importers/source_text.h"
 #include "jouleprof/units.h"
 #include "model/recording.h"
 
@@ -45,7 +46,7 @@ struct ImportOptions {
 
 // Reads the files as one recording. The content decides the format, never the file's name. Files of
 // several formats, or of a format whose files hold a whole log each, are placed by their wall-clock
-// times (combine() of importer.h). A folder stands for those of its files that are recognised; the
+// times (combine()). A folder stands for those of its files that are recognised; the
 // others are named in a warning.
 //
 // `run.source` is "import:FORMAT", or "import:FORMAT+FORMAT"; `run.tool_version` is left to the
@@ -63,5 +64,39 @@ struct ImportOptions {
 // files has no wall-clock times.
 Result<model::Recording> import_files(const std::vector<std::filesystem::path>& files,
                                       const ImportOptions& options = {});
+
+// One format's reader, and all of them.
+
+struct Importer {
+  Format format;
+  bool several_files;  // whether read() takes more than one
+  // Whether `text` is, or was meant to be, of this format. Linear in the text at worst.
+  bool (*recognises)(std::string_view text);
+  Result<model::Recording> (*read)(std::span<const SourceText> sources,
+                                   const ImportOptions& options);
+  // Whether a text that is recognised only adds to others of the format: it has no power of its
+  // own.
+  bool (*only_adds)(std::string_view text) = nullptr;
+};
+
+std::span<const Importer* const> importers();
+
+// import_files for texts that are already in memory.
+Result<model::Recording> import_texts(std::span<const SourceText> sources,
+                                      const ImportOptions& options = {});
+
+// Puts recordings of one experiment, each of another log, on one time line.
+
+struct ImportedPart {
+  std::string path;  // of its first file, for messages
+  model::Recording recording;
+};
+
+// Joins the parts by the wall clock. Domains of one device are one; a sensor that two parts have is
+// one as well. Pauses in which no log has a reading are cut out, as in a single log. A domain of
+// all GPUs together contains the single ones. Warnings name their file.
+// Errors: unavailable for a part without wall-clock times; corrupt where its clock goes back, or
+// where two parts have readings of one sensor at the same time.
+Result<model::Recording> combine(std::vector<ImportedPart> parts);
 
 }  // namespace jouleprof::importers

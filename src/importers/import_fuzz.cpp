@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "importers/importer.h"
+#include "importers/import.h"
 
 namespace importers = jouleprof::importers;
 

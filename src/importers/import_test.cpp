@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "importers/builder.h"
-#include "importers/launch_limit.h"
 #include "importers/testing.h"
 #include "tests/support/temp_tree.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "importers/importer.h"
+#include "importers/import.h"
 
 namespace jouleprof::importers {
 

@@ -1,5 +1,3 @@
-#include "importers/times.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "importers/source_text.h"
 
 namespace jouleprof::importers {
 namespace {

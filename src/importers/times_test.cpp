@@ -1,9 +1,9 @@
-#include "importers/times.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <ctime>
+
+#include "importers/source_text.h"
 
 namespace jouleprof::importers {
 namespace {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "importers/builder.h"
-#include "importers/importer.h"
+#include "importers/import.h"
 
 namespace jouleprof::importers {
 

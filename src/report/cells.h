@@ -1,12 +1,32 @@
-// Text in columns: made safe for a terminal, measured, cut, padded and wrapped by what it shows.
+// Text for people: how it is wanted; made safe for a terminal, measured, cut, padded and wrapped by
+// what it shows.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace jouleprof::report {
+
+struct TextOptions {
+  bool colour = false;
+  int width = 80;  // columns of the terminal
+  // Lines of the terminal, to stay within; many devices, windows or warnings may take more. A file
+  // or pipe has none: each finding is there in full.
+  std::optional<int> height;
+  bool whole_machine = false;  // quote the energy of all devices, and not the command's
+  // With the balance, levels, repeatability, own cost and all findings. Without them, the answer
+  // and what it is made of: at most 15 lines where there is a height.
+  bool details = true;
+  std::size_t lines_below = 0;  // of those 15, for units and costs
+  // What a terminal shows of a summary without details.
+  bool is_brief() const { return !details && height.has_value(); }
+  bool ascii = false;          // "+-" instead of the sign, '?' for what is beyond ASCII
+  std::string recording_path;  // the last line names `jouleprof report` for it; may be empty
+  std::string next_command;    // named in the last line instead, as it is
+};
 
 // Text that does nothing to a terminal: white space becomes a blank; control characters, bytes that
 // are no UTF-8 and marks that turn the direction of writing become U+FFFD, or '?' in ASCII, where

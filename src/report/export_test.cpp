@@ -18,9 +18,9 @@
 #include "report/example_profiles_test.h"
 #include "report/foreign/aipowermeter.h"
 #include "report/foreign/dmon.h"
+#include "report/format/format.h"
 #include "report/json/live_json.h"
-#include "report/render.h"
-#include "report/text/snapshot_text.h"
+#include "report/snapshot.h"
 
 namespace jouleprof::report {
 namespace {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "report/example_profiles_test.h"
-#include "report/render.h"
+#include "report/format/format.h"
 #include "report/total.h"
 
 namespace jouleprof::report {

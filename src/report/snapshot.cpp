@@ -1,9 +1,15 @@
 #include "report/snapshot.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <vector>
 
 #include "model/device/sensor.h"
+#include "report/cells.h"
+#include "report/quantity.h"
 
 namespace jouleprof::report {
 namespace {
@@ -32,6 +38,39 @@ std::optional<double> any_figure_of(const model::DomainSnapshot& domain, std::st
     return reasons ? std::optional(reasons->limited_by_heat() ? 1.0 : 0.0) : std::nullopt;
   }
   return domain.gauge(name);
+}
+
+using Devices = std::vector<const model::DomainSnapshot*>;
+
+Devices devices_of(const model::Snapshot& snapshot) {
+  Devices devices;
+  for (const auto& d : snapshot.domains) {
+    const bool is_part = d.domain.parent.has_value();
+    if (!is_part && d.domain.visible && d.domain.unavailable_reason.empty()) devices.push_back(&d);
+  }
+  return devices;
+}
+
+std::string device_text(const model::DomainSnapshot& d) {
+  const auto watts = figure_of(d, "power_watts");
+  std::string text =
+      printable(d.domain.device) + (watts ? ' ' + fixed_decimal(*watts, 1) + " W" : " -");
+  if (watts && d.provenance == model::Provenance::kEstimated) text += " ESTIMATED";
+  return text;
+}
+
+// Platform and module contain other devices.
+std::optional<Energy> energy_of(const Devices& devices) {
+  std::optional<Energy> sum;
+  for (const auto* d : devices) {
+    if (!d->power || d->domain.kind == model::DomainKind::kPlatform ||
+        d->domain.kind == model::DomainKind::kModule) {
+      continue;
+    }
+    if (!d->energy) return std::nullopt;
+    sum = sum.value_or(Energy{}) + d->energy->energy;
+  }
+  return sum;
 }
 
 }  // namespace
@@ -73,6 +112,78 @@ std::vector<const model::DomainSnapshot*> rows_of(const model::Snapshot& snapsho
     if (has_sensor && !d.domain.parent && d.domain.unavailable_reason.empty()) rows.push_back(&d);
   }
   return rows;
+}
+
+std::string live_line(const model::Snapshot& snapshot, int width) {
+  const Devices devices = devices_of(snapshot);
+  const auto room = static_cast<std::size_t>(std::max(width, 0));
+  const auto whole = std::chrono::floor<std::chrono::seconds>(snapshot.elapsed);
+  std::string line =
+      whole < std::chrono::seconds(100) ? fmt::format("{} s", whole.count()) : duration_text(whole);
+  // In front, where no lack of room takes it away.
+  if (std::any_of(devices.begin(), devices.end(),
+                  [](const auto* d) { return d->provenance == model::Provenance::kSimulated; })) {
+    line = "SIMULATED  " + line;
+  }
+  std::string end;
+  if (const auto energy = energy_of(devices)) end = "  " + energy_text(*energy);
+
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const std::size_t left = devices.size() - i;
+    const std::string next = "  " + device_text(*devices[i]);
+    const std::string more = fmt::format("  +{} more", left - 1);
+    const std::size_t after = display_width(end) + (left > 1 ? more.size() : 0);
+    if (display_width(line) + display_width(next) + after > room) {
+      line += fmt::format("  +{} more", left);
+      break;
+    }
+    line += next;
+  }
+  if (display_width(line) + display_width(end) <= room) line += end;
+  // A terminal too narrow for the first word shows nothing rather than a part of a figure.
+  return display_width(line) <= room ? line : std::string();
+}
+
+namespace {
+
+constexpr std::size_t kDeviceWidth = 12;
+
+std::string cell(const model::DomainSnapshot& domain, std::string_view figure, double scale,
+                 int decimals) {
+  const auto value = figure_of(domain, figure);
+  return value ? fixed_decimal(*value * scale, decimals) : "-";
+}
+
+std::string table_line(std::string_view time, std::string_view device, std::string_view power,
+                       std::string_view energy, std::string_view use, std::string_view memory,
+                       std::string_view temperature, std::string_view clock,
+                       std::string_view provenance) {
+  std::string line = fmt::format("{:<12} {} {:>8} {:>9} {:>5} {:>9} {:>5} {:>6}  {}", time,
+                                 pad_right(fit(device, kDeviceWidth), kDeviceWidth), power, energy,
+                                 use, memory, temperature, clock, provenance);
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line + '\n';
+}
+
+}  // namespace
+
+std::string monitor_table_header() {
+  return table_line("time", "device", "power W", "energy", "use %", "memory", "deg C", "MHz", "");
+}
+
+std::string monitor_table_rows(const model::Snapshot& snapshot) {
+  std::string text;
+  for (const auto* d : rows_of(snapshot)) {
+    const auto memory = figure_of(*d, model::gauge::kMemoryUsed);
+    text +=
+        table_line(local_clock_text(snapshot.time, 3), printable(d->domain.device),
+                   cell(*d, "power_watts", 1, 1), d->energy ? energy_text(d->energy->energy) : "-",
+                   cell(*d, "utilisation_ratio", 100, 0),
+                   memory && *memory >= 0 ? bytes_text(static_cast<std::uint64_t>(*memory)) : "-",
+                   cell(*d, model::gauge::kTemperature, 1, 0),
+                   cell(*d, model::gauge::kSmClock, 1e-6, 0), provenance_word(d->provenance));
+  }
+  return text;
 }
 
 }  // namespace jouleprof::report

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "report/cells.h"
 #include "report/example_windows_test.h"
-#include "report/render.h"
+#include "report/format/format.h"
 #include "tests/support/golden.h"
 
 namespace jouleprof::report {

@@ -3,7 +3,7 @@
 
 #include "abi/python_abi.h"
 #include "base/result.h"
-#include "spans/layers/module_map.h"
+#include "spans/layers/layers.h"
 
 namespace jouleprof::inject {
 

@@ -11,9 +11,9 @@
 
 #include "base/process/threads.h"
 #include "base/text.h"
-#include "spans/cupti/aggregate/driver_device.h"
-#include "spans/cupti/loaded_libraries.h"
-#include "spans/procs/identity.h"
+#include "spans/cupti/aggregate/activity_aggregator.h"
+#include "spans/cupti/cupti_api.h"
+#include "spans/procs/procfs.h"
 #include "spans/rocm/rocm_work.h"
 #include "spans/scopes/scopes.h"
 

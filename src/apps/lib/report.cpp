@@ -11,7 +11,6 @@
 #include "recording/reader.h"
 #include "report/activity/activity.h"
 #include "report/format/format.h"
-#include "report/render.h"
 
 struct jouleprof_report {
   jouleprof::analysis::Run run;

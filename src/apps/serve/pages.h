@@ -15,7 +15,7 @@
 
 #include "analysis/live/machine_state.h"
 #include "apps/serve/http_server.h"
-#include "report/openmetrics/machine_metrics.h"
+#include "report/metrics/machine_metrics.h"
 #include "session/machine/machine_windows.h"
 
 namespace jouleprof::serve {

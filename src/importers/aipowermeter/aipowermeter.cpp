@@ -23,10 +23,9 @@
 #include "base/text.h"
 #include "importers/aipowermeter/experiment_files.h"
 #include "importers/builder.h"
-#include "importers/importer.h"
+#include "importers/import.h"
 #include "importers/one_value.h"
 #include "importers/source_text.h"
-#include "importers/times.h"
 
 namespace jouleprof::importers {
 namespace {

@@ -13,7 +13,6 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "importers/source_text.h"
-#include "importers/times.h"
 
 namespace jouleprof::importers {
 

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "importers/builder.h"
-#include "importers/importer.h"
+#include "importers/import.h"
 #include "model/domain.h"
 #include "model/recording.h"
 

@@ -16,7 +16,6 @@
 #include "base/gzip/gzip.h"
 #include "base/result.h"
 #include "importers/source_text.h"
-#include "importers/times.h"
 #include "jouleprof/units.h"
 
 namespace jouleprof::importers {

@@ -1,5 +1,3 @@
-#include "importers/csv/csv_kernels.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include "base/file.h"
 #include "base/json/json_reader.h"
 #include "base/text.h"
+#include "importers/csv/csv_recording.h"
 #include "importers/source_text.h"
 
 namespace jouleprof::importers {

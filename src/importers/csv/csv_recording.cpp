@@ -15,10 +15,8 @@
 #include "base/text.h"
 #include "importers/builder.h"
 #include "importers/csv/csv_file.h"
-#include "importers/csv/csv_kernels.h"
 #include "importers/one_value.h"
-#include "importers/power_check.h"
-#include "importers/times.h"
+#include "importers/source_text.h"
 #include "jouleprof/units.h"
 #include "model/device/sensor_table.h"
 

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "importers/importer.h"
+#include "importers/import.h"
 #include "importers/testing.h"
 
 namespace jouleprof::importers {

@@ -9,10 +9,8 @@
 
 #include "base/json/json_view.h"
 #include "base/text.h"
-#include "importers/launch_limit.h"
+#include "importers/builder.h"
 #include "importers/source_text.h"
-#include "importers/times.h"
-#include "importers/torch/trace_scanner.h"
 #include "model/activity/device_timeline.h"
 
 namespace jouleprof::importers {

@@ -1,8 +1,7 @@
-#include "importers/torch/trace_scanner.h"
-
 #include <fmt/format.h>
 
 #include "base/json/json_view.h"
+#include "importers/torch/torch_trace.h"
 
 namespace jouleprof::importers {
 namespace {

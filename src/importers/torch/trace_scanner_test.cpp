@@ -1,11 +1,10 @@
-#include "importers/torch/trace_scanner.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
 #include "importers/torch/example_torch_trace.h"
+#include "importers/torch/torch_trace.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::importers {

@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-#include "importers/times.h"
+#include "importers/source_text.h"
 
 namespace jouleprof::importers {
 namespace {

@@ -10,9 +10,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "meters/control/board.h"
 #include "meters/control/restore.h"
-#include "meters/control/setting_control.h"
+#include "meters/control/setting.h"
 
 namespace jouleprof::meters::control {
 

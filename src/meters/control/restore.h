@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "meters/control/board.h"
-#include "meters/control/setting_control.h"
+#include "meters/control/setting.h"
 
 namespace jouleprof::meters::control {
 

@@ -1,5 +1,3 @@
-#include "meters/hwmon/gpu_clients.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "meters/hwmon/hwmon_meter.h"
 
 namespace jouleprof::meters::hwmon {
 namespace {

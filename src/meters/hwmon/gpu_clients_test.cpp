@@ -1,10 +1,9 @@
-#include "meters/hwmon/gpu_clients.h"
-
 #include <gmock/gmock.h>
 #include <unistd.h>
 
 #include <string>
 
+#include "meters/hwmon/hwmon_meter.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::meters::hwmon {

@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "meters/hwmon/gpu_clients.h"
-#include "meters/hwmon/gpu_metrics.h"
+#include "meters/hwmon/board.h"
+#include "meters/hwmon/hwmon_meter.h"
 #include "tests/support/fuzz_files.h"
 
 using namespace jouleprof;

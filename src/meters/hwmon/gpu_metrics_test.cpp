@@ -1,11 +1,11 @@
-#include "meters/hwmon/gpu_metrics.h"
-
 #include <gmock/gmock.h>
 
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <string>
+
+#include "meters/hwmon/board.h"
 
 namespace jouleprof::meters::hwmon {
 namespace {

@@ -8,7 +8,6 @@
 
 #include "base/file.h"
 #include "meters/hwmon/board.h"
-#include "meters/hwmon/gpu_metrics.h"
 #include "model/device/sensor.h"
 #include "model/device/sensor_table.h"
 

@@ -1,9 +1,8 @@
-#include "meters/nvml/instance_activity.h"
-
 #include <gtest/gtest.h>
 
 #include <chrono>
 
+#include "meters/nvml/device_sensors.h"
 #include "meters/nvml/nvml_meter_fixture.h"
 #include "model/device/sensor.h"
 

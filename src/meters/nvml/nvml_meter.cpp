@@ -7,7 +7,6 @@
 #include <chrono>
 
 #include "meters/nvml/api/nvml_api.h"
-#include "meters/nvml/nvml_meter_builder.h"
 
 namespace jouleprof::meters {
 
@@ -46,8 +45,7 @@ Result<std::unique_ptr<NvmlMeter>> NvmlMeter::open(nvml::NvmlApi api, const Nvml
       meter->api_.driver_version(version.data(), version.size() - 1) == Return::kSuccess) {
     meter->driver_version_ = version.data();
   }
-  NvmlMeterBuilder builder(*meter, options);
-  for (const auto& gpu : meter->gpus_) builder.add(gpu);
+  meter->find_sensors(options);
   return meter;
 }
 

@@ -11,8 +11,8 @@
 
 #include "meters/meter.h"
 #include "meters/nvml/api/nvml_api.h"
+#include "meters/nvml/device_sensors.h"
 #include "meters/nvml/gpu.h"
-#include "meters/nvml/instance_activity.h"
 #include "meters/nvml/probes/probes.h"
 #include "model/domain.h"
 #include "model/process/process.h"
@@ -117,6 +117,8 @@ class NvmlMeter : public Meter {
  private:
   friend class NvmlMeterBuilder;
   NvmlMeter(nvml::NvmlApi api, const NvmlOptions& options);
+  // Adds domains, sensors, probes and what is missing of each GPU.
+  void find_sensors(const NvmlOptions& options);
 
   nvml::NvmlApi api_;
   nvml::NvmlClock clock_;

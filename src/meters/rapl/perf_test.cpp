@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "meters/rapl/rapl_fixture.h"
-#include "meters/rapl/source.h"
+#include "meters/rapl/rapl_meter.h"
 
 namespace jouleprof::meters {
 namespace {

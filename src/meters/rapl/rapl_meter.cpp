@@ -13,7 +13,6 @@
 
 #include "base/text.h"
 #include "meters/cpu_model.h"
-#include "meters/rapl/source.h"
 #include "model/device/sensor_table.h"
 
 namespace jouleprof::meters {

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 
 #include "meters/rapl/rapl_fixture.h"
-#include "meters/rapl/source.h"
 
 namespace jouleprof::meters {
 namespace {

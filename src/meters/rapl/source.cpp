@@ -1,5 +1,3 @@
-#include "meters/rapl/source.h"
-
 #include <fmt/format.h>
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
@@ -18,6 +16,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "meters/cpu_model.h"
+#include "meters/rapl/rapl_meter.h"
 
 namespace jouleprof::meters::rapl {
 namespace {

@@ -19,7 +19,7 @@
 //     windows                      those of one thread that have ended
 //     lost                         count: windows that the program could not send in time
 //
-// The file descriptor is that of the program's rings (spans/windows/shared_rings.h): from them come
+// The file descriptor is that of the program's rings (spans/windows/window_inbox.h): from them come
 // the windows that a program that dies did not send, and the names of those that it did not end.
 // Other `jouleprof run` of a job take part:
 //

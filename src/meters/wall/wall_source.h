@@ -128,7 +128,7 @@ class ShellTool {
   std::string pending_;  // of an answer that is not complete
 };
 
-// The power that a machine's BMC reports: DCMI's "Get Power Reading" over /dev/ipmi0.
+// The power that a machine's BMC reports.
 
 // The answer's bytes, the completion code first. Errors: as the code says, unsupported for most;
 // unavailable where the BMC says that it does not measure; corrupt.
@@ -136,9 +136,6 @@ Result<WallReading> parse_dcmi_answer(std::string_view bytes);
 
 // What freeipmi's `ipmi-dcmi --get-system-power-statistics` prints. Errors: the same.
 Result<WallReading> parse_dcmi_text(std::string_view text);
-
-// Errors: not_found without a device; permission_denied.
-Result<std::unique_ptr<WallSource>> open_dcmi(const std::filesystem::path& device);
 
 // Meters with a web server: Redfish BMCs, Shelly and Tasmota plugs.
 

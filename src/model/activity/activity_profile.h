@@ -51,7 +51,7 @@ struct ActivityRow {
   std::optional<KernelClass> kernel;  // which one, of a row of by_kernel
   // The interval (of `inclusive`) would be wider without the power that earlier runs found.
   bool remembered = false;
-  std::optional<FoldedLayers> folded;  // report/activity/fold_layers.h
+  std::optional<FoldedLayers> folded;  // report/activity/activity.h
 };
 
 // What one kernel took, launched in one phase by one layer within one range. Rows are indices into

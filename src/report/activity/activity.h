@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "model/activity/activity_profile.h"
-#include "report/render.h"
+#include "report/cells.h"
 
 namespace jouleprof::report {
 
@@ -40,9 +40,9 @@ struct ActivityOptions {
   std::optional<ActivitySort> sort;
   std::optional<std::size_t> top;    // of each device, so many rows; none: all
   std::optional<std::size_t> depth;  // of a tree, so many levels; none: all
-  bool fold = false;       // layers that differ only in numbers are one row (fold_layers.h)
-  bool fold_many = false;  // where twelve or more of them would be one
-  bool imported = false;   // from another tool's files: the program is not ours to run again
+  bool fold = false;                 // layers that differ only in numbers are one row (fold_layers)
+  bool fold_many = false;            // where twelve or more of them would be one
+  bool imported = false;  // from another tool's files: the program is not ours to run again
 };
 
 // A section a device: what was measured, a table, how it all adds up, and warnings. A device
@@ -110,5 +110,18 @@ struct EnergyStack {
 // between launches and unattributed energy are paths of their own. The names of kernels and layers
 // that are not resolvable say so, and that of the device where it is estimated or simulated.
 std::vector<EnergyStack> energy_stacks(const model::ActivityProfile& profile);
+
+// Layers that differ only in numbers, such as those of a transformer's blocks, as one row.
+
+// "model.layers.11.mlp.0" -> "model.layers.*.mlp.*": parts that are numbers become stars.
+std::string folded_name(std::string_view name);
+
+// The profile with rows of by_layer that have one folded name, type, shape and number of
+// parameters, and whose parents are one row, as one row in the place of the first. It has a star
+// for each number in which their names differ. Counts, times and energies are sums; errors add
+// linearly, as if all had the same sign. `detail` begins with their number, the mean energy and the
+// standard deviation among them. A sum without every part's energy, or with a part that is not
+// resolvable, is not resolvable.
+model::ActivityProfile fold_layers(const model::ActivityProfile& profile);
 
 }  // namespace jouleprof::report

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "report/chrome/chrome_events.h"
 #include "report/format/format.h"
 
 namespace jouleprof::report {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "report/chrome/chrome_text.h"
+#include "report/chrome/chrome_trace.h"
 
 namespace jouleprof::report {
 namespace {

@@ -10,7 +10,7 @@
 #include "model/activity/activity_profile.h"
 #include "model/activity/profiled_trace.h"
 #include "model/domain.h"
-#include "report/chrome/chrome_text.h"
+#include "report/chrome/chrome_trace.h"
 
 namespace jouleprof::report {
 

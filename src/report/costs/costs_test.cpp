@@ -8,7 +8,6 @@
 
 #include "analysis/recorded_run_test.h"
 #include "report/format/format.h"
-#include "report/render.h"
 #include "report/total.h"
 
 namespace jouleprof::report {

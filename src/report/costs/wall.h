@@ -11,7 +11,7 @@
 #include "analysis/run.h"
 #include "base/result.h"
 #include "model/wall_log.h"
-#include "report/render.h"
+#include "report/cells.h"
 
 namespace jouleprof::report {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "report/activity/fold_layers.h"
+#include "report/activity/activity.h"
 
 namespace jouleprof::report {
 

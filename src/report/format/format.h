@@ -15,10 +15,12 @@
 #include "model/activity/activity_profile.h"
 #include "model/activity/collective.h"
 #include "model/activity/serving.h"
+#include "model/profile.h"
 #include "model/wall_log.h"
 #include "report/activity/activity.h"
+#include "report/cells.h"
 #include "report/costs/costs.h"
-#include "report/render.h"
+#include "report/costs/wall.h"
 #include "report/total.h"
 
 namespace jouleprof::report {
@@ -84,6 +86,37 @@ Result<void> write_table_or_summary(
 // The moments whose readings a table of readings has: of a part its own, of the whole all that was
 // recorded. Errors: as Run::span(), of which imported windows without a time are none.
 Result<analysis::PartSpan> readings_span(const analysis::Run& run, const analysis::Part& part);
+
+// A profile as people and programs read it.
+
+// At most one screen. Names are made harmless for a terminal.
+std::string to_text(const model::Profile& profile, const TextOptions& options = {});
+// The same with `below`, the lines of units and costs, under it.
+std::string to_text(const model::Profile& profile, TextOptions options, const std::string& below);
+
+// The documented JSON object (docs/json.md), indented, with a final newline. What is unavailable is
+// null; energies have six decimals, so that sums are exact. Invalid UTF-8 becomes U+FFFD. `costs`,
+// `wall`, `per`: nullptr where none were requested.
+std::string to_json(const model::Profile& profile, const Costs* costs = nullptr,
+                    const WallComparison* wall = nullptr, const PerUnit* per = nullptr);
+
+// The table of --by window: a row for each name of windows and each domain with a figure, in order
+// of first appearance.
+std::string windows_to_text(const model::Profile& profile, const TextOptions& options);
+std::string windows_to_json(const model::Profile& profile);  // docs/json.md; with a final newline
+std::string windows_to_csv(const model::Profile& profile);   // of every domain
+
+// Lines of money and carbon, for the end of a summary.
+std::string costs_to_text(const Costs& costs, const TextOptions& text);
+
+// Lines of the energy of one unit of work, for the end of a summary.
+std::string per_unit_to_text(const PerUnit& per, const TextOptions& text);
+
+// One row a domain, with a header. What is unavailable is an empty field.
+std::string to_csv(const model::Profile& profile);
+
+// One row a process, with a header; after the fixed columns one "NAME_joules" for each domain.
+std::string processes_to_csv(const model::Profile& profile);
 
 // Requests of inference servers, as people and programs read them.
 

@@ -15,7 +15,6 @@
 #include "base/text.h"
 #include "report/csv/readings_csv.h"
 #include "report/example_bench_test.h"
-#include "report/render.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::report {

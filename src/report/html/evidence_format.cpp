@@ -14,7 +14,7 @@
 #include "report/format/format.h"
 #include "report/headline_text.h"
 #include "report/html/page.h"
-#include "report/json/json_text.h"
+#include "report/json/values.h"
 #include "report/quantity.h"
 #include "report/total.h"
 

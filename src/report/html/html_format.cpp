@@ -13,9 +13,8 @@
 #include "report/format/format.h"
 #include "report/headline_text.h"
 #include "report/html/page.h"
-#include "report/html/page_data.h"
 #include "report/quantity.h"
-#include "report/redaction.h"
+#include "report/results/redaction.h"
 #include "report/total.h"
 
 namespace jouleprof::report {

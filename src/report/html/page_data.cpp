@@ -1,5 +1,3 @@
-#include "report/html/page_data.h"
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -20,7 +18,7 @@
 #include "report/html/page.h"
 #include "report/json/json_format.h"
 #include "report/quantity.h"
-#include "report/redaction.h"
+#include "report/results/redaction.h"
 #include "report/total.h"
 
 namespace jouleprof::report {

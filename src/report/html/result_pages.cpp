@@ -11,7 +11,6 @@
 #include "report/headline_text.h"
 #include "report/html/page.h"
 #include "report/quantity.h"
-#include "report/results/pages.h"
 
 namespace jouleprof::report {
 namespace {

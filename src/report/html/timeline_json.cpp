@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "model/activity/activity_codec.h"
 #include "model/device/sensor.h"
-#include "report/html/page_data.h"
+#include "report/html/page.h"
 #include "report/quantity.h"
 
 namespace jouleprof::report {

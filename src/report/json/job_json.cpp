@@ -1,6 +1,6 @@
 #include "report/json/json_format.h"
-#include "report/json/json_text.h"
 #include "report/json/records.h"
+#include "report/json/values.h"
 #include "report/quantity.h"
 #include "report/results/job.h"
 

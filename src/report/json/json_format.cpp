@@ -6,7 +6,6 @@
 #include "report/format/format.h"
 #include "report/json/records.h"
 #include "report/quantity.h"
-#include "report/render.h"
 #include "report/total.h"
 
 namespace jouleprof::report {

@@ -9,7 +9,7 @@
 #include "report/activity/activity.h"
 #include "report/costs/costs.h"
 #include "report/costs/wall.h"
-#include "report/json/json_text.h"
+#include "report/json/values.h"
 #include "report/total.h"
 
 namespace jouleprof::report {

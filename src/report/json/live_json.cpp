@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/text.h"
-#include "report/json/json_text.h"
 #include "report/json/records.h"
+#include "report/json/values.h"
 #include "report/quantity.h"
 #include "report/snapshot.h"
 

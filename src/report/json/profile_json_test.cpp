@@ -8,9 +8,9 @@
 #include <string>
 
 #include "report/example_windows_test.h"
+#include "report/format/format.h"
 #include "report/json/live_json.h"
 #include "report/json_keys_test.h"
-#include "report/render.h"
 
 namespace jouleprof::report {
 namespace {

@@ -1,18 +1,24 @@
 // The columns of each kind of record that JSON, CSV, the Python package and the page have.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
+#include "base/clock.h"
+#include "jouleprof/units.h"
 #include "model/activity/activity_profile.h"
 #include "model/profile.h"
 #include "report/activity/activity.h"
-#include "report/json/columns.h"
+#include "report/json/values.h"
 #include "report/total.h"
 
 namespace jouleprof::report {

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "report/json/json_text.h"
 #include "report/json/records.h"
+#include "report/json/values.h"
 #include "report/quantity.h"
 #include "report/results/bench.h"
 #include "report/results/comparison.h"

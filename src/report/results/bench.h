@@ -9,7 +9,7 @@
 #include "analysis/bench/bench_energy.h"
 #include "base/result.h"
 #include "model/bench.h"
-#include "report/render.h"
+#include "report/cells.h"
 
 namespace jouleprof::report {
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "analysis/compare/compare.h"
+#include "report/cells.h"
 #include "report/costs/costs.h"
-#include "report/render.h"
 
 namespace jouleprof::report {
 

@@ -9,8 +9,8 @@
 
 #include "analysis/job/job.h"
 #include "model/wall_log.h"
+#include "report/cells.h"
 #include "report/costs/costs.h"
-#include "report/render.h"
 #include "report/total.h"
 
 namespace jouleprof::report {

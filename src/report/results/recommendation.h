@@ -7,7 +7,7 @@
 
 #include "analysis/sweep/recommend.h"
 #include "base/result.h"
-#include "report/render.h"
+#include "report/cells.h"
 
 namespace jouleprof::report {
 

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "report/results/pages.h"
+#include "report/results/redaction.h"
 
 namespace jouleprof::report {
 namespace {

@@ -10,7 +10,6 @@
 #include "report/example_profiles_test.h"
 #include "report/figures.h"
 #include "report/quantity.h"
-#include "report/svg/drawing.h"
 #include "report/svg/svg_format.h"
 
 namespace jouleprof::report {

@@ -9,8 +9,7 @@
 #include "report/figures.h"
 #include "report/headline_text.h"
 #include "report/quantity.h"
-#include "report/redaction.h"
-#include "report/svg/drawing.h"
+#include "report/results/redaction.h"
 #include "report/total.h"
 
 namespace jouleprof::report {

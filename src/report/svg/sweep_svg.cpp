@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "model/sweep.h"
-#include "report/svg/drawing.h"
 #include "report/svg/svg_format.h"
 
 namespace jouleprof::report {

@@ -5,6 +5,7 @@
 
 #include "report/cells.h"
 #include "report/costs/wall.h"
+#include "report/format/format.h"
 #include "report/headline_text.h"
 #include "report/quantity.h"
 #include "report/results/job.h"

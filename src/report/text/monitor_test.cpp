@@ -15,7 +15,6 @@
 #include "report/foreign/dmon.h"
 #include "report/json/live_json.h"
 #include "report/snapshot.h"
-#include "report/text/snapshot_text.h"
 
 namespace jouleprof::report {
 namespace {

@@ -8,8 +8,8 @@
 #include "base/text.h"
 #include "report/cells.h"
 #include "report/example_profiles_test.h"
+#include "report/format/format.h"
 #include "report/headline_text.h"
-#include "report/render.h"
 #include "report/total.h"
 #include "tests/support/golden.h"
 

@@ -9,7 +9,6 @@
 #include "report/costs/wall.h"
 #include "report/format/format.h"
 #include "report/quantity.h"
-#include "report/render.h"
 #include "report/text/table.h"
 #include "report/text/text_blocks.h"
 

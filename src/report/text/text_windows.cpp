@@ -8,8 +8,8 @@
 #include "base/text.h"
 #include "model/window_sum.h"
 #include "report/cells.h"
+#include "report/format/format.h"
 #include "report/quantity.h"
-#include "report/render.h"
 #include "report/text/text_blocks.h"
 
 namespace jouleprof::report {

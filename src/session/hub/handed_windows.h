@@ -14,7 +14,7 @@
 #include "meters/shared/hub_protocol.h"
 #include "model/recording.h"
 #include "session/hub/window_names.h"
-#include "spans/windows/shared_rings.h"
+#include "spans/windows/window_inbox.h"
 
 namespace jouleprof::session {
 

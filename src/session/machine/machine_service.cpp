@@ -18,7 +18,7 @@
 #include "model/device/sensor.h"
 #include "session/machine/service_state.h"
 #include "session/sampling/visible_devices.h"
-#include "spans/procs/identity.h"
+#include "spans/procs/procfs.h"
 
 namespace jouleprof::session {
 namespace {

@@ -25,7 +25,7 @@
 #include "session/machine/service_state.h"
 #include "session/sampling/recorded_sampling.h"
 #include "spans/procs/machine_processes.h"
-#include "spans/procs/scheduler_names.h"
+#include "spans/procs/owners.h"
 
 namespace jouleprof::session {
 

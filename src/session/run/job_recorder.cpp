@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "base/process/local_socket.h"
 #include "base/text.h"
-#include "meters/shared/hub_link.h"
+#include "meters/shared/shared_meter.h"
 #include "session/run/measured_processes.h"
 #include "session/run/signals.h"
 

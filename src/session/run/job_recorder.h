@@ -16,7 +16,7 @@
 #include "base/result.h"
 #include "session/run/session.h"
 #include "session/run/signals.h"
-#include "spans/procs/identity.h"
+#include "spans/procs/procfs.h"
 
 namespace jouleprof::session {
 

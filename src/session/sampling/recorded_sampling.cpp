@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "session/sampling/sampler.h"
-#include "spans/procs/identity.h"
+#include "spans/procs/procfs.h"
 
 namespace jouleprof::session {
 namespace {

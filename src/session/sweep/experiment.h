@@ -11,7 +11,7 @@
 
 #include "analysis/sweep/recommend.h"
 #include "base/result.h"
-#include "meters/control/setting_control.h"
+#include "meters/control/setting.h"
 #include "model/sweep.h"
 #include "recording/sweep_file.h"
 

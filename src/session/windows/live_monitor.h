@@ -23,7 +23,7 @@
 #include "model/snapshot.h"
 #include "session/sampling/sink.h"
 #include "session/sampling/visible_devices.h"
-#include "spans/windows/shared_rings.h"
+#include "spans/windows/window_inbox.h"
 
 namespace jouleprof::session {
 

@@ -9,7 +9,7 @@
 #include <chrono>
 
 #include "base/process/threads.h"
-#include "meters/shared/hub_link.h"
+#include "meters/shared/shared_meter.h"
 
 namespace jouleprof::session {
 namespace {

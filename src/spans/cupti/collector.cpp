@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "spans/cupti/loaded_libraries.h"
+#include "spans/cupti/cupti_api.h"
 #include "spans/scopes/scopes.h"
 
 namespace jouleprof::cupti {
@@ -197,7 +197,7 @@ void Collector::note_missing(ActivityKind kind, abi::Result result) {
                         : kind == ActivityKind::kMemcpy2 ? "copies between GPUs are"
                         : kind == ActivityKind::kMemset  ? "memory sets are"
                                                          : nullptr;
-  if (records == nullptr) return;  // devices: the driver names them, too (driver_device.h)
+  if (records == nullptr) return;  // devices: the driver names them, too (driver_device)
   add_problem(
       fmt::format("{} not traced: CUPTI refuses their records ({}). Their energy counts as "
                   "idle between launches; use the CUPTI of the driver's CUDA version",

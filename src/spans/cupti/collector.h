@@ -10,9 +10,8 @@
 #include "base/result.h"
 #include "spans/cupti/aggregate/graph_templates.h"
 #include "spans/cupti/cupti_api.h"
-#include "spans/cupti/graph_mode.h"
-#include "spans/cupti/memset_records.h"
-#include "spans/cupti/record_buffers.h"
+#include "spans/cupti/record_modes.h"
+#include "spans/cupti/records.h"
 
 namespace jouleprof::cupti {
 

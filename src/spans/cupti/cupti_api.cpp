@@ -1,11 +1,16 @@
 #include "spans/cupti/cupti_api.h"
 
 #include <fmt/format.h>
+#include <link.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
 #include <utility>
+
+#include "abi/cuda_abi.h"
+#include "base/process/dynlib.h"
 
 namespace jouleprof::cupti {
 namespace {
@@ -114,6 +119,54 @@ Result<CuptiApi> load_cupti(const std::vector<std::string>& candidates) {
               "CUPTI (libcupti.so.13 or .12) was not found, so no kernels are traced. Install it "
               "(pip install nvidia-cuda-cupti, or the CUDA toolkit) and add its folder to "
               "LD_LIBRARY_PATH");
+}
+
+std::vector<std::string> loaded_libraries() {
+  std::vector<std::string> paths;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* into) {
+        if (info->dlpi_name != nullptr && *info->dlpi_name != '\0') {
+          static_cast<std::vector<std::string>*>(into)->emplace_back(info->dlpi_name);
+        }
+        return 0;
+      },
+      &paths);
+  return paths;
+}
+
+bool is_loaded(const std::vector<std::string>& loaded, const char* name_start) {
+  for (const std::string& path : loaded) {
+    if (std::string_view(path).substr(path.rfind('/') + 1).starts_with(name_start)) return true;
+  }
+  return false;
+}
+
+std::string likely_profiler(const std::vector<std::string>& loaded) {
+  constexpr std::pair<const char*, const char*> kWho[] = {
+      {"libToolsInjection", "Nsight Systems (libToolsInjection is loaded)"},
+      {"libnsys", "Nsight Systems (libnsys is loaded)"},
+      {"libcuda-injection", "Nsight Compute (libcuda-injection is loaded)"},
+      {"libproton", "Triton's Proton profiler (libproton is loaded)"},
+      {"libkineto", "torch.profiler (libkineto is loaded)"},
+      {"libtorch_c", "torch.profiler (PyTorch is loaded)"},
+      {"libtensorflow", "TensorFlow's profiler (TensorFlow is loaded)"},
+      {"xla_", "JAX's profiler (XLA is loaded)"},
+  };
+  for (const auto& [start, who] : kWho) {
+    if (is_loaded(loaded, start)) return who;
+  }
+  return "another profiler";
+}
+
+DriverState driver_state() {
+  namespace cuda = abi::cuda;
+  const DynLib driver = DynLib::loaded(cuda::kLibrary);
+  if (!driver) return DriverState::kAbsent;
+  cuda::fn::CtxGetCurrent* current = nullptr;
+  cuda::Context context = nullptr;
+  const bool started =
+      driver.bind(current, "cuCtxGetCurrent") && current(&context) != cuda::kNotInitialized;
+  return started ? DriverState::kInitialised : DriverState::kLoaded;
 }
 
 }  // namespace jouleprof::cupti

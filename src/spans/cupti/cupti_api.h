@@ -1,4 +1,4 @@
-// CUPTI as a struct of function pointers: finds and loads the library.
+// CUPTI as a struct of function pointers, and what else of CUDA the process has loaded.
 #pragma once
 
 #include <memory>
@@ -10,6 +10,8 @@
 #include "base/result.h"
 
 namespace jouleprof::cupti {
+
+// Finds and loads CUPTI.
 
 // All pointers but graph_exec_id, which is newer, are set in what load_cupti() returns. Copies
 // share the library.
@@ -38,5 +40,20 @@ std::vector<std::string> cupti_candidates(const std::vector<std::string>& loaded
 // Loads the first of `candidates` that is CUPTI of CUDA 12 or newer. Errors: not_found, with what
 // to install; unsupported when there is only an older one.
 Result<CuptiApi> load_cupti(const std::vector<std::string>& candidates);
+
+// The shared libraries of this process.
+
+// Paths of the loaded shared libraries.
+std::vector<std::string> loaded_libraries();
+
+bool is_loaded(const std::vector<std::string>& loaded, const char* name_start);
+
+// The other tool that is likely to use CUPTI in this process: "Nsight Systems", "torch.profiler";
+// "another profiler" where no library shows which.
+std::string likely_profiler(const std::vector<std::string>& loaded);
+
+// Whether CUDA's driver is loaded and initialised in this process.
+enum class DriverState { kAbsent, kLoaded, kInitialised };
+DriverState driver_state();
 
 }  // namespace jouleprof::cupti

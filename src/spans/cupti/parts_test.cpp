@@ -7,13 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "spans/cupti/aggregate/activity_aggregator.h"
 #include "spans/cupti/aggregate/aggregate_fixture.h"
-#include "spans/cupti/aggregate/kernel_classes.h"
 #include "spans/cupti/cupti_api.h"
-#include "spans/cupti/graph_mode.h"
-#include "spans/cupti/loaded_libraries.h"
-#include "spans/cupti/record_buffers.h"
-#include "spans/cupti/record_reader.h"
+#include "spans/cupti/record_modes.h"
+#include "spans/cupti/records.h"
 #include "tests/support/sanitizers.h"
 
 namespace jouleprof::cupti {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "spans/cupti/aggregate/aggregate_fixture.h"
-#include "spans/cupti/record_reader.h"
+#include "spans/cupti/records.h"
 
 namespace jouleprof::cupti {
 namespace {

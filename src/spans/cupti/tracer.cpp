@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/process/threads.h"
-#include "spans/cupti/loaded_libraries.h"
+#include "spans/cupti/cupti_api.h"
 #include "spans/scopes/scopes.h"
 
 namespace jouleprof::cupti {

@@ -14,10 +14,9 @@
 
 #include "model/activity/activity.h"
 #include "spans/cupti/aggregate/activity_aggregator.h"
-#include "spans/cupti/aggregate/kernel_classes.h"
 #include "spans/cupti/collector.h"
-#include "spans/cupti/graph_mode.h"
-#include "spans/cupti/record_reader.h"
+#include "spans/cupti/record_modes.h"
+#include "spans/cupti/records.h"
 
 namespace jouleprof::cupti {
 

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "spans/cupti/loaded_libraries.h"
+#include "spans/cupti/cupti_api.h"
 #include "spans/cupti/tracer_fixture.h"
 #include "spans/scopes/scopes.h"
 

@@ -186,7 +186,7 @@ class SequenceRing {
 };
 
 // The layer that a thread is in: for launch callbacks (spans/scopes), for the backward pass
-// (sequence_ring.h), and for the time spent there (layer_times.h).
+// (SequenceRing), and for the time spent there (LayerTimes).
 
 // Only the owning thread calls these functions, but drain().
 class ThreadLayers {

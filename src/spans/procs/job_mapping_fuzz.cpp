@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "spans/procs/scheduler_names.h"
+#include "spans/procs/owners.h"
 #include "tests/support/fuzz_files.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

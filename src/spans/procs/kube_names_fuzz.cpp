@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "spans/procs/scheduler_names.h"
+#include "spans/procs/owners.h"
 #include "tests/support/fuzz_files.h"
 
 using namespace jouleprof;

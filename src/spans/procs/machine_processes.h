@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "model/process/process.h"
-#include "spans/procs/cgroup_time.h"
+#include "spans/procs/cgroup.h"
 #include "spans/procs/procfs.h"
 
 namespace jouleprof::spans {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "spans/procs/identity.h"
+#include "spans/procs/procfs.h"
 
 namespace jouleprof::spans {
 namespace {

@@ -1,5 +1,3 @@
-#include "spans/reruns/rerun_plan.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "spans/reruns/rerun_runner.h"
 
 namespace jouleprof::reruns {
 namespace {

@@ -12,7 +12,7 @@
 #include "base/process/dynlib.h"
 #include "base/process/threads.h"
 #include "model/device/sensor_table.h"
-#include "spans/cupti/loaded_libraries.h"
+#include "spans/cupti/cupti_api.h"
 #include "spans/scopes/range_stack.h"
 #include "spans/scopes/scopes.h"
 

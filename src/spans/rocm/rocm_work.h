@@ -15,8 +15,7 @@
 #include "abi/rocprofiler_abi.h"
 #include "base/result.h"
 #include "spans/cupti/aggregate/activity_aggregator.h"
-#include "spans/cupti/aggregate/kernel_classes.h"
-#include "spans/cupti/record_reader.h"
+#include "spans/cupti/records.h"
 #include "spans/cupti/tracer.h"
 
 namespace jouleprof::rocm {

@@ -2,7 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
+
+#include "model/activity/activity.h"
 
 namespace jouleprof::scopes {
 
@@ -10,7 +15,7 @@ namespace jouleprof::scopes {
 // the ranges that it has open, each within those that it opened before, whichever way they were
 // opened and in whatever order they end; those that stay open then get a new path. At most 64
 // ranges deep: those beyond are counted, not named. Allocates only for a new name. What XLA opens
-// around its operations (xla_operation.h) is no range: it sets the thread's layer and phase.
+// around its operations (xla_operation) is no range: it sets the thread's layer and phase.
 
 // Ranges that end in the order of a stack. A pop ends the newest range of its `domain` (any
 // pointer; ranges of all domains lie in one nesting).
@@ -35,5 +40,25 @@ void drop_ended_ranges() noexcept;
 // The open range of the process, if only one thread has open ranges. It then applies to threads
 // without ranges too, such as those of a backward pass. model::kNone otherwise.
 std::uint32_t lone_range() noexcept;
+
+// The layers and phases of programs that XLA compiled (JAX), by the NVTX ranges that it opens
+// around each operation that it launches.
+
+// What XLA says of an operation: "Thunk:#name=jit(train)/transpose(jvp(Net))/Dense_6/dot_general,
+// hlo_op=...#" is of the layer Net, Dense_6, backward. `path` has the named scopes of the program
+// (flax's modules, jax.named_scope), without functions, transformations and loops of JAX's.
+struct XlaOperation {
+  std::vector<std::string> path;
+  model::Phase phase = model::Phase::kNone;
+
+  bool operator==(const XlaOperation&) const = default;
+};
+
+// Absent for other ranges. Without names, as of a command buffer, the path is empty.
+std::optional<XlaOperation> xla_operation(std::string_view range);
+
+// "XlaModule jit_train" of the range that XLA opens around a program of its own,
+// "XlaModule:#hlo_module=jit_train,program_id=12#"; other names unchanged.
+std::string short_range(std::string_view range);
 
 }  // namespace jouleprof::scopes

@@ -1,5 +1,3 @@
-#include "spans/scopes/xla_operation.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -23,8 +23,8 @@
 #include "base/say.h"
 #include "recording/merge/merged_file.h"
 #include "recording/reader.h"
+#include "report/html/page.h"
 #include "report/results/comparison.h"
-#include "report/results/pages.h"
 
 namespace jouleprof::cli {
 namespace {

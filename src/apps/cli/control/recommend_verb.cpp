@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "recording/sweep_file.h"
 #include "report/cells.h"
-#include "report/results/pages.h"
+#include "report/html/page.h"
 #include "report/results/recommendation.h"
 #include "report/svg/svg_format.h"
 

@@ -20,7 +20,7 @@
 #include "importers/wall/wall_log.h"
 #include "meters/all/open_meters.h"
 #include "meters/nvml/calibration/calibration_file.h"
-#include "meters/nvml/calibration/cuda_load.h"
+#include "meters/nvml/calibration/calibrator.h"
 #include "meters/wall/wall_source.h"
 #include "model/device/sensor_table.h"
 #include "report/costs/wall.h"

@@ -24,8 +24,8 @@
 #include "recording/merge/merged_file.h"
 #include "recording/reader.h"
 #include "report/cells.h"
+#include "report/html/page.h"
 #include "report/results/job.h"
-#include "report/results/pages.h"
 #include "report/svg/svg_format.h"
 
 namespace jouleprof::cli {

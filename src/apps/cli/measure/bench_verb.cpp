@@ -13,8 +13,8 @@
 #include "base/text.h"
 #include "meters/all/open_meters.h"
 #include "report/activity/activity.h"
+#include "report/html/page.h"
 #include "report/results/bench.h"
-#include "report/results/pages.h"
 #include "session/run/session.h"
 
 namespace jouleprof::cli {

@@ -15,7 +15,7 @@
 #include "report/csv/readings_csv.h"
 #include "report/foreign/dmon.h"
 #include "report/json/live_json.h"
-#include "report/text/snapshot_text.h"
+#include "report/snapshot.h"
 #include "session/run/session.h"
 
 namespace jouleprof::cli {

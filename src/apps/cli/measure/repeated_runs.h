@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "model/profile.h"
+#include "report/cells.h"
 #include "report/costs/costs.h"
-#include "report/render.h"
 #include "report/total.h"
 
 namespace jouleprof::cli {

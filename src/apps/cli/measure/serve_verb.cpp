@@ -25,7 +25,7 @@
 #include "base/text.h"
 #include "meters/all/open_meters.h"
 #include "report/json/live_json.h"
-#include "report/otlp/machine_otlp.h"
+#include "report/metrics/machine_metrics.h"
 #include "report/quantity.h"
 #include "session/machine/machine_service.h"
 #include "session/run/signals.h"

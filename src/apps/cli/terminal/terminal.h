@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "report/render.h"
+#include "report/cells.h"
 
 namespace jouleprof::cli {
 

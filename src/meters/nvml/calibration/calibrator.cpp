@@ -13,7 +13,6 @@
 
 #include "base/process/threads.h"
 #include "meters/nvml/api/nvml_api.h"
-#include "meters/nvml/calibration/cuda_load.h"
 #include "meters/nvml/device_sensors.h"
 #include "meters/nvml/probes/probes.h"
 #include "model/device/sensor.h"

@@ -1,4 +1,4 @@
-// Reads a GPU's sensors as often as calibration needs: far more often than the meter does.
+// What calibration does with a GPU: keeps it busy at known times, and reads its sensors meanwhile.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "jouleprof/units.h"
 #include "meters/nvml/gpu.h"
@@ -18,6 +19,8 @@
 #include "model/domain.h"
 
 namespace jouleprof::meters::nvml {
+
+// Reads a GPU's sensors as often as calibration needs: far more often than the meter does.
 
 struct Watched {
   std::vector<model::PowerReading> ring;     // stamped by the driver
@@ -130,5 +133,35 @@ struct SteadyPower {
 // means of both halves differ by more than 0.5 W and 0.5 %, beyond their errors); power that varies
 // by more than 3 W and 3 %.
 Result<SteadyPower> steady_power(const std::vector<model::PowerReading>& readings, HostTime begin);
+
+// A load that keeps every multiprocessor of a GPU busy for spans known on the host's clock.
+
+// Changes no setting of the GPU. Its CUDA context (some hundred MB of device memory) is released by
+// the destructor. Thread safety: none; one thread calls everything.
+class CudaLoad {
+ public:
+  // Loads libcuda.so.1 and finds the GPU with this UUID ("GPU-..."); uses no GPU yet.
+  // Errors: not_found without the library or when CUDA does not list the GPU; unsupported for a
+  // library that lacks a function; unavailable for the driver's own errors.
+  static Result<CudaLoad> open(const std::string& uuid);
+
+  CudaLoad(CudaLoad&&) noexcept;
+  CudaLoad& operator=(CudaLoad&&) noexcept;
+  ~CudaLoad();
+
+  // Creates the context and compiles the kernel. Errors: unavailable for the driver's errors (out
+  // of memory, another process uses the GPU exclusively).
+  Result<void> start();
+
+  // Runs the kernel repeatedly for about `length`, in launches of about half a millisecond, and
+  // waits for each. The span begins just before the first launch and ends just after the last has
+  // ended. Call start() first. Errors: unavailable for the driver's errors.
+  Result<model::BusySpan> burst(Duration length);
+
+ private:
+  struct State;
+  explicit CudaLoad(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace jouleprof::meters::nvml

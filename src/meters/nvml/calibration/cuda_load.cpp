@@ -1,5 +1,3 @@
-#include "meters/nvml/calibration/cuda_load.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 
 #include "abi/cuda_abi.h"
 #include "base/process/dynlib.h"
+#include "meters/nvml/calibration/calibrator.h"
 
 namespace jouleprof::meters::nvml {
 

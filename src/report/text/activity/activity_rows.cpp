@@ -9,7 +9,7 @@
 
 #include "report/cells.h"
 #include "report/quantity.h"
-#include "report/text/activity/activity_text.h"
+#include "report/text/text_blocks.h"
 
 namespace jouleprof::report {
 namespace {

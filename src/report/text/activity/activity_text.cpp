@@ -1,5 +1,3 @@
-#include "report/text/activity/activity_text.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include "report/cells.h"
 #include "report/format/format.h"
 #include "report/quantity.h"
+#include "report/text/text_blocks.h"
 
 namespace jouleprof::report {
 namespace {

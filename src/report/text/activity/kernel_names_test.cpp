@@ -4,7 +4,7 @@
 #include <set>
 
 #include "report/cells.h"
-#include "report/text/activity/activity_text.h"
+#include "report/text/text_blocks.h"
 
 namespace jouleprof::report {
 namespace {

@@ -1,11 +1,17 @@
 #include "spans/cupti/aggregate/activity_aggregator.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <map>
 #include <utility>
 
+#include "abi/cuda_abi.h"
 #include "base/median.h"
-#include "spans/cupti/aggregate/driver_device.h"
+#include "base/process/dynlib.h"
+#include "model/activity/collective.h"
 #include "spans/cupti/aggregate/graph_templates.h"
 
 namespace jouleprof::cupti {
@@ -84,6 +90,39 @@ model::Launch launch_of(const Activity& a) {
 constexpr std::uint32_t kMostDevices = 1024;
 constexpr std::int64_t kLongCopy = 50'000;  // nanoseconds
 constexpr std::size_t kMostUnknownGraphs = 10'000;
+
+constexpr std::array<const char*, 11> kCopies{
+    "memcpy",      "memcpy HtoD", "memcpy DtoH", "memcpy HtoA", "memcpy AtoH", "memcpy AtoA",
+    "memcpy AtoD", "memcpy DtoA", "memcpy DtoD", "memcpy HtoH", "memcpy PtoP"};
+
+// A device as CUDA's driver describes it, where CUPTI has no record of it: from the driver that the
+// process has loaded; what the driver does not have stays empty.
+model::TracedDevice driver_device(std::uint32_t ordinal) {
+  namespace cuda = abi::cuda;
+  model::TracedDevice device;
+  device.ordinal = ordinal;
+  // Only the one that is there already: loading a driver is not for us.
+  const DynLib driver = DynLib::loaded(cuda::kLibrary);
+  cuda::fn::DeviceGet* get = nullptr;
+  cuda::fn::DeviceGetUuid* board = nullptr;
+  cuda::fn::DeviceGetUuid_v2* part = nullptr;
+  driver.bind(get, "cuDeviceGet");
+  driver.bind(board, "cuDeviceGetUuid");
+  driver.bind(part, "cuDeviceGetUuid_v2");
+  cuda::Device handle = 0;
+  cuda::Uuid of_board{};
+  if (get != nullptr && board != nullptr &&
+      get(&handle, static_cast<int>(ordinal)) == cuda::kSuccess &&
+      board(&of_board, handle) == cuda::kSuccess) {
+    device.uuid = uuid_text("GPU-", of_board.bytes);
+    cuda::Uuid of_part{};
+    if (part != nullptr && part(&of_part, handle) == cuda::kSuccess &&
+        std::memcmp(of_part.bytes, of_board.bytes, sizeof of_part.bytes) != 0) {
+      device.uuid = uuid_text("MIG-", of_part.bytes);
+    }
+  }
+  return device;
+}
 
 }  // namespace
 
@@ -230,6 +269,93 @@ model::DeviceTimeline& ActivityAggregator::timeline(std::uint32_t ordinal) {
     timelines_.emplace_back(index, options_.bin, options_.fine, options_.events);
   }
   return timelines_[index];
+}
+
+KernelClasses::KernelClasses(model::ActivitySink& sink, Limits limits)
+    : sink_(sink), limits_(limits) {}
+
+std::size_t KernelClasses::KeyHash::operator()(const Key& key) const noexcept {
+  std::uint64_t x = key.name;
+  for (const Shape& shape : {key.grid, key.block}) {
+    for (const std::uint32_t n : shape) x = (x ^ n) * 0x9E3779B97F4A7C15ULL ^ x >> 29;
+  }
+  return x;
+}
+
+std::uint32_t KernelClasses::define(const model::KernelClass& kernel_class) {
+  const auto id = static_cast<std::uint32_t>(collective_.size());
+  sink_.define(id, kernel_class);
+  collective_.push_back(kernel_class.kind == model::ActivityKind::kKernel &&
+                        !model::collective_kind(kernel_class.name).empty());
+  return id;
+}
+
+std::uint32_t KernelClasses::named_kernel(std::string_view name, const Shape& grid,
+                                          const Shape& block) {
+  std::string text(name);
+  auto found = names_.find(text);
+  if (found == names_.end()) {
+    if (names_.size() >= limits_.names) {
+      if (others_ == model::kNone) {
+        others_ = define({model::ActivityKind::kKernel, "other kernels", {}, {}, 0});
+      }
+      return others_;
+    }
+    found = names_.emplace(text, static_cast<std::uint32_t>(names_.size())).first;
+  }
+  Key key{found->second, grid, block};
+  if (const auto known = kernels_.find(key); known != kernels_.end()) return known->second;
+  if (kernels_.size() >= limits_.shapes) {
+    key.grid = key.block = {};
+    if (const auto known = kernels_.find(key); known != kernels_.end()) return known->second;
+  }
+  const std::uint32_t id =
+      define({model::ActivityKind::kKernel, std::move(text), key.grid, key.block, 0});
+  kernels_.emplace(key, id);
+  return id;
+}
+
+std::uint32_t KernelClasses::sized(model::ActivityKind kind, const std::string& name,
+                                   std::uint64_t bytes, std::vector<std::uint32_t>& ids) {
+  const auto power = static_cast<std::size_t>(std::bit_width(bytes));
+  if (ids.empty()) ids.assign(65, model::kNone);
+  if (ids[power] == model::kNone) {
+    ids[power] = define({kind, name, {}, {}, std::bit_floor(bytes)});
+  }
+  return ids[power];
+}
+
+std::uint32_t KernelClasses::copy(unsigned copy_kind, std::uint64_t bytes) {
+  if (copy_kind >= kCopies.size()) copy_kind = 0;
+  return sized(model::ActivityKind::kMemcpy, kCopies[copy_kind], bytes, copies_[copy_kind]);
+}
+
+std::uint32_t KernelClasses::set(std::uint64_t bytes) {
+  return sized(model::ActivityKind::kMemset, "memset", bytes, sets_);
+}
+
+std::uint32_t KernelClasses::graph(std::uint32_t id) {
+  // Programs with thousands of graphs have one class for those beyond.
+  if (graphs_.size() >= 1000) id = 0;
+  const auto [place, fresh] = graphs_.try_emplace(id, model::kNone);
+  if (fresh) {
+    place->second = define({model::ActivityKind::kGraph,
+                            id == 0 ? "other graphs" : fmt::format("graph {}", id),
+                            {},
+                            {},
+                            0});
+  }
+  return place->second;
+}
+
+std::string uuid_text(const char* kind, std::span<const unsigned char, 16> uuid) {
+  if (std::all_of(uuid.begin(), uuid.end(), [](unsigned char b) { return b == 0; })) return {};
+  std::string text = kind;
+  for (std::size_t i = 0; i != uuid.size(); ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += fmt::format("{:02x}", uuid[i]);
+  }
+  return text;
 }
 
 }  // namespace jouleprof::cupti
