@@ -116,8 +116,6 @@ ROOMS = {
 METER_SEAM = {"meters/meter.h", "meters/cpu_model.h"}
 # Settings are changed through the NVML that is read.
 METER_PAIRS = {("control", "nvml")}
-# Helpers of tests whose names do not say so.
-TEST_ONLY = {"testing"}
 VENDOR = re.compile(r"^(nvml|cupti|cuda|nvToolsExt|nvtx)")
 # An exception that leaves a thread ends the program, which may be somebody's training.
 THREAD = re.compile(r"\bstd::(jthread|async)\b|\bstd::thread\s*[({]|\bpthread_create\b")
@@ -154,7 +152,7 @@ def offences(path):
     if own is None:
         yield 1, "lies in a folder that has no floor; add it to tools/check_floors.py"
         return
-    is_test = path.stem.endswith(("_test", "_fuzz", "_fixture")) or path.stem in TEST_ONLY
+    is_test = path.stem.endswith(("_test", "_fuzz", "_fixture"))
     for number, line in enumerate(path.read_text().splitlines(), 1):
         # A library's own exception, thrown to where that library's are caught, is that library's.
         if re.search(r"\bthrow\b(?! SQLite::)", line.split("//")[0]) and not is_test:

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "importers/import.h"
+#include "importers/importers_fixture.h"
 #include "importers/source_text.h"
-#include "importers/testing.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::importers {

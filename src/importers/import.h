@@ -31,7 +31,7 @@ struct ImportOptions {
   std::string columns = {};
   // The columns of any CSV file: DEVICE=NAME:UNIT of powers, where device and unit may be left out;
   // NAME:UNIT of the time; and the column with the name or number of each row's device. Not empty:
-  // the files are read by these names (logs/named_csv.cpp).
+  // the files are read by these names (logs/csv_logs.cpp).
   std::vector<std::string> power_columns = {};
   std::string time_column = {};
   std::string device_column = {};

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "importers/builder.h"
-#include "importers/testing.h"
+#include "importers/importers_fixture.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::importers {

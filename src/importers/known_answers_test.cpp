@@ -5,7 +5,7 @@
 #include <chrono>
 #include <string>
 
-#include "importers/testing.h"
+#include "importers/importers_fixture.h"
 
 namespace jouleprof::importers {
 namespace {

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <functional>
 
-#include "importers/testing.h"
+#include "importers/importers_fixture.h"
 
 namespace jouleprof::importers {
 namespace {

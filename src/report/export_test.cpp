@@ -17,7 +17,6 @@
 #include "report/csv/readings_csv.h"
 #include "report/example_profiles_test.h"
 #include "report/foreign/aipowermeter.h"
-#include "report/foreign/dmon.h"
 #include "report/format/format.h"
 #include "report/json/live_json.h"
 #include "report/snapshot.h"

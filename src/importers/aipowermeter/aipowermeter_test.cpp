@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "importers/testing.h"
+#include "importers/importers_fixture.h"
 
 namespace jouleprof::importers {
 namespace {

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "base/gzip/gzip.h"
-#include "importers/testing.h"
+#include "importers/importers_fixture.h"
 #include "model/activity/activity_codec.h"
 #include "tests/support/temp_tree.h"
 

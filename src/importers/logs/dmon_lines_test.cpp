@@ -7,7 +7,7 @@
 #include <initializer_list>
 #include <vector>
 
-#include "importers/testing.h"
+#include "importers/importers_fixture.h"
 #include "model/device/sensor.h"
 
 namespace jouleprof::importers {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "importers/testing.h"
+#include "importers/importers_fixture.h"
 #include "model/device/sensor.h"
 #include "model/device/sensor_table.h"
 

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "importers/testing.h"
+#include "importers/importers_fixture.h"
 #include "model/device/sensor.h"
 
 namespace jouleprof::importers {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "importers/testing.h"
+#include "importers/importers_fixture.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::importers {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "importers/import.h"
-#include "importers/testing.h"
+#include "importers/importers_fixture.h"
 
 namespace jouleprof::importers {
 namespace {

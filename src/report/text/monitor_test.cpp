@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "report/cells.h"
 #include "report/csv/readings_csv.h"
-#include "report/foreign/dmon.h"
 #include "report/json/live_json.h"
 #include "report/snapshot.h"
 

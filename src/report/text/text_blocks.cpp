@@ -89,17 +89,17 @@ std::string not_included(const TextContext& c) {
 
 // What the run quotes first.
 void add_command(const TextContext& c, Table& table) {
-  if (!c.total.command || c.options.whole_machine || !c.total.command->is_divided) return;
+  if (!c.total.command || c.text.whole_machine || !c.total.command->is_divided) return;
   const Quoted quote = *quoted(c.total, false);
   const std::string text =
       fmt::format("{} {}, {}; {}: {}", quoted_energy_text(quote),
-                  quoted_error_text(quote, c.options.ascii), provenance_word(quote.provenance),
+                  quoted_error_text(quote, c.text.ascii), provenance_word(quote.provenance),
                   watt_hours_text(quote.is_bound() ? quote.high() : quote.energy),
                   command_parts_text(c.profile, c.total));
   const bool is_measured = quote.provenance == Provenance::kMeasured;
   table.add_text({"command", Style::kBold},
                  {c.safe(text), is_measured ? Style::kBold : style_of(quote.provenance)},
-                 c.options.height ? 1 : 4);
+                 c.text.height ? 1 : 4);
 }
 
 void add_total(const TextContext& c, Table& table) {
@@ -128,8 +128,8 @@ void add_total(const TextContext& c, Table& table) {
   const Quoted whole = *quoted(c.total, true);
   std::string text =
       fmt::format("{} {} (repeatability {}), {}: {}", quoted_energy_text(whole),
-                  quoted_error_text(whole, c.options.ascii),
-                  c.plus_minus(m.repeatability, m.energy), provenance_word(m.provenance), of);
+                  quoted_error_text(whole, c.text.ascii), c.plus_minus(m.repeatability, m.energy),
+                  provenance_word(m.provenance), of);
   if (const std::string missing = not_included(c); !missing.empty()) {
     text += "; without " + missing;
   }
@@ -205,7 +205,7 @@ std::string kinds_text(const TextContext& c) {
 // ", of it your command 1.804 Wh"; where that cannot be distinguished from nothing, what it is at
 // most.
 std::string command_part_text(const TextContext& c) {
-  if (!c.total.command || c.options.whole_machine) return {};
+  if (!c.total.command || c.text.whole_machine) return {};
   // Of an imported log whose energy is of no process in particular.
   if (c.profile.run.command.empty() && c.profile.processes.empty()) return {};
   const auto& command = *c.total.command;
@@ -242,7 +242,7 @@ Lines answer_block(const TextContext& c) {
         energy_text(*c.total.reported), kNoInterval,
         c.safe(c.profile.run.source.substr(c.profile.run.source.find(':') + 1)), kinds_text(c));
     for (const std::string& line : wrap(text, c.width)) {
-      lines.push_back(paint(line, Style::kBold, c.options.colour));
+      lines.push_back(paint(line, Style::kBold, c.text.colour));
     }
     return lines;
   }
@@ -253,16 +253,16 @@ Lines answer_block(const TextContext& c) {
                                  [](const DomainProfile& d) { return d.energy.has_value(); });
     lines.push_back(paint(any ? "No total: the figures below are of a whole module, or of parts"
                               : "Energy unavailable: each device has its reason below",
-                          Style::kAttention, c.options.colour));
+                          Style::kAttention, c.text.colour));
     return lines;
   }
   const Measurement& m = *c.total.energy;
   const std::string text = fmt::format(
       "{}{} ({} {}){}; {}", c.total.lost ? "PARTIAL: at least " : "", watt_hours_text(m.energy),
-      energy_text(m.energy), quoted_error_text(*quoted(c.total, true), c.options.ascii),
+      energy_text(m.energy), quoted_error_text(*quoted(c.total, true), c.text.ascii),
       command_part_text(c), kinds_text(c));
   for (const std::string& line : wrap(text, c.width)) {
-    lines.push_back(paint(line, Style::kBold, c.options.colour));
+    lines.push_back(paint(line, Style::kBold, c.text.colour));
   }
   return lines;
 }
@@ -272,10 +272,21 @@ Style style_of(Provenance p) {
   return p == Provenance::kMeasured ? Style::kPlain : Style::kAttention;
 }
 
+std::string TextStyle::safe(std::string_view words) const { return printable(words, text.ascii); }
+
+std::string TextStyle::plus_minus(const Measurement& m) const {
+  return interval_text(m.energy, m.below(), m.above(), text.ascii);
+}
+
+void TextStyle::note(Lines& lines, std::string_view label, Style style, std::string_view words,
+                     std::size_t most, Style text_style) const {
+  add_note(lines, {std::string(label), style}, {std::string(words), text_style}, most, width,
+           text.colour);
+}
+
 TextContext::TextContext(const model::Profile& p, const TextOptions& o)
-    : profile(p),
-      options(o),
-      width(static_cast<std::size_t>(std::clamp(o.width, 60, 120))),
+    : TextStyle{o, static_cast<std::size_t>(std::clamp(o.width, 60, 120))},
+      profile(p),
       total(total_of(p)) {
   for (const std::string& label : labels_of(p)) labels.push_back(safe(label));
   std::vector<std::size_t> parts;
@@ -298,25 +309,11 @@ TextContext::TextContext(const model::Profile& p, const TextOptions& o)
   }
 }
 
-std::string TextContext::safe(std::string_view text) const {
-  return printable(text, options.ascii);
-}
-
 std::string TextContext::plus_minus(Energy error, Energy of) const {
-  const std::string sign = options.ascii ? "+-" : "\xC2\xB1";
+  const std::string sign = text.ascii ? "+-" : "\xC2\xB1";
   if (of <= Energy{}) return sign + energy_text(error);
   return sign + percent_text(static_cast<double>(error.microjoules()) /
                              static_cast<double>(of.microjoules()));
-}
-
-std::string TextContext::plus_minus(const Measurement& m) const {
-  return interval_text(m.energy, m.below(), m.above(), options.ascii);
-}
-
-void TextContext::note(Lines& lines, std::string_view label, Style style, std::string_view text,
-                       std::size_t max_lines, Style text_style) const {
-  add_note(lines, {std::string(label), style}, {std::string(text), text_style}, max_lines, width,
-           options.colour);
 }
 
 Lines domain_block(const TextContext& c) {
@@ -348,7 +345,7 @@ Lines domain_block(const TextContext& c) {
   if (!c.folded.empty()) add_folded(c, table);
   add_command(c, table);
   add_total(c, table);
-  lines = table.lines(c.width, c.options.colour);
+  lines = table.lines(c.width, c.text.colour);
   add_assumptions(c, lines);
   return lines;
 }
@@ -396,7 +393,7 @@ Lines brief_domain_block(const TextContext& c, std::size_t most) {
   if (shown < whole.size()) {
     table.add_text({fmt::format("{} more", whole.size() - shown)}, {"see --details"}, 1);
   }
-  Lines lines = table.lines(c.width, c.options.colour);
+  Lines lines = table.lines(c.width, c.text.colour);
   add_assumptions(c, lines);
   return lines;
 }
@@ -405,7 +402,7 @@ Lines level_block(const TextContext& c) {
   Table table({"levels", "rest +", "held +", "active", "<= energy", "at rest W", "held W"});
   Lines notes;
   bool any = false;
-  const char* const sign = c.options.ascii ? "+-" : "\xC2\xB1";
+  const char* const sign = c.text.ascii ? "+-" : "\xC2\xB1";
   const auto energy = [](const std::optional<Energy>& e) {
     return Cell{e ? energy_text(*e) : "-"};
   };
@@ -436,7 +433,7 @@ Lines level_block(const TextContext& c) {
     c.note(notes, "", Style::kDim, c.labels[i] + ": " + c.safe(remark), 3, Style::kAttention);
   }
   if (!any) return {};
-  Lines lines = table.lines(c.width, c.options.colour);
+  Lines lines = table.lines(c.width, c.text.colour);
   lines.insert(lines.end(), notes.begin(), notes.end());
   return lines;
 }
@@ -476,7 +473,7 @@ Lines balance_block(const TextContext& c) {
     row.insert(row.end(), {text(d.unattributed), sum});
     table.add(std::move(row));
   }
-  return any ? table.lines(c.width, c.options.colour) : Lines{};
+  return any ? table.lines(c.width, c.text.colour) : Lines{};
 }
 
 }  // namespace jouleprof::report

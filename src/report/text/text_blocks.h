@@ -15,13 +15,23 @@
 
 namespace jouleprof::report {
 
+// How words become lines of one block. Refers to the options.
+struct TextStyle {
+  const TextOptions& text;
+  std::size_t width;
+
+  std::string safe(std::string_view words) const;
+  std::string plus_minus(const model::Measurement& m) const;  // of its error
+  // A label at the left, and a text to the right of it.
+  void note(Lines& lines, std::string_view label, Style style, std::string_view words,
+            std::size_t most, Style text_style = Style::kPlain) const;
+};
+
 // What all blocks share. Refers to the profile and the options it was made of.
-struct TextContext {
+struct TextContext : TextStyle {
   TextContext(const model::Profile& profile, const TextOptions& options);
 
   const model::Profile& profile;
-  const TextOptions& options;
-  std::size_t width;
   Total total;
   std::vector<std::string> labels;  // of the domains, in their order
   // Indices of domains: with a row of their own, sharing one, and not visible to the command.
@@ -29,12 +39,8 @@ struct TextContext {
   std::vector<std::size_t> folded;
   std::vector<std::size_t> hidden;
 
-  std::string safe(std::string_view text) const;
+  using TextStyle::plus_minus;
   std::string plus_minus(Energy error, Energy of) const;
-  std::string plus_minus(const model::Measurement& m) const;  // of its error
-  // A label at the left, and a text to the right of it.
-  void note(Lines& lines, std::string_view label, Style style, std::string_view text,
-            std::size_t max_lines, Style text_style = Style::kPlain) const;
 };
 
 // The answer in everyday words: energy of all devices, the command's part of it, and the kinds of
@@ -59,22 +65,15 @@ Style style_of(model::Provenance p);
 // What the tables of attributed energies share. Private to this folder.
 
 // One device's section. Refers to what it was made of.
-struct ActivityContext {
+struct ActivityContext : TextStyle {
   ActivityContext(const model::ActivityProfile& profile, const ActivityOptions& options,
                   const TextOptions& text);
 
   const model::ActivityProfile& profile;
   const ActivityOptions& options;
-  const TextOptions& text;
-  std::size_t width;
   ActivityView view;
 
-  std::string safe(std::string_view words) const;
-  std::string plus_minus(const model::Measurement& m) const;  // of its error
   std::string with_error(const model::Measurement& m) const;  // "12.10 kJ +-1.5 %"
-  // A label at the left, and a text to the right of it.
-  void note(Lines& lines, std::string_view label, Style style, std::string_view words,
-            std::size_t most, Style text_style = Style::kPlain) const;
 };
 
 // After an interval that rests on earlier runs; else nothing.

@@ -168,7 +168,7 @@ Lines answer(const TextContext& c, std::size_t finding_lines) {
   lines.insert(lines.end(), first.begin(), first.end());
   if (c.profile.findings.empty()) return lines;
   const auto& f = c.profile.findings.front();
-  if (c.options.details || !c.options.height) {
+  if (c.text.details || !c.text.height) {
     c.note(lines, "finding", Style::kAttention, finding_text(c, f),
            std::max(finding_lines, kFindingLines[1]));
     return lines;
@@ -200,13 +200,13 @@ Lines head(const TextContext& c) {
 }
 
 void add_next(const TextContext& c, Lines& lines) {
-  std::string next = c.options.next_command;
-  if (next.empty() && !c.options.recording_path.empty()) {
-    next = "jouleprof report " + shell_word(c.options.recording_path);
+  std::string next = c.text.next_command;
+  if (next.empty() && !c.text.recording_path.empty()) {
+    next = "jouleprof report " + shell_word(c.text.recording_path);
   }
   // Never cut: it is there to be copied.
   if (!next.empty()) {
-    lines.push_back(paint("next     ", Style::kDim, c.options.colour) + "  " + c.safe(next));
+    lines.push_back(paint("next     ", Style::kDim, c.text.colour) + "  " + c.safe(next));
   }
 }
 
@@ -227,7 +227,7 @@ Lines foot(const TextContext& c, std::size_t finding_lines) {
            finding_lines);
   }
   const auto& warnings = c.profile.warnings;
-  const std::size_t most = c.options.height ? kMostOnAScreen : kMostWarnings;
+  const std::size_t most = c.text.height ? kMostOnAScreen : kMostWarnings;
   const std::size_t shown = warnings.size() <= most ? warnings.size() : most - 1;
   for (std::size_t i = 0; i < shown; ++i) {
     c.note(lines, "warning", Style::kAttention, c.safe(warnings[i]), 2);
@@ -246,7 +246,7 @@ Lines brief_foot(const TextContext& c, std::size_t most_warnings) {
   const auto& warnings = c.profile.warnings;
   const std::size_t shown = std::min(warnings.size(), most_warnings);
   for (std::size_t i = 0; i < shown; ++i) {
-    c.note(lines, "warning", Style::kAttention, c.safe(warnings[i]), c.options.height ? 1 : 2);
+    c.note(lines, "warning", Style::kAttention, c.safe(warnings[i]), c.text.height ? 1 : 2);
   }
   std::string rest;
   const auto add = [&rest](std::size_t count, const char* what) {
@@ -255,7 +255,7 @@ Lines brief_foot(const TextContext& c, std::size_t most_warnings) {
   };
   add(warnings.size() - shown, shown > 0 ? "more warning" : "warning");
   add(c.profile.findings.empty() ? 0 : c.profile.findings.size() - 1, "more finding");
-  const bool names_next = !c.options.next_command.empty() || !c.options.recording_path.empty();
+  const bool names_next = !c.text.next_command.empty() || !c.text.recording_path.empty();
   if (!rest.empty() || !names_next) {
     c.note(lines, "details", Style::kDim,
            rest.empty() ? "--details: levels, balance, repeatability, processes"
@@ -267,13 +267,13 @@ Lines brief_foot(const TextContext& c, std::size_t most_warnings) {
 }
 
 std::string brief_text(const TextContext& c) {
-  const std::size_t below = c.options.lines_below;
-  const auto height = static_cast<std::size_t>(c.options.height ? kBriefLines : kNoLimit) - below;
+  const std::size_t below = c.text.lines_below;
+  const auto height = static_cast<std::size_t>(c.text.height ? kBriefLines : kNoLimit) - below;
   const bool has_windows = !c.profile.windows.empty();
   std::array<Lines, 5> blocks{
       answer(c, kFindingLines[0]), head(c),
       brief_domain_block(c, has_windows || below > 0 ? kFewestDomainLines : kDomainLines), Lines{},
-      brief_foot(c, c.options.height ? 1 : kMostWarnings)};
+      brief_foot(c, c.text.height ? 1 : kMostWarnings)};
   std::size_t used = 0;
   for (const Lines& block : blocks) used += block.size();
   if (used > height) blocks[4] = brief_foot(c, 0);

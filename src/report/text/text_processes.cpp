@@ -165,7 +165,7 @@ Lines process_block(const TextContext& c, std::size_t most) {
         all.data() + all.size());
   }
   add_within_command(c.profile, columns.size(), table);
-  Lines lines = table.lines(c.width, c.options.colour);
+  Lines lines = table.lines(c.width, c.text.colour);
   std::vector<std::string> whole;
   for (const DomainKind kind : shared_kinds(c.profile)) {
     if (includes_rest(c.profile, kind)) whole.emplace_back(to_string(kind));

@@ -215,7 +215,7 @@ class Block {
       for (std::size_t i = 1; i < words; ++i) row.push_back({"-"});
       table.add(with_figures(std::move(row), folded(rest)));
     }
-    const bool is_said = c_.options.is_brief() && c_.total.reported;  // by the headline
+    const bool is_said = c_.text.is_brief() && c_.total.reported;  // by the headline
     if (imported && !is_said) {
       table.add_text(
           {"", Style::kAttention},
@@ -227,7 +227,7 @@ class Block {
     }
     add_reason(table, shown);
     fits_ = table.fits(c_.width);
-    return table.lines(c_.width, c_.options.colour);
+    return table.lines(c_.width, c_.text.colour);
   }
 
   // Of the last lines: no column continues below.
@@ -334,8 +334,7 @@ Lines lines_of(const TextContext& c, const Groups& groups, std::size_t most) {
     const std::string& first = value_in(groups.front());
     return std::all_of(groups.begin(), groups.end(), [&](const WindowGroup* group) {
       const std::string& value = value_in(group);
-      return (c.options.is_brief() && value == first) ||
-             group->name.find(value) != std::string::npos;
+      return (c.text.is_brief() && value == first) || group->name.find(value) != std::string::npos;
     });
   });
   return block.lines(shown, rest, labels, true);
@@ -377,7 +376,7 @@ class Writer {
     Table table({"window", "<device", "count", "time each", "energy each", "95 %", "median",
                  "<quartiles", "dynamic", "total", "<"});
     for (const WindowGroup& group : c_.profile.windows) add(table, group);
-    table_ = table.lines(c_.width, c_.options.colour);
+    table_ = table.lines(c_.width, c_.text.colour);
     for (const std::size_t d : domains_) {
       const std::string gap = imported_gap(c_, d);
       if (!gap.empty()) c_.note(table_, c_.labels[d], Style::kAttention, gap, 3);

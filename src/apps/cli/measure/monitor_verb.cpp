@@ -13,7 +13,6 @@
 #include "base/text.h"
 #include "meters/all/open_meters.h"
 #include "report/csv/readings_csv.h"
-#include "report/foreign/dmon.h"
 #include "report/json/live_json.h"
 #include "report/snapshot.h"
 #include "session/run/session.h"

@@ -298,29 +298,14 @@ std::string activity_to_brief_text(const std::vector<ActivityProfile>& profiles,
 
 ActivityContext::ActivityContext(const model::ActivityProfile& p, const ActivityOptions& o,
                                  const TextOptions& t)
-    : profile(p),
+    // Wider than a profile's: names of kernels are long.
+    : TextStyle{t, static_cast<std::size_t>(std::max(t.width, 60))},
+      profile(p),
       options(o),
-      text(t),
-      // Wider than a profile's: names of kernels are long.
-      width(static_cast<std::size_t>(std::max(t.width, 60))),
       view(view_of(p, o)) {}
-
-std::string ActivityContext::safe(std::string_view words) const {
-  return printable(words, text.ascii);
-}
-
-std::string ActivityContext::plus_minus(const model::Measurement& m) const {
-  return interval_text(m.energy, m.below(), m.above(), text.ascii);
-}
 
 std::string ActivityContext::with_error(const model::Measurement& m) const {
   return energy_text(m.energy) + " " + plus_minus(m);
-}
-
-void ActivityContext::note(Lines& lines, std::string_view label, Style style,
-                           std::string_view words, std::size_t most, Style text_style) const {
-  add_note(lines, {std::string(label), style}, {std::string(words), text_style}, most, width,
-           text.colour);
 }
 
 std::string count_text(std::uint64_t count) {
