@@ -243,10 +243,6 @@ constexpr double kShortestPiece = 5;  // seconds: a BMC's means are over a secon
 // Student's factor at 95 %, to 1 % from 4 degrees of freedom on.
 double student95(double freedom) { return 1.96 + 2.45 / freedom + 2.5 / (freedom * freedom); }
 
-bool contains_others(DomainKind kind) {
-  return kind == DomainKind::kPlatform || kind == DomainKind::kModule;
-}
-
 // The timelines of domains that contain no other and are in no other one.
 std::vector<EnergyTimeline*> parts_of_machine(const model::Recording& recording,
                                               Timelines& timelines) {
@@ -254,11 +250,7 @@ std::vector<EnergyTimeline*> parts_of_machine(const model::Recording& recording,
   for (std::size_t i = 0; i < recording.domains.size(); ++i) {
     const model::Domain& domain = recording.domains[i];
     if (!timelines[i] || contains_others(domain.kind)) continue;
-    const auto parent = std::find_if(
-        recording.domains.begin(), recording.domains.end(),
-        [&](const model::Domain& d) { return domain.parent && d.id == *domain.parent; });
-    if (parent != recording.domains.end() && !contains_others(parent->kind)) continue;
-    out.push_back(&*timelines[i]);
+    if (!is_part(domain, recording.domains)) out.push_back(&*timelines[i]);
   }
   return out;
 }

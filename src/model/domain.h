@@ -6,6 +6,8 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -155,6 +157,21 @@ struct Domain {
 
   bool operator==(const Domain&) const = default;
 };
+
+// A platform and a module contain others, and are in no total with them.
+constexpr bool contains_others(DomainKind kind) {
+  return kind == DomainKind::kPlatform || kind == DomainKind::kModule;
+}
+
+// Whether its energy is in that of another domain that totals have: it has a parent, and that is
+// none of `all` that contains others. `of`: the domain of an element.
+template <typename All, typename Of = std::identity>
+bool is_part(const Domain& domain, const All& all, Of of = {}) {
+  return domain.parent && std::none_of(std::begin(all), std::end(all), [&](const auto& other) {
+           const Domain& d = std::invoke(of, other);
+           return d.id == *domain.parent && contains_others(d.kind);
+         });
+}
 
 // The place of a whole GPU on the machine, as its driver counts; absent for other domains.
 inline std::optional<unsigned> gpu_index(const Domain& domain) {

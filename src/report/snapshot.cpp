@@ -63,10 +63,7 @@ std::string device_text(const model::DomainSnapshot& d) {
 std::optional<Energy> energy_of(const Devices& devices) {
   std::optional<Energy> sum;
   for (const auto* d : devices) {
-    if (!d->power || d->domain.kind == model::DomainKind::kPlatform ||
-        d->domain.kind == model::DomainKind::kModule) {
-      continue;
-    }
+    if (!d->power || contains_others(d->domain.kind)) continue;
     if (!d->energy) return std::nullopt;
     sum = sum.value_or(Energy{}) + d->energy->energy;
   }

@@ -14,10 +14,6 @@ using model::DomainKind;
 using model::DomainProfile;
 using model::Profile;
 
-bool contains_others(DomainKind kind) {
-  return kind == DomainKind::kPlatform || kind == DomainKind::kModule;
-}
-
 std::optional<Energy> energy_of(const std::optional<model::Measurement>& m) {
   return m ? std::optional(m->energy) : std::nullopt;
 }
@@ -32,9 +28,7 @@ const DomainProfile* find(const Profile& profile, model::DomainId id) {
 
 // Within a domain that is itself counted.
 bool is_part(const Profile& profile, const DomainProfile& d) {
-  if (!d.domain.parent) return false;
-  const DomainProfile* parent = find(profile, *d.domain.parent);
-  return parent == nullptr || !contains_others(parent->domain.kind);
+  return is_part(d.domain, profile.domains, &DomainProfile::domain);
 }
 
 }  // namespace

@@ -16,17 +16,6 @@ using model::DomainProfile;
 using model::Measurement;
 using model::Provenance;
 
-bool contains_others(DomainKind kind) {
-  return kind == DomainKind::kPlatform || kind == DomainKind::kModule;
-}
-
-bool is_part(const model::Profile& profile, const DomainProfile& d) {
-  if (!d.domain.parent) return false;
-  return std::none_of(profile.domains.begin(), profile.domains.end(), [&](const auto& other) {
-    return other.domain.id == *d.domain.parent && contains_others(other.domain.kind);
-  });
-}
-
 std::string figure_label_of(const model::Domain& domain) {
   return domain.kind == DomainKind::kDram ? "dram " + domain.device : domain.device;
 }
@@ -81,7 +70,10 @@ std::vector<std::size_t> choose_domains(const model::Profile& profile, RunFigure
   std::vector<std::size_t> estimated;
   for (std::size_t i = 0; i < profile.domains.size(); ++i) {
     const DomainProfile& d = profile.domains[i];
-    if (is_part(profile, d) || contains_others(d.domain.kind)) continue;
+    if (is_part(d.domain, profile.domains, &DomainProfile::domain) ||
+        contains_others(d.domain.kind)) {
+      continue;
+    }
     if (!d.domain.visible) continue;
     if (!d.energy) {
       out.excluded.push_back(figure_label_of(d.domain) + " (unavailable)");

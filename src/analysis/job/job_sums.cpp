@@ -14,17 +14,6 @@ namespace {
 
 using model::DomainKind;
 
-bool contains_others(DomainKind kind) {
-  return kind == DomainKind::kPlatform || kind == DomainKind::kModule;
-}
-
-bool is_part(const model::Profile& profile, const model::Domain& domain) {
-  if (!domain.parent) return false;
-  return std::none_of(profile.domains.begin(), profile.domains.end(), [&](const auto& other) {
-    return other.domain.id == *domain.parent && contains_others(other.domain.kind);
-  });
-}
-
 std::string job_label_of(const model::Domain& domain) {
   const bool is_plain = domain.kind == DomainKind::kGpu || domain.kind == DomainKind::kCpu;
   return is_plain ? domain.device
@@ -39,7 +28,8 @@ DomainKey key_of(const model::Domain& domain) {
 }
 
 bool is_counted(const model::Profile& profile, const model::Domain& domain) {
-  return !is_part(profile, domain) && !contains_others(domain.kind);
+  return !is_part(domain, profile.domains, &model::DomainProfile::domain) &&
+         !contains_others(domain.kind);
 }
 
 void add(std::optional<model::Measurement>& sum, const model::Measurement& m) {

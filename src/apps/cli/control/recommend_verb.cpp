@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "apps/cli/control/settings.h"
 #include "apps/cli/control/sweep_choices.h"
 #include "apps/cli/options/choices.h"
 #include "apps/cli/options/option_table.h"
