@@ -122,6 +122,18 @@ THREAD = re.compile(r"\bstd::(jthread|async)\b|\bstd::thread\s*[({]|\bpthread_cr
 THREADS = "base/process/threads.h"
 
 
+# Headers that comments may name: the project's, and those of the kernel, of C and of vendors.
+OTHERS = {"drivers/gpu/drm/amd/include/kgd_pp_interface.h"}
+
+
+def known_headers():
+    return OTHERS | {path.relative_to(ROOT).as_posix() for folder in ("src", "include", "tests", "bench")
+                     for path in (ROOT / folder).rglob("*.h*")}
+
+
+KNOWN = known_headers()
+
+
 def folder_of(path):
     """The floor's name of a file below src/, or None."""
     for name in sorted(ALLOWED, key=len, reverse=True):
@@ -154,6 +166,9 @@ def offences(path):
         return
     is_test = path.stem.endswith(("_test", "_fuzz", "_fixture"))
     for number, line in enumerate(path.read_text().splitlines(), 1):
+        for name in re.findall(r"(?<![\w./-])[a-z][a-z_0-9/]*\.h(?:pp)?\b", line.partition("//")[2]):
+            if not any(known == name or known.endswith("/" + name) for known in KNOWN):
+                yield number, f"its comment names {name}, which does not exist"
         # A library's own exception, thrown to where that library's are caught, is that library's.
         if re.search(r"\bthrow\b(?! SQLite::)", line.split("//")[0]) and not is_test:
             yield number, "throws; return a Result instead"

@@ -20,7 +20,7 @@ std::span<const std::string_view> snapshot_figures();
 // A figure by its name, in the unit of the name; absent where it is not known.
 std::optional<double> figure_of(const model::DomainSnapshot& domain, std::string_view name);
 
-// What limits a GPU's clocks, in the words of clock_reasons.h; absent where it is not known.
+// What limits a GPU's clocks, in the words of model::kClockReasons; absent where it is not known.
 std::optional<std::vector<std::string_view>> clock_limits_of(const model::DomainSnapshot& domain);
 
 // The domains that are rows of the monitor: those with a sensor that are not within another domain.

@@ -61,7 +61,7 @@ class LiveEnergy {
 
   std::optional<HostTime> latest_end(std::uint32_t name) const { return totals_.latest_end(name); }
   // Absent for a name without a window. Of many short windows of a GPU, from all of them together
-  // where that is known better (repeated_totals.h).
+  // where that is known better (RepeatedTotals).
   std::optional<WindowTotal> total(std::uint32_t name);
 
   // An edge of a window that will be asked for: its energy is then more precise.

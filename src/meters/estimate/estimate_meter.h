@@ -92,7 +92,7 @@ struct EstimateOptions {
   long ticks_per_second = ::sysconf(_SC_CLK_TCK);  // of /proc/stat
 };
 
-// One domain for all sockets, "package-0"; its power by load_model.h. A reading is the mean since
+// One domain for all sockets, "package-0"; its power by LoadModel. A reading is the mean since
 // the one before (the first: since opening), so that the readings integrate to the model's energy
 // whatever the period. CPUs that come and go change the busy time, not the model.
 //

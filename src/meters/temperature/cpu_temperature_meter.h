@@ -18,7 +18,7 @@ struct CpuTemperatureOptions {
 };
 
 // `meter` with a gauge temperature_celsius for each of its processor packages whose temperature the
-// kernel states (cpu_temperature.h); `meter` itself where it states none. A package with several
+// kernel states; `meter` itself where it states none. A package with several
 // temperatures, and an estimate of all packages together, has the hottest. One probe for all, every
 // 0.9 s or the demanded state period.
 std::unique_ptr<Meter> with_cpu_temperatures(std::unique_ptr<Meter> meter,

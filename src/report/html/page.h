@@ -89,7 +89,7 @@ inline constexpr std::size_t kMostSliceCells = 24'000;
 
 // "profile" is the document of `report --json`, "activity" those of `--by kernel`, `layer`, `range`
 // and `phase` with their rows packed (packed_rows), "stacks" the energy by phase, layer, range and
-// kernel of each device, "slices" energies of rows by time (slices_json.h), and "timeline" power,
+// kernel of each device, "slices" energies of rows by time (page_data.cpp), and "timeline" power,
 // gauges and windows over time. `profile` may be redacted. Errors: as Run::activity().
 Result<Json> page_data(const analysis::Run& run, const analysis::Part& part,
                        const FormatOptions& options, const model::Profile& profile,

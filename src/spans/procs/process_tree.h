@@ -45,7 +45,7 @@ class ChildTime {
 //
 // CPU time is neither lost nor counted twice: a listed process has the time that was read of it;
 // what a listed process used after it was last read, and what children used that were never listed,
-// reaches the parent that waits for them and is its unseen_children_cpu_time (see child_time.h).
+// reaches the parent that waits for them and is its unseen_children_cpu_time.
 
 struct TreeOptions {
   pid_t root = 0;  // 0: none

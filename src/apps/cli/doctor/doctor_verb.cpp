@@ -206,7 +206,7 @@ Result<nvml::GpuTraits> calibrate_gpu(nvml::Calibrator& calibrator, const nvml::
 }
 
 // Calibrates the named GPUs (none named: all) one after another, prints its progress on stderr, and
-// stores the results (calibration_store.h, level_store.h). Takes about 30 s for each GPU, and up to
+// stores the results (calibration_file.h). Takes about 30 s for each GPU, and up to
 // 20 s more until it is at rest.
 // Errors: not_found without NVML or CUDA; unavailable when a GPU is busy or the fit fails: then no
 // traits are stored for that GPU, but levels that were observed are.

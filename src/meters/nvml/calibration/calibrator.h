@@ -57,7 +57,7 @@ std::vector<model::CounterReading> read_counter(const NvmlApi& api, const Gpu& g
                                                 Duration length);
 
 // Puts a load at known times on a GPU and reads its sensors meanwhile. What the readings say about
-// the sensors is found by analysis/timeline/sensor_fit.h.
+// the sensors is found by analysis/timeline/sensors/sensor_fit.h.
 
 struct LoadObservation {
   // With the load's context and nothing running, before the load. Errors: unavailable with the

@@ -28,7 +28,7 @@ struct AggregatorOptions {
 
 // A launch of a graph that was received as one record is distributed over the graph's nodes, where
 // an earlier launch was recorded node by node. One without a record gets its time from the launches
-// around it (unrecorded_launches.h). Thread safety: one thread.
+// around it (UnrecordedLaunch). Thread safety: one thread.
 class ActivityAggregator {
  public:
   explicit ActivityAggregator(model::ActivitySink& sink, AggregatorOptions options = {});
