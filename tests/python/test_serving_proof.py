@@ -103,7 +103,7 @@ def test_throughput_by_the_median_of_pairs():
     low, high = found["median_interval"]
     assert low < 0.4 < high
     assert high - low < 2
-    assert found["verdict"] == ("met" if high <= 1 else "the interval reaches across the goal")
+    assert found["verdict"] == "met"  # all of the interval is below the goal
     cheap = [{"with": 0.96 + rng.gauss(0, 0.005), "without": 1} for _ in range(30)]
     assert throughput_of(cheap)["verdict"] == "met"  # it costs nothing, whatever made the blocks differ
     dear = [{"with": 1.04 + rng.gauss(0, 0.005), "without": 1} for _ in range(30)]

@@ -213,6 +213,12 @@ const ActivityDimension& dimension(ActivityBy by) {
   return kDimensions[static_cast<std::size_t>(by)];
 }
 
+std::vector<std::string> activity_sort_words() {
+  std::vector<std::string> words;
+  for (const auto& [name, sort] : kSort) words.emplace_back(name);
+  return words;
+}
+
 std::string_view to_string(ActivityBy by) { return dimension(by).word; }
 
 const std::vector<ActivityRow>& rows_of(const model::ActivityProfile& profile, ActivityBy by) {

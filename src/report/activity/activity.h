@@ -30,7 +30,8 @@ std::span<const ActivityDimension> activity_dimensions();
 const ActivityDimension& dimension(ActivityBy by);
 
 std::optional<ActivityBy> parse_activity_by(std::string_view word);
-std::optional<ActivitySort> parse_activity_sort(std::string_view word);  // energy, time, ...
+std::optional<ActivitySort> parse_activity_sort(std::string_view word);
+std::vector<std::string> activity_sort_words();
 std::string_view to_string(ActivityBy by);
 
 struct ActivityOptions {

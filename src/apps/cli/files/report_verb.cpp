@@ -155,7 +155,7 @@ struct ByChoice {
 
   void declare(CLI::App& app) {
     auto* asked = add(app, "--by", by)->check(one_of(words_of_by()));
-    add(app, "--sort", sort)->needs(asked)->check(one_of({"energy", "time", "count", "power"}));
+    add(app, "--sort", sort)->needs(asked)->check(one_of(report::activity_sort_words()));
     add(app, "--top", top)->needs(asked);
     auto* folded = add(app, "--fold", fold)->needs(asked);
     add(app, "--no-fold", no_fold)->needs(asked)->excludes(folded);
