@@ -155,11 +155,11 @@ struct Lane::State {
   std::unique_ptr<meters::Meter> meter;  // used by the lane's thread only, once it runs
   std::string name;
   IdMap ids;
-  Duration process_period{};
   std::vector<std::size_t> wanted;  // the probes to read
 
   std::mutex mutex;  // guards what follows
   std::condition_variable changed;
+  Duration process_period{};
   bool stop = false;
   bool last_reads = true;
   bool read_now = false;
@@ -327,7 +327,11 @@ void Lane::run(const std::shared_ptr<State>& state) {
   State& s = *state;
   const HostTime begin = HostClock::now();
   std::vector<HostTime> due(s.wanted.size(), begin);
-  HostTime processes_due = s.process_period > Duration{} ? begin : kNever;
+  HostTime processes_due = kNever;
+  {
+    const std::lock_guard lock(s.mutex);
+    if (s.process_period > Duration{}) processes_due = begin;
+  }
   Duration process_cost{};
   model::Readings scratch;
 

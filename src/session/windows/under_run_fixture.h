@@ -80,15 +80,14 @@ class UnderRunTest : public testing::Test {
       while (!ending_) {
         const bool is_asked = server_->take_read_request(HostClock::now());
         Sampled now;
-        for (const HostTime end = HostClock::now(); sampled < end; sampled += 5ms) {
+        const HostTime end = reads_only_when_asked_ && !is_asked ? sampled : HostClock::now();
+        if (is_asked) ++reads_;
+        for (; sampled < end; sampled += 5ms) {
           now.readings.powers.push_back({model::SensorId{0}, sampled, Power::watts(100)});
           now.readings.powers.push_back({model::SensorId{1}, sampled, Power::watts(200)});
         }
         server_->append(now);
-        if (is_asked) {
-          ++reads_;  // before the one that asked goes on
-          server_->finish_read();
-        }
+        if (is_asked) server_->finish_read();
         std::this_thread::sleep_for(5ms);
       }
     });
@@ -127,6 +126,7 @@ class UnderRunTest : public testing::Test {
   std::atomic<int> wakes_{0};
   std::atomic<int> reads_{0};
   std::atomic<bool> ending_{false};
+  std::atomic<bool> reads_only_when_asked_{false};
   std::unique_ptr<HubServer> server_;
   std::thread engine_;
   std::vector<model::Window> recorded_;

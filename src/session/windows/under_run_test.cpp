@@ -36,9 +36,12 @@ TEST_F(UnderRunTest, AnEnergyIsPowerTimesTime) {
 }
 
 TEST_F(UnderRunTest, AQuestionHasTheToolRead) {
+  stop();
+  reads_only_when_asked_ = true;
+  start();
   const auto monitor = connect();
-  const HostTime now = HostClock::now();
   const int before = reads_;
+  const HostTime now = HostClock::now();
   ASSERT_TRUE(monitor->energy(now - 10ms, now, 20s));
   EXPECT_GT(reads_, before);
 }
