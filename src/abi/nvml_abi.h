@@ -1,9 +1,245 @@
-// NVML's C ABI: the types of its functions. "nvml" before a name here is the exported symbol; a
-// suffix (_v2, _v3) is part of the symbol, and the names without one are the oldest layouts.
+// NVML's C ABI: values, structures and the types of its functions, declared by hand from NVIDIA's
+// published interface (https://docs.nvidia.com/deploy/nvml-api), so that nothing of NVIDIA's is
+// needed to build. Layouts and numbers are checked against the vendor's header where that is
+// installed (meters/nvml/api/nvml_abi_test.cpp).
 #pragma once
 
-#include "abi/nvml_types.h"
+#include <cstddef>
 
+namespace jouleprof::abi {
+
+// nvmlReturn_t
+enum class Return : unsigned {
+  kSuccess = 0,
+  kUninitialized = 1,
+  kInvalidArgument = 2,
+  kNotSupported = 3,
+  kNoPermission = 4,
+  kAlreadyInitialized = 5,
+  kNotFound = 6,
+  kInsufficientSize = 7,
+  kInsufficientPower = 8,
+  kDriverNotLoaded = 9,
+  kTimeout = 10,
+  kIrqIssue = 11,
+  kLibraryNotFound = 12,
+  kFunctionNotFound = 13,
+  kCorruptedInforom = 14,
+  kGpuIsLost = 15,
+  kResetRequired = 16,
+  kOperatingSystem = 17,
+  kLibRmVersionMismatch = 18,
+  kInUse = 19,
+  kMemory = 20,
+  kNoData = 21,
+  kVgpuEccNotSupported = 22,
+  kInsufficientResources = 23,
+  kFreqNotSupported = 24,
+  kArgumentVersionMismatch = 25,
+  kDeprecated = 26,
+  kNotReady = 27,
+  kGpuNotFound = 28,
+  kInvalidState = 29,
+  kUnknown = 999,
+};
+
+// nvmlDevice_t: an opaque handle, of a GPU or of a MIG device.
+struct DeviceHandle;
+using Device = DeviceHandle*;
+
+// Buffer lengths, the terminating zero included.
+inline constexpr unsigned kSystemDriverVersionLength = 80;
+inline constexpr unsigned kDeviceUuidV2Length = 96;  // long enough for a MIG device's
+
+// What fields say that have no value.
+inline constexpr unsigned long long kNotAvailable64 = ~0ULL;  // NVML_VALUE_NOT_AVAILABLE
+inline constexpr unsigned kNotAvailable32 = ~0U;
+
+// nvmlDeviceArchitecture_t
+enum class Architecture : unsigned {
+  kKepler = 2,
+  kMaxwell = 3,
+  kPascal = 4,
+  kVolta = 5,
+  kTuring = 6,
+  kAmpere = 7,
+  kAda = 8,
+  kHopper = 9,
+  kBlackwell = 10,
+  kT23x = 11,
+  kUnknown = 0xffffffff,
+};
+
+enum class EnableState : unsigned { kDisabled = 0, kEnabled = 1 };  // nvmlEnableState_t
+enum class ClockType : unsigned { kGraphics = 0, kSm = 1, kMem = 2, kVideo = 3 };
+enum class TemperatureSensor : unsigned { kGpu = 0 };
+
+// Clock event reasons, a bit mask.
+inline constexpr unsigned long long kReasonGpuIdle = 0x1;
+inline constexpr unsigned long long kReasonApplicationsClocksSetting = 0x2;
+inline constexpr unsigned long long kReasonSwPowerCap = 0x4;
+inline constexpr unsigned long long kReasonHwSlowdown = 0x8;
+inline constexpr unsigned long long kReasonSyncBoost = 0x10;
+inline constexpr unsigned long long kReasonSwThermalSlowdown = 0x20;
+inline constexpr unsigned long long kReasonHwThermalSlowdown = 0x40;
+inline constexpr unsigned long long kReasonHwPowerBrakeSlowdown = 0x80;
+inline constexpr unsigned long long kReasonDisplayClockSetting = 0x100;
+
+// Fields of nvmlDeviceGetFieldValues. Powers are milliwatts, energies millijoules (unsigned long
+// long), limits milliwatts, temperatures degrees Celsius.
+inline constexpr unsigned kFieldMemoryTemperature = 82;
+inline constexpr unsigned kFieldTotalEnergyConsumption = 83;
+inline constexpr unsigned kFieldPowerAverage = 185;
+inline constexpr unsigned kFieldPowerInstant = 186;
+
+// Scopes of the power fields.
+inline constexpr unsigned kScopeGpu = 0;
+inline constexpr unsigned kScopeModule = 1;
+inline constexpr unsigned kScopeMemory = 2;
+
+// nvmlSamplingType_t
+enum class SamplingType : unsigned {
+  kTotalPower = 0,
+  kGpuUtilization = 1,
+  kMemoryUtilization = 2,
+  kEncoderUtilization = 3,
+  kDecoderUtilization = 4,
+  kProcessorClock = 5,
+  kMemoryClock = 6,
+  kModulePower = 7,
+  kJpegUtilization = 8,
+  kOfaUtilization = 9,
+};
+
+// nvmlValueType_t
+enum class ValueType : unsigned {
+  kDouble = 0,
+  kUnsignedInt = 1,
+  kUnsignedLong = 2,
+  kUnsignedLongLong = 3,
+  kSignedLongLong = 4,
+  kSignedInt = 5,
+  kUnsignedShort = 6,
+};
+
+// nvmlValue_t
+union Value {
+  double d;
+  int i;
+  unsigned ui;
+  unsigned long ul;
+  unsigned long long ull;
+  signed long long sll;
+  unsigned short us;
+};
+
+// nvmlFieldValue_t. `field_id` and `scope_id` are the caller's, the rest the driver's.
+struct FieldValue {
+  unsigned field_id;
+  unsigned scope_id;
+  long long timestamp;     // microseconds of the wall clock
+  long long latency_usec;  // how long the value took to update
+  ValueType value_type;
+  Return nvml_return;  // the value holds nothing unless this is kSuccess
+  Value value;
+};
+
+// nvmlSample_t
+struct Sample {
+  unsigned long long timestamp;  // microseconds of the wall clock
+  Value value;
+};
+
+// nvmlUtilization_t: percent over the driver's last sample period (1/6 to 1 s)
+struct Utilization {
+  unsigned gpu;
+  unsigned memory;
+};
+
+// nvmlMemory_t and nvmlMemory_v2_t, in bytes. In v1 `used` contains what the driver reserves.
+struct Memory {
+  unsigned long long total;
+  unsigned long long free;
+  unsigned long long used;
+};
+struct MemoryV2 {
+  unsigned version;  // kMemoryV2Version, set by the caller
+  unsigned long long total;
+  unsigned long long reserved;
+  unsigned long long free;
+  unsigned long long used;
+};
+
+// nvmlProcessInfo_v2_t: what the functions with suffix _v2 and _v3 fill.
+struct ProcessInfo {
+  unsigned pid;
+  unsigned long long used_gpu_memory;  // bytes, or kNotAvailable64
+  unsigned gpu_instance_id;            // kNotAvailable32 without MIG
+  unsigned compute_instance_id;        // kNotAvailable32 without MIG
+};
+
+// nvmlProcessUtilizationSample_t, in percent
+struct ProcessUtilizationSample {
+  unsigned pid;
+  unsigned long long timestamp;  // microseconds of the wall clock
+  unsigned sm_util;
+  unsigned mem_util;
+  unsigned enc_util;
+  unsigned dec_util;
+};
+
+// nvmlTemperature_v1_t
+struct Temperature {
+  unsigned version;  // kTemperatureVersion, set by the caller
+  TemperatureSensor sensor_type;
+  int temperature;  // degrees Celsius
+};
+
+// nvmlC2cModeInfo_v1_t: the link between a superchip's GPU and CPU
+struct C2cModeInfo {
+  unsigned is_c2c_enabled;
+};
+
+// nvmlGpmSample_t: an opaque buffer that the driver allocates.
+struct GpmSampleBuffer;
+using GpmSample = GpmSampleBuffer*;
+
+// nvmlGpmMetric_t. `metric_id` is the caller's, the rest the driver's.
+struct GpmMetric {
+  unsigned metric_id;
+  Return nvml_return;  // the value holds nothing unless this is kSuccess
+  double value;
+  const char* short_name;
+  const char* long_name;
+  const char* unit;
+};
+inline constexpr unsigned kGpmMetricGraphicsUtil = 1;  // percent
+inline constexpr unsigned kGpmMetricSmUtil = 2;        // percent
+
+// The beginning of nvmlGpmMetricsGet_t, whose array has become longer with drivers. The driver
+// reads and writes `num_metrics` of its elements.
+struct GpmMetricsGet {
+  unsigned version;  // kGpmMetricsGetVersion, set by the caller
+  unsigned num_metrics;
+  GpmSample sample1;  // the earlier one
+  GpmSample sample2;
+  GpmMetric metrics[2];
+};
+inline constexpr unsigned kGpmMetricsGetVersion = 1;
+
+// The version word of a structure whose layout has number `version`.
+constexpr unsigned struct_version(std::size_t size, unsigned version) {
+  return static_cast<unsigned>(size) | (version << 24U);
+}
+inline constexpr unsigned kMemoryV2Version = struct_version(sizeof(MemoryV2), 2);
+inline constexpr unsigned kTemperatureVersion = struct_version(sizeof(Temperature), 1);
+
+inline constexpr unsigned kMigEnabled = 1;
+
+}  // namespace jouleprof::abi
+
+// "nvml" before a name here is the exported symbol; a suffix (_v2, _v3) is part of the symbol, and
+// the names without one are the oldest layouts.
 namespace jouleprof::abi::fn {
 
 // Library

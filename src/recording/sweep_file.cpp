@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/file.h"
-#include "base/json/json_reader.h"
+#include "base/json/json.h"
 #include "recording/sqlite_file.h"
 #include "recording/tables/rows.h"
 

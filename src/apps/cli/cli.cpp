@@ -9,7 +9,6 @@
 #include "apps/cli/control/settings.h"
 #include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/output.h"
-#include "apps/cli/terminal/terminal.h"
 #include "apps/cli/verb.h"
 #include "base/say.h"
 

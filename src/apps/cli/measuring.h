@@ -1,4 +1,5 @@
-// What `run` and `monitor` share: the options of measuring, and where the recording goes.
+// What verbs share that measure: the options of measuring, where the recording goes, and what
+// tracing kernels and layers needs.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,8 +16,8 @@
 #include "model/process/process.h"
 #include "model/recording.h"
 #include "recording/kernel_store.h"
+#include "session/run/session.h"
 #include "session/sampling/recording_sink.h"
-#include "session/sampling/sink.h"
 
 namespace jouleprof::cli {
 
@@ -123,5 +124,19 @@ class AppendChoice {
   // has the reason and how to merge it.
   KeptRecording conclude(const Destination& destination, bool quiet) const;
 };
+
+// Whether a program here may use CUDA: NVML lists a GPU, or its driver is present without NVML.
+bool may_use_cuda(const meters::MeterSet& found);
+
+// What --replay without a time means: how long each kind of layer and kernel runs in isolation.
+inline constexpr const char* kReplay = "0.4s";
+// Seconds. Errors: invalid_argument.
+Result<double> parse_replay(const std::string& text);
+
+// Sets the library and the folder that traced programs load. Errors: not_found.
+Result<void> find_trace_files(session::TraceOptions& trace);
+
+// By their kernels, or by CPU time where there can be none.
+void choose_clock_of_layers(const meters::MeterSet& found, session::SessionOptions& options);
 
 }  // namespace jouleprof::cli

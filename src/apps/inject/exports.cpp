@@ -3,7 +3,6 @@
 #include <cstdlib>
 #include <string>
 
-#include "apps/inject/nvtx_hooks.h"
 #include "apps/inject/trace.h"
 #include "spans/layers/layers.h"
 

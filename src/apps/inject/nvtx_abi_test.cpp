@@ -17,7 +17,7 @@
 #include <string>
 #include <type_traits>
 
-#include "apps/inject/nvtx_hooks.h"
+#include "apps/inject/trace.h"
 #include "spans/scopes/scopes.h"
 #include "tests/support/same_abi.h"
 

@@ -1,5 +1,3 @@
-#include "apps/inject/nvtx_hooks.h"
-
 #include <cstddef>
 #include <mutex>
 #include <new>
@@ -7,6 +5,7 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "apps/inject/trace.h"
 #include "spans/scopes/range_stack.h"
 
 namespace jouleprof::inject {

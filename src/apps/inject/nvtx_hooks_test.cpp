@@ -1,5 +1,3 @@
-#include "apps/inject/nvtx_hooks.h"
-
 #include <gtest/gtest.h>
 
 #include <array>
@@ -7,6 +5,7 @@
 #include <thread>
 
 #include "abi/nvtx_abi.h"
+#include "apps/inject/trace.h"
 #include "recording/spool/spool_reader.h"
 #include "spans/scopes/range_stack.h"
 #include "spans/scopes/scopes.h"

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "abi/nvtx_abi.h"
 #include "abi/rocprofiler_abi.h"
 #include "model/activity/activity.h"
 #include "recording/spool/spool_writer.h"
@@ -87,6 +88,11 @@ abi::rocprofiler::ConfigureResult* configure_rocprofiler(std::uint32_t version) 
 // See cupti::Tracer.
 void begin_reruns() noexcept;
 void end_reruns() noexcept;
+
+// NVTX's ranges as scopes of their thread: puts our functions into the places that NVTX's client,
+// one a shared library, keeps for a tool: pushes, pops, starts and ends of the default and of named
+// domains, and what those need. Marks are left alone. False when the client offers no places.
+bool fill_nvtx(abi::nvtx::GetExportTable* get_export_table) noexcept;
 
 // Returns when all that ended before is in the spool, or after 10 seconds.
 void flush() noexcept;

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "base/file.h"
-#include "base/json/json_reader.h"
+#include "base/json/json.h"
 #include "base/text.h"
 #include "importers/csv/csv_recording.h"
 #include "importers/source_text.h"

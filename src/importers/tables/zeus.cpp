@@ -21,7 +21,7 @@
 #include <cmath>
 
 #include "base/file.h"
-#include "base/json/json_reader.h"
+#include "base/json/json.h"
 #include "base/median.h"
 #include "base/text.h"
 #include "importers/builder.h"

@@ -7,7 +7,7 @@
 #include <bit>
 #include <numeric>
 
-#include "base/json/json_view.h"
+#include "base/json/json.h"
 #include "base/text.h"
 #include "importers/builder.h"
 #include "importers/source_text.h"

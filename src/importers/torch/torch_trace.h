@@ -116,7 +116,7 @@ class TorchTrace {
 //
 // simdjson and nlohmann-json need the whole document in memory, and give values without the text
 // between them. Traces of training runs hold gigabytes, are often compressed or cut off, and must
-// be copied byte for byte; so they are scanned here, and base/json/json_view.h finds values in
+// be copied byte for byte; so they are scanned here, and base/json/json.h finds values in
 // place. What is given out is JSON: a value that is none is an error, and so is a missing comma. A
 // byte order mark is left out. Names that are no UTF-8, and control characters in them, are mended
 // (base/text.h): then all readers of JSON take the trace.

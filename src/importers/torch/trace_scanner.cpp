@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "base/json/json_view.h"
+#include "base/json/json.h"
 #include "importers/torch/torch_trace.h"
 
 namespace jouleprof::importers {

@@ -21,7 +21,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/json/json_reader.h"
+#include "base/json/json.h"
 #include "base/say.h"
 
 namespace jouleprof::meters::control {

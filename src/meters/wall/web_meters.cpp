@@ -9,7 +9,7 @@
 
 #include "abi/curl_abi.h"
 #include "base/file.h"
-#include "base/json/json_reader.h"
+#include "base/json/json.h"
 #include "base/process/dynlib.h"
 #include "base/text.h"
 #include "meters/wall/wall_source.h"

@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::array kFormats{
 #define JOULEPROF_FORMAT(name) &name##_format,
-#include "report/formats.inc"
 #undef JOULEPROF_FORMAT
 };
 

@@ -11,6 +11,7 @@
 #include "report/headline_text.h"
 #include "report/html/page.h"
 #include "report/quantity.h"
+#include "report/results/redaction.h"
 
 namespace jouleprof::report {
 namespace {

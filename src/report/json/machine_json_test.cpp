@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "report/json/live_json.h"
+#include "report/json/json_format.h"
 
 namespace jouleprof::report {
 namespace {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "report/format/format.h"
 #include "report/json/records.h"
 #include "report/json/values.h"
 #include "report/quantity.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "recording/writer.h"
-#include "session/sampling/sink.h"
+#include "session/sampling/recording_sink.h"
 
 namespace jouleprof::session {
 

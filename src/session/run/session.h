@@ -13,7 +13,7 @@
 #include "meters/meter.h"
 #include "model/recording.h"
 #include "model/snapshot.h"
-#include "session/sampling/sink.h"
+#include "session/sampling/recording_sink.h"
 #include "session/sampling/visible_devices.h"
 
 namespace jouleprof::session {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "model/recording.h"
-#include "session/sampling/sink.h"
+#include "session/sampling/recording_sink.h"
 
 namespace jouleprof::session {
 

@@ -13,7 +13,7 @@
 
 #include "meters/meter.h"
 #include "model/device/sensor.h"
-#include "session/sampling/sink.h"
+#include "session/sampling/recording_sink.h"
 
 namespace jouleprof::session {
 

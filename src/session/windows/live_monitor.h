@@ -21,7 +21,7 @@
 #include "meters/meter.h"
 #include "model/domain.h"
 #include "model/snapshot.h"
-#include "session/sampling/sink.h"
+#include "session/sampling/recording_sink.h"
 #include "session/sampling/visible_devices.h"
 #include "spans/windows/window_inbox.h"
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <mutex>
 
-#include "session/sampling/sink.h"
+#include "session/sampling/recording_sink.h"
 
 namespace jouleprof::session {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "abi/nvml_types.h"
+#include "abi/nvml_abi.h"
 #include "nvml_sim/core/scenario.h"
 
 namespace jouleprof::nvml_sim {

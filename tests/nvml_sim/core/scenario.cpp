@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/file.h"
-#include "base/json/json_reader.h"
+#include "base/json/json.h"
 
 namespace jouleprof::nvml_sim {
 namespace {

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "abi/nvml_types.h"
+#include "abi/nvml_abi.h"
 #include "base/result.h"
 #include "nvml_sim/core/curve.h"
 #include "nvml_sim/core/sensors.h"

@@ -10,14 +10,12 @@
 #include <tuple>
 #include <vector>
 
-#include "apps/cli/compare/baselines.h"
-#include "apps/cli/compare/paired_runs.h"
+#include "apps/cli/compare/compared_runs.h"
 #include "apps/cli/control/sweep_choices.h"
-#include "apps/cli/measure/trace_files.h"
+#include "apps/cli/measuring.h"
 #include "apps/cli/options/choices.h"
 #include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/output.h"
-#include "apps/cli/terminal/terminal.h"
 #include "apps/cli/verb.h"
 #include "base/result.h"
 #include "base/say.h"

@@ -5,7 +5,6 @@
 #include "apps/cli/options/choices.h"
 #include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/output.h"
-#include "apps/cli/terminal/terminal.h"
 #include "apps/cli/verb.h"
 #include "base/file.h"
 #include "base/text.h"

@@ -3,7 +3,6 @@
 #include "analysis/bench/bench_energy.h"
 #include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/output.h"
-#include "apps/cli/terminal/terminal.h"
 #include "apps/cli/verb.h"
 #include "base/say.h"
 #include "base/text.h"

@@ -1,12 +1,10 @@
 #include <fmt/format.h>
 
 #include "apps/cli/bench/bench_workload.h"
-#include "apps/cli/measure/trace_files.h"
 #include "apps/cli/measuring.h"
 #include "apps/cli/options/choices.h"
 #include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/output.h"
-#include "apps/cli/terminal/terminal.h"
 #include "apps/cli/verb.h"
 #include "base/file.h"
 #include "base/say.h"

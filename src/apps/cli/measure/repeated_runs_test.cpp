@@ -1,7 +1,7 @@
-#include "apps/cli/measure/repeated_runs.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "apps/cli/measure/run_command.h"
 
 namespace jouleprof::cli {
 namespace {

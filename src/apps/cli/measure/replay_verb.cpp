@@ -8,7 +8,6 @@
 
 #include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/output.h"
-#include "apps/cli/terminal/terminal.h"
 #include "apps/cli/verb.h"
 #include "base/clock.h"
 #include "base/file.h"

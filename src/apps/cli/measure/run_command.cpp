@@ -7,14 +7,20 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstddef>
 #include <thread>
 
+#include "analysis/compare/statistics.h"
 #include "apps/cli/terminal/output.h"
-#include "apps/cli/terminal/terminal.h"
 #include "base/file.h"
 #include "base/say.h"
+#include "report/cells.h"
+#include "report/format/format.h"
+#include "report/headline_text.h"
+#include "report/quantity.h"
+#include "report/text/table.h"
 #include "session/run/trace_watch.h"
 
 namespace jouleprof::cli {
@@ -158,6 +164,159 @@ int run_as_member(const std::vector<std::string>& command, session::Membership m
         recorder, file.empty() ? "" : "; what came before is in " + file);
   }
   return result->exit_status;
+}
+
+namespace {
+
+constexpr double kJoulesPerKilowattHour = 3.6e6;
+
+struct Spread {
+  double mean = 0;
+  double deviation = 0;
+  double low = 0;
+  double high = 0;
+  double half = 0;  // of the 95 % interval of the mean, by the spread; 0 for one run
+};
+
+Spread spread_of(const std::vector<double>& values) {
+  const auto estimate = analysis::estimate_of_pairs(values);
+  double squares = 0;
+  for (const double v : values) squares += (v - estimate.mean) * (v - estimate.mean);
+  const auto n = static_cast<double>(values.size());
+  return {estimate.mean, n > 1 ? std::sqrt(squares / (n - 1)) : 0,
+          *std::min_element(values.begin(), values.end()),
+          *std::max_element(values.begin(), values.end()), estimate.half.value_or(0)};
+}
+
+template <typename Text>
+std::string spread_text(const Spread& s, Text text) {
+  return fmt::format("mean {}, standard deviation {} ({}), {} to {}", text(s.mean),
+                     text(s.deviation), report::percent_text(s.mean > 0 ? s.deviation / s.mean : 0),
+                     text(s.low), text(s.high));
+}
+
+std::string seconds_text(double value) { return report::duration_text(duration_of(value)); }
+
+}  // namespace
+
+RepeatedRun RepeatedRun::of(const model::Profile& profile, bool whole_machine) {
+  constexpr double kMostUndecided = 0.1;  // of the command's energy
+  RepeatedRun run;
+  run.seconds = jouleprof::seconds(profile.duration());
+  const report::Total total = report::total_of(profile);
+  run.whole = report::quoted(total, true);
+  run.energy = report::quoted(total, whole_machine);
+  run.is_undecided =
+      run.energy && run.energy->is_command &&
+      total.command->undivided.joules() > kMostUndecided * run.energy->energy.joules();
+  if (run.is_undecided) run.energy = run.whole;
+  return run;
+}
+
+std::string progress_text(const RepeatedRun& run, std::size_t number, std::size_t of) {
+  return fmt::format("run {} of {}: {}{}, {}", number, of,
+                     run.energy ? report::quoted_energy_text(*run.energy) : "energy unknown",
+                     run.is_undecided ? " of all devices" : "", seconds_text(run.seconds));
+}
+
+std::string repeats_to_text(const std::vector<RepeatedRun>& runs,
+                            const std::optional<report::UnitCount>& unit,
+                            const report::CostFactors& factors, const report::TextOptions& text) {
+  std::string all;
+  const auto add = [&](const std::string& label, const std::string& words) {
+    report::Table table({""});
+    table.add_text({report::printable(label, text.ascii), report::Style::kBold},
+                   {report::printable(words, text.ascii)}, 4);
+    const auto lines = table.lines(static_cast<std::size_t>(std::max(text.width, 60)), text.colour);
+    for (std::size_t i = 1; i < lines.size(); ++i) all += lines[i] + '\n';
+  };
+  std::vector<double> joules;
+  std::vector<double> times;
+  double error = 0;
+  auto provenance = model::Provenance::kUnavailable;
+  // A mean is of one thing: of all devices where it is that of one run.
+  const bool is_command = std::all_of(runs.begin(), runs.end(), [](const RepeatedRun& run) {
+    return !run.energy || run.energy->is_command;
+  });
+  const bool is_undecided = std::any_of(runs.begin(), runs.end(),
+                                        [](const RepeatedRun& run) { return run.is_undecided; });
+  for (const auto& run : runs) {
+    times.push_back(run.seconds);
+    const auto& energy = is_command ? run.energy : run.whole;
+    if (!energy) continue;
+    // Of the least known run: a mean carries the weakest provenance of its parts.
+    if (joules.empty() || energy->provenance != model::Provenance::kMeasured) {
+      provenance = energy->provenance;
+    }
+    joules.push_back(energy->energy.joules());
+    error += std::max(energy->error, energy->upper_error).joules();
+  }
+  const std::string label = fmt::format("{} runs", runs.size());
+  if (joules.empty()) {
+    add(label, "no energy is known");
+    add("time", spread_text(spread_of(times), seconds_text));
+    return all;
+  }
+  const Spread energy = spread_of(joules);
+  const double sensors = error / static_cast<double>(joules.size());
+  const double half = std::hypot(energy.half, sensors);
+  const auto relative = [&](double x) {
+    return (text.ascii ? "+-" : "±") + (energy.mean > 0 ? report::percent_text(x / energy.mean)
+                                                        : report::energy_text(Energy::joules(x)));
+  };
+  const bool is_bound = is_command && energy.mean <= half;
+  const std::string unknown = joules.size() < runs.size()
+                                  ? fmt::format("; {} runs without a known energy are not in it",
+                                                runs.size() - joules.size())
+                                  : "";
+  if (is_bound) {
+    add(label,
+        fmt::format("at most {} a run (95 %), {}, of the command: below what can be resolved{}",
+                    report::energy_text(Energy::joules(energy.mean + half)),
+                    report::provenance_word(provenance), unknown));
+  } else {
+    add(label,
+        fmt::format(
+            "{}; the mean is known to {}, of it {} by the spread of the runs; {}, of "
+            "{}{}",
+            spread_text(energy, [](double v) { return report::energy_text(Energy::joules(v)); }),
+            relative(half), relative(energy.half), report::provenance_word(provenance),
+            is_command     ? "the command"
+            : is_undecided ? "all devices: which part is the command's is not known"
+                           : "all devices",
+            unknown));
+  }
+  add("time", spread_text(spread_of(times), seconds_text));
+  report::Costs costs;
+  costs.factors = factors;
+  costs.is_command = is_command;
+  costs.energy = Energy::joules(energy.mean);
+  costs.error = costs.upper_error = Energy::joules(half);
+  costs.mean_grams = factors.grams;
+  const double kilowatt_hours = energy.mean * factors.pue.value_or(1) / kJoulesPerKilowattHour;
+  if (factors.price) costs.money = factors.price->per_kilowatt_hour * kilowatt_hours;
+  if (factors.grams) costs.carbon_grams = *factors.grams * kilowatt_hours;
+  if (factors.any()) {
+    add("cost",
+        (costs.is_bound() ? "at most " : "") +
+            report::amounts_text(costs.shown_money(), factors.price ? factors.price->currency : "",
+                                 costs.shown_grams()) +
+            " for one run");
+  }
+  if (unit) {
+    const double count = unit->count;
+    report::PerUnit per;
+    per.unit = *unit;
+    per.seconds = spread_of(times).mean / count;
+    per.joules = energy.mean / count;
+    per.is_command = is_command;
+    per.error_joules = per.upper_error_joules = half / count;
+    per.repeatability_joules = energy.half / count;
+    per.provenance = provenance;
+    report::add_costs(per, costs);
+    all += report::per_unit_to_text(per, text);
+  }
+  return all;
 }
 
 }  // namespace jouleprof::cli

@@ -1,4 +1,5 @@
-// What keeps a command's status where something else goes wrong.
+// The runs of `jouleprof run`: the command's status, kept where something else goes wrong; its
+// place among the processes of a job; several runs and what they have in common.
 #pragma once
 
 #include <signal.h>
@@ -9,6 +10,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/profile.h"
+#include "report/cells.h"
+#include "report/costs/costs.h"
+#include "report/total.h"
 #include "session/run/job_recorder.h"
 
 namespace jouleprof::cli {
@@ -51,5 +56,29 @@ JobPlace find_next_place(pid_t command);
 // layers.
 int run_as_member(const std::vector<std::string>& command, session::Membership membership,
                   bool traced, bool quiet, const session::Succeed& succeed);
+
+// `run --repeat`.
+
+struct RepeatedRun {
+  // Of the command, or of all devices: also where what may be the command's, of no known process,
+  // is so much that neither of its ends is its energy. Absent: unknown.
+  std::optional<report::Quoted> energy;
+  std::optional<report::Quoted> whole;  // of all devices
+  bool is_undecided = false;            // `energy` is of all devices for that reason
+  double seconds = 0;
+
+  static RepeatedRun of(const model::Profile& profile, bool whole_machine);
+};
+
+// "run 2 of 5: 10.31 J, 1.203 s"
+std::string progress_text(const RepeatedRun& run, std::size_t number, std::size_t of);
+
+// Mean, standard deviation and range of energy and time; with units and factors, of one unit and in
+// money and carbon, by the mean. The interval of the mean energy holds the spread of the runs
+// (Student's t) and the error that the sensors have in all of them. Runs whose energy is not known
+// are not in its mean, and are counted.
+std::string repeats_to_text(const std::vector<RepeatedRun>& runs,
+                            const std::optional<report::UnitCount>& unit,
+                            const report::CostFactors& factors, const report::TextOptions& text);
 
 }  // namespace jouleprof::cli

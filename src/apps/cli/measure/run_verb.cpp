@@ -6,15 +6,12 @@
 #include <utility>
 
 #include "analysis/run.h"
-#include "apps/cli/measure/repeated_runs.h"
 #include "apps/cli/measure/rest_watch.h"
 #include "apps/cli/measure/run_command.h"
-#include "apps/cli/measure/trace_files.h"
 #include "apps/cli/measuring.h"
 #include "apps/cli/options/choices.h"
 #include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/output.h"
-#include "apps/cli/terminal/terminal.h"
 #include "apps/cli/verb.h"
 #include "base/say.h"
 #include "base/text.h"

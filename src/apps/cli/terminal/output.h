@@ -1,6 +1,8 @@
-// Where verbs write their results, a file that appears when it is complete, or a stream; and the
+// Where verbs write: a file that appears when it is complete, a stream, the terminal; and the
 // status that they end with.
 #pragma once
+
+#include <unistd.h>
 
 #include <functional>
 #include <ostream>
@@ -8,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "report/cells.h"
 
 namespace jouleprof::cli {
 
@@ -61,5 +64,36 @@ void remember_source(ValueSource source);
 
 // Says the error on stderr, as one line, and returns `status`.
 int complain(const Error& error, int status);
+
+// Width, height and colour for text that goes to `fd`: height and colour on a terminal only, no
+// colour with NO_COLOR. COLUMNS sets the width, also of files and pipes; those have 80 without it.
+report::TextOptions text_options(int fd);
+
+// Showing a page that was written.
+
+// Opens the file with xdg-open, and does not wait for the browser. Errors: invalid_argument for the
+// standard output; unavailable when there is no xdg-open.
+Result<void> open_in_browser(const std::string& path);
+
+// A line of status at the bottom of the terminal that leaves the command's output alone.
+
+// Keeps the terminal's last row out of its scrolling region and writes there. Does nothing where
+// stderr is no terminal. Restores the terminal when destroyed.
+class StatusBar {
+ public:
+  explicit StatusBar(bool wanted);
+  StatusBar(const StatusBar&) = delete;
+  StatusBar& operator=(const StatusBar&) = delete;
+  ~StatusBar();
+
+  int width() const;  // columns of the terminal; 0 when there is none
+  void show(const std::string& line);
+
+ private:
+  void reserve(int rows);
+
+  bool active_ = false;
+  int rows_ = 0;  // that the region was made for
+};
 
 }  // namespace jouleprof::cli

@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "base/file.h"
-#include "base/json/json_reader.h"
+#include "base/json/json.h"
 #include "model/field_json.h"
 
 namespace jouleprof::meters::nvml {

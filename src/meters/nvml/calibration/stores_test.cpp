@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "base/file.h"
-#include "base/json/json_reader.h"
+#include "base/json/json.h"
 #include "meters/nvml/calibration/calibration_file.h"
 #include "meters/nvml/calibration/state_folder_fixture.h"
 
