@@ -111,7 +111,7 @@ abi::RangeId start_wide(const wchar_t* wide) noexcept {
 abi::RangeId domain_start(abi::Domain, const abi::EventAttributes* attributes) noexcept {
   return start_ex(attributes);
 }
-void end(abi::RangeId id) noexcept { scopes::end_range(id); }
+void range_end(abi::RangeId id) noexcept { scopes::end_range(id); }
 void domain_end(abi::Domain, abi::RangeId id) noexcept { scopes::end_range(id); }
 
 abi::String register_ascii(abi::Domain, const char* text) noexcept {
@@ -161,7 +161,7 @@ bool fill_nvtx(abi::GetExportTable* get_export_table) noexcept {
   core.fill<abi::fn::RangeStartEx>(abi::kRangeStartEx, start_ex);
   core.fill<abi::fn::RangeStartA>(abi::kRangeStartA, start_ascii);
   core.fill<abi::fn::RangeStartW>(abi::kRangeStartW, start_wide);
-  core.fill<abi::fn::RangeEnd>(abi::kRangeEnd, end);
+  core.fill<abi::fn::RangeEnd>(abi::kRangeEnd, range_end);
   core.fill<abi::fn::RangePushEx>(abi::kRangePushEx, push_ex);
   core.fill<abi::fn::RangePushA>(abi::kRangePushA, push_ascii);
   core.fill<abi::fn::RangePushW>(abi::kRangePushW, push_wide);

@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::array kFormats{
 #define JOULEPROF_FORMAT(name) &name##_format,
+#include "report/formats.inc"
 #undef JOULEPROF_FORMAT
 };
 
