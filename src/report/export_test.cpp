@@ -18,7 +18,7 @@
 #include "report/example_profiles_test.h"
 #include "report/foreign/aipowermeter.h"
 #include "report/format/format.h"
-#include "report/json/json_format.h"
+#include "report/json/live_json.h"
 #include "report/snapshot.h"
 
 namespace jouleprof::report {

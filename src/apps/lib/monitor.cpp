@@ -15,7 +15,7 @@
 #include "meters/all/open_meters.h"
 #include "meters/shared/shared_meter.h"
 #include "model/window_sum.h"
-#include "report/json/json_format.h"
+#include "report/json/live_json.h"
 #include "session/sampling/recording_sink.h"
 #include "session/sampling/sampler.h"
 #include "session/windows/live_monitor.h"

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/gzip/gzip.h"
 #include "base/text.h"
-#include "report/json/json_format.h"
+#include "report/json/live_json.h"
 #include "report/json/values.h"
 #include "report/quantity.h"
 #include "report/snapshot.h"

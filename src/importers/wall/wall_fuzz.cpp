@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "importers/wall/wall_log.h"
+#include "importers/import.h"
 #include "tests/support/fuzz_files.h"
 
 using namespace jouleprof;

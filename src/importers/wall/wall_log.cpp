@@ -1,5 +1,3 @@
-#include "importers/wall/wall_log.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -12,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "importers/import.h"
 #include "importers/source_text.h"
 
 namespace jouleprof::importers {

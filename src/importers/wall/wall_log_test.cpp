@@ -1,10 +1,9 @@
-#include "importers/wall/wall_log.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 
+#include "importers/import.h"
 #include "importers/source_text.h"
 
 namespace jouleprof::importers {

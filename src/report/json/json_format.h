@@ -1,15 +1,11 @@
 // The summary as a JSON object (docs/json.md).
 #pragma once
 
-#include <string>
-#include <string_view>
 #include <vector>
 
-#include "analysis/live/machine_state.h"
 #include "model/activity/activity_profile.h"
 #include "model/activity/serving.h"
 #include "model/profile.h"
-#include "model/snapshot.h"
 #include "report/activity/activity.h"
 #include "report/costs/costs.h"
 #include "report/costs/wall.h"
@@ -44,31 +40,5 @@ Json wall_json(const WallComparison& wall);
 
 Json activity_document(const std::vector<model::ActivityProfile>& profiles,
                        const ActivityOptions& options);
-
-struct MachineJsonOptions {
-  std::string_view version;
-  std::string_view host;
-  bool estimates = true;  // false: figures that are computed by a model are left out
-  std::size_t most = 50;  // entities of each family: those with the highest energy
-};
-
-std::string machine_json(const analysis::MachineState& state,
-                         const analysis::EnergyAccounts& accounts,
-                         const MachineJsonOptions& options);
-
-// A window of `jouleprof serve` as one JSON object: `jouleprof.window/1` (docs/json.md).
-
-// `state` has the domains and clocks of the machine. Without `estimates` figures that are computed
-// by a model are left out.
-std::string machine_window_json(const analysis::MachineWindow& window,
-                                const analysis::MachineState& state, bool estimates);
-
-// A snapshot as JSON, schema jouleprof.snapshot/2 (docs/json.md).
-
-// One object on one line, with the rows of the monitor.
-std::string snapshot_json_line(const model::Snapshot& snapshot);
-
-// An object as above without a line end, with every domain, also those without an energy.
-std::string snapshot_json(const model::Snapshot& snapshot);
 
 }  // namespace jouleprof::report

@@ -1,10 +1,11 @@
+#include "report/json/live_json.h"
+
 #include <algorithm>
 #include <functional>
 #include <optional>
 #include <vector>
 
 #include "base/text.h"
-#include "report/json/json_format.h"
 #include "report/json/records.h"
 #include "report/json/values.h"
 #include "report/quantity.h"

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "report/json/json_format.h"
+#include "report/json/live_json.h"
 
 namespace jouleprof::report {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "report/example_windows_test.h"
 #include "report/format/format.h"
-#include "report/json/json_format.h"
+#include "report/json/live_json.h"
 #include "report/json_keys_test.h"
 
 namespace jouleprof::report {

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "report/cells.h"
 #include "report/csv/readings_csv.h"
-#include "report/json/json_format.h"
+#include "report/json/live_json.h"
 #include "report/snapshot.h"
 
 namespace jouleprof::report {

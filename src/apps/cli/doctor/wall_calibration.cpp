@@ -17,7 +17,7 @@
 #include "base/process/threads.h"
 #include "base/say.h"
 #include "base/text.h"
-#include "importers/wall/wall_log.h"
+#include "importers/import.h"
 #include "meters/all/open_meters.h"
 #include "meters/nvml/calibration/calibration_file.h"
 #include "meters/nvml/calibration/calibrator.h"

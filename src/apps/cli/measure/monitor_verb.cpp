@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "meters/all/open_meters.h"
 #include "report/csv/readings_csv.h"
-#include "report/json/json_format.h"
+#include "report/json/live_json.h"
 #include "report/snapshot.h"
 #include "session/run/session.h"
 

@@ -24,7 +24,7 @@
 #include "base/say.h"
 #include "base/text.h"
 #include "meters/all/open_meters.h"
-#include "report/json/json_format.h"
+#include "report/json/live_json.h"
 #include "report/metrics/machine_metrics.h"
 #include "report/quantity.h"
 #include "session/machine/machine_service.h"
