@@ -1,4 +1,5 @@
-// Numbers as four bytes, the least first.
+// Numbers as bytes: four, the least first; or unsigned LEB128, seven bits a byte, the least first.
+// Signed ones are zigzag-encoded before.
 #pragma once
 
 #include <cstddef>
@@ -20,9 +21,6 @@ inline std::uint32_t get32(std::string_view bytes) {
   }
   return value;
 }
-
-// Numbers as unsigned LEB128: seven bits a byte, the least first. Signed ones are zigzag-encoded
-// before.
 
 inline void put_varint(std::string& out, std::uint64_t value) {
   while (value >= 0x80) {

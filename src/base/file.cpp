@@ -24,6 +24,9 @@
 namespace jouleprof {
 namespace {
 
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
 Errc code_of(int err) {
   switch (err) {
     case ENOENT:
@@ -46,6 +49,47 @@ Errc code_of(int err) {
     default:
       return Errc::kUnavailable;
   }
+}
+
+constexpr std::size_t kFirstBuffer = 4096;
+
+constexpr int kMostTries = 100;
+
+Error cannot_write(const fs::path& path, int err) {
+  Error error = system_error(fmt::format("cannot write {}", path.string()), err);
+  if (error.code == Errc::kNotFound) error.message += "; create its folder first";
+  if (error.code == Errc::kPermissionDenied) {
+    error.message += "; choose a folder that you may write to";
+  }
+  return error;
+}
+
+// A short name of its own: the target's may already be as long as a name can be.
+fs::path hidden_next_to(const fs::path& target, const char* suffix) {
+  static std::atomic<int> number = 0;
+  return target.parent_path() /
+         fmt::format(".jouleprof-{}-{}.{}", ::getpid(), number.fetch_add(1), suffix);
+}
+
+constexpr Duration kPatience = 10s;
+
+Result<int> open_to_write(const fs::path& path, int flags) {
+  std::error_code ignored;  // open() says why
+  fs::create_directories(path.parent_path(), ignored);
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flags, 0666);
+  if (fd >= 0) return fd;
+  return tl::unexpected(system_error(fmt::format("cannot write {}", path.string()), errno));
+}
+
+// 0, or the errno of the failure.
+int write_whole(int fd, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t n = ::write(fd, content.data(), content.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    content.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return ::fsync(fd) == 0 ? 0 : errno;
 }
 
 }  // namespace
@@ -126,12 +170,6 @@ Result<std::vector<std::string>> list_folder(const std::filesystem::path& path) 
   return names;
 }
 
-namespace {
-
-constexpr std::size_t kFirstBuffer = 4096;
-
-}  // namespace
-
 KeptFile::~KeptFile() { close(); }
 
 void KeptFile::close() {
@@ -161,30 +199,6 @@ Result<std::string_view> KeptFile::read(std::size_t limit) {
   }
   return std::string_view(buffer_).substr(0, size);
 }
-
-namespace {
-
-namespace fs = std::filesystem;
-
-constexpr int kMostTries = 100;
-
-Error cannot_write(const fs::path& path, int err) {
-  Error error = system_error(fmt::format("cannot write {}", path.string()), err);
-  if (error.code == Errc::kNotFound) error.message += "; create its folder first";
-  if (error.code == Errc::kPermissionDenied) {
-    error.message += "; choose a folder that you may write to";
-  }
-  return error;
-}
-
-// A short name of its own: the target's may already be as long as a name can be.
-fs::path hidden_next_to(const fs::path& target, const char* suffix) {
-  static std::atomic<int> number = 0;
-  return target.parent_path() /
-         fmt::format(".jouleprof-{}-{}.{}", ::getpid(), number.fetch_add(1), suffix);
-}
-
-}  // namespace
 
 fs::path without_links(fs::path path) {
   std::error_code err;
@@ -264,33 +278,6 @@ bool is_same_file(const fs::path& a, const fs::path& b) {
   std::error_code ignored;
   return fs::absolute(a, ignored).lexically_normal() == fs::absolute(b, ignored).lexically_normal();
 }
-
-namespace {
-
-using namespace std::chrono_literals;
-
-constexpr Duration kPatience = 10s;
-
-Result<int> open_to_write(const fs::path& path, int flags) {
-  std::error_code ignored;  // open() says why
-  fs::create_directories(path.parent_path(), ignored);
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flags, 0666);
-  if (fd >= 0) return fd;
-  return tl::unexpected(system_error(fmt::format("cannot write {}", path.string()), errno));
-}
-
-// 0, or the errno of the failure.
-int write_whole(int fd, std::string_view content) {
-  while (!content.empty()) {
-    const ssize_t n = ::write(fd, content.data(), content.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return errno;
-    content.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return ::fsync(fd) == 0 ? 0 : errno;
-}
-
-}  // namespace
 
 Result<FileLock> FileLock::take(const fs::path& path) {
   const auto fd = open_to_write(path, 0);

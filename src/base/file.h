@@ -34,7 +34,6 @@ Result<long long> read_integer(const std::filesystem::path& path);
 Result<std::vector<std::string>> list_folder(const std::filesystem::path& path);
 
 // A small file that is read again and again: opened once.
-
 // For files of /proc and /sys, which say something new at each read; opening them costs as much as
 // reading. A file that another takes the place of is not noticed.
 // Thread safety: none.
@@ -60,7 +59,6 @@ class KeptFile {
 };
 
 // A file that is written next to its target and takes its place once it is complete.
-
 // Until take_place() the target stays as it was, and so it does when that is never called. A target
 // that is a symbolic link stays one: the file that it names is replaced. The new file has the old
 // one's permissions.
@@ -113,7 +111,7 @@ std::filesystem::path without_links(std::filesystem::path path);
 // by their text.
 bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b);
 
-// A small file that several processes rewrite.
+// --- A small file that several processes rewrite ---
 
 // Excludes other processes and threads that lock the same path, until it is destroyed. Creates the
 // file at `path`, which stays, and its folder; lock a file next to the one to be replaced. On a

@@ -12,8 +12,11 @@
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof {
-
 namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
 
 TEST(File, ReadsAttributesAndIntegers) {
   const TempTree tree(
@@ -84,9 +87,6 @@ TEST(KeptFile, ReadsTheKernels) {
   EXPECT_TRUE(file.read());
 }
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-
 TEST(SharedFile, ReplacesTheWholeContent) {
   const TempTree tree;
   const auto path = tree / "folder/that/is/new/x.json";
@@ -138,13 +138,6 @@ TEST(SharedFile, WritersWithALockLoseNothing) {
   for (auto& writer : writers) writer.join();
   EXPECT_EQ(read_file(tree / "count"), std::to_string(kWriters * kTimes));
 }
-
-}  // namespace
-
-namespace {
-
-namespace fs = std::filesystem;
-using testing::ElementsAre;
 
 void write(const fs::path& path, const char* text) { std::ofstream(path) << text; }
 
@@ -207,5 +200,4 @@ TEST(SameFile, IsByDeviceAndInode) {
 }
 
 }  // namespace
-
 }  // namespace jouleprof

@@ -26,6 +26,13 @@ std::optional<T> parse(std::string_view text) {
   return value;
 }
 
+bool add_digit(std::int64_t& value, int digit) {
+  return !__builtin_mul_overflow(value, 10, &value) &&
+         !__builtin_add_overflow(value, digit, &value);
+}
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+
 }  // namespace
 
 std::optional<std::int64_t> parse_integer(std::string_view text) {
@@ -130,15 +137,6 @@ std::string shortest(double value) {
   return {buffer.data(), result.ptr};
 }
 
-namespace {
-
-bool add_digit(std::int64_t& value, int digit) {
-  return !__builtin_mul_overflow(value, 10, &value) &&
-         !__builtin_add_overflow(value, digit, &value);
-}
-
-}  // namespace
-
 std::optional<std::int64_t> scaled_integer(std::string_view text, int decimals) {
   const bool negative = text.starts_with('-');
   if (negative) text.remove_prefix(1);
@@ -176,12 +174,6 @@ std::string demangle(const std::string& name) {
       abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
   return status == 0 && text ? std::string(text.get()) : name;
 }
-
-namespace {
-
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
-
-}  // namespace
 
 void append_utf8(std::string& out, std::uint32_t code) {
   const auto byte = [&](std::uint32_t bits) { out += static_cast<char>(bits); };

@@ -40,17 +40,15 @@ Result<Duration> parse_duration(std::string_view text);
 std::string shortest(double value);
 
 // Decimal numbers as exact integers.
-
 // A decimal number ("-12.5") times 10^decimals, rounded to a whole one; nothing for any other text
 // and for what does not fit. Exact: no floating point.
 std::optional<std::int64_t> scaled_integer(std::string_view text, int decimals);
 
 // Compilers' names of functions as people write them.
-
 // "void copy<float>(float*)" for "_Z4copyIfEvPT_"; what is no such name comes back as it is.
 std::string demangle(const std::string& name);
 
-// One rule for names that are no UTF-8: each piece that is none becomes U+FFFD, and is counted.
+// --- Names that are no UTF-8: each piece that is none becomes U+FFFD, and is counted ---
 
 void append_utf8(std::string& out, std::uint32_t code);
 

@@ -1,4 +1,4 @@
-// Reads a file that may be compressed with gzip; its content decides, not its name.
+// Reads a file that may be compressed with gzip, and writes compressed with it.
 #pragma once
 
 #include <cstddef>
@@ -6,15 +6,14 @@
 #include <memory>
 #include <optional>
 #include <ostream>
-#include <streambuf>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/result.h"
 
 namespace jouleprof {
 
+// The content of the file decides whether it is compressed, not its name.
 class GzipReader {
  public:
   // Errors: not_found, permission_denied, invalid_argument for a folder; unavailable.
@@ -36,7 +35,7 @@ class GzipReader {
   std::unique_ptr<void, Close> file_;  // gzFile
 };
 
-// Writing compressed with gzip.
+// --- Writing compressed with gzip ---
 
 // A stream whose bytes go, compressed, into another one. finish() ends the compressed data, and so
 // does the destructor. Fails (badbit) when the stream below does.
@@ -56,7 +55,6 @@ class GzipStream : public std::ostream {
 inline bool names_gzip(std::string_view path) { return path.ends_with(".gz"); }
 
 // Compresses a text at once.
-
 // With gzip's fastest level. Empty: there is no memory for it.
 std::string gzip_text(std::string_view text);
 

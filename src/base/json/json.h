@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -112,8 +111,8 @@ bool JsonReader::read(const char* key, T& out, Range range) {
   }
 }
 
-// Looking at JSON where it stands: finding where values begin and end, without reading them and
-// without judging them. What is not JSON may be taken for it; what is JSON is always right.
+// --- Where values begin and end, without reading them and without judging them ---
+// What is not JSON may be taken for it; what is JSON is always right.
 
 struct JsonExtent {
   enum State {
@@ -151,7 +150,6 @@ std::string json_string(std::string_view value);
 std::string_view plain_json_string(std::string_view value);
 
 // Whether a text is JSON, without reading its values.
-
 // One value, with white space around it. The words NaN, Infinity and -Infinity, which Python
 // writes, are taken for numbers; the encoding of strings is not judged.
 bool is_json(std::string_view text);

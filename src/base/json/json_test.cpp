@@ -80,10 +80,6 @@ TEST(JsonReader, ErrorsNameThePlaceOfTheValue) {
   EXPECT_THAT(error(R"({"a": {"n": 18446744073709551615}})"), HasSubstr("out of range"));
 }
 
-}  // namespace
-
-namespace {
-
 std::string whole(std::string_view text) {
   const JsonExtent extent = json_extent(text);
   if (extent.state == JsonExtent::kMore) return "more";
@@ -175,5 +171,4 @@ TEST(JsonCheck, RefusesWhatIsNot) {
 }
 
 }  // namespace
-
 }  // namespace jouleprof

@@ -33,7 +33,7 @@ void has_ended(int status);
 
 namespace jouleprof {
 
-// The status of a process that has ended, as waitpid() and waitid() give it.
+// --- The status of a process that has ended, as waitpid() and waitid() give it ---
 
 // The exit status that a shell reports: 128 + N for a process that signal N ended.
 inline int exit_status(int wait_status) {
