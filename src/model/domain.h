@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -63,7 +62,7 @@ inline Provenance combine(Provenance a, Provenance b) {
   return Provenance::kUnavailable;
 }
 
-// The levels of a board's power: at rest, held by a context, and above.
+// --- The levels of a board's power: at rest, held by a context, and above ---
 
 // A level that an earlier run or calibration observed on the same board.
 struct KnownLevel {
@@ -95,19 +94,7 @@ struct PowerLevel {
   bool operator==(const PowerLevel&) const = default;
 };
 
-// A power curve for drawing and export.
-
-// The mean power of an interval.
-struct PowerStep {
-  HostTime begin{};
-  HostTime end{};
-  Power power;
-  // Half of its 95 % interval, run to run; absent: not known, or not asked for.
-  std::optional<Power> error = std::nullopt;
-};
-
-// An interval takes several times as long as the power.
-enum class StepErrors : bool { kLeftOut, kWanted };
+// --- Domains ---
 
 enum class DomainKind {
   kGpu,        // a whole board: chip, memory, regulators
@@ -181,5 +168,17 @@ inline std::optional<unsigned> gpu_index(const Domain& domain) {
   const auto index = parse_integer(device.substr(kPrefix.size()));
   return index ? std::optional(static_cast<unsigned>(*index)) : std::nullopt;
 }
+
+// The mean power of an interval: a step of a power curve, for drawing and export.
+struct PowerStep {
+  HostTime begin{};
+  HostTime end{};
+  Power power;
+  // Half of its 95 % interval, run to run; absent: not known, or not asked for.
+  std::optional<Power> error = std::nullopt;
+};
+
+// An interval takes several times as long as the power.
+enum class StepErrors : bool { kLeftOut, kWanted };
 
 }  // namespace jouleprof::model

@@ -190,7 +190,6 @@ class JsonFieldReader {
 
 // Messages: a variant of records, of which the first ones have the names `types`, each a JSON
 // object with its name as "type". The others are not JSON.
-
 // A text that is no UTF-8 arrives with replacement characters.
 template <class Message, std::size_t N>
 std::string message_text(const Message& message, const std::array<const char*, N>& types) {

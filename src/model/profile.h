@@ -1,4 +1,4 @@
-// What a person could do about a part of the energy.
+// What a report shows: the result of analysing a recording.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace jouleprof::model {
 
-// Quartiles of a list of values.
+// --- Quartiles of a list of values ---
 
 // A quarter of the values is at most `lower`, half of them at most `median`, three quarters at most
 // `upper`.
@@ -64,7 +64,7 @@ inline std::optional<Quartiles<Duration>> time_quartiles_of(std::vector<double> 
   return Quartiles<Duration>{duration_of(q->lower), duration_of(q->median), duration_of(q->upper)};
 }
 
-// What a report shows: the result of analysing a recording.
+// --- Energies, and the parts of a profile ---
 
 // An energy with what it is worth.
 struct Measurement {
@@ -103,6 +103,7 @@ inline double shift_of_sum(const Measurement& a, const Measurement& b) {
   return (a.shift * a.energy.joules() + b.shift * b.energy.joules()) / sum;
 }
 
+// What a person could do about a part of the energy.
 struct Finding {
   std::string code;        // stable, for machines: "waiting", "power_limit", ...
   std::string device;      // "gpu0"; empty: of the whole machine

@@ -171,7 +171,6 @@ void fields(Either<TracedProcess> auto& p, auto&& field) {
 }
 
 // A phase in the one word that every output uses.
-
 // "forward", "backward", "optimizer"; empty for none of them.
 inline std::string_view phase_name(Phase phase) {
   return words_of(phase)[static_cast<std::size_t>(phase)];

@@ -1,4 +1,4 @@
-// The domains that a window is charged with.
+// A whole recording in memory: what a *.jprof file holds and what the analysis starts from.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 
 namespace jouleprof::model {
 
-// All domains, or some. Copies share their list.
+// The domains that a window is charged with: all, or some. Copies share their list.
 class DeviceSet {
  public:
   DeviceSet() = default;  // all
@@ -43,8 +43,6 @@ class DeviceSet {
  private:
   std::shared_ptr<const std::vector<DomainId>> some_;
 };
-
-// A whole recording in memory: what a *.jprof file holds and what the analysis starts from.
 
 // A window that has begun and not ended.
 struct OpenWindow {
@@ -180,10 +178,8 @@ struct Recording {
 // A sensor belonged to a simulated device: nothing was measured.
 bool is_simulated(const Recording& recording);
 
-// Readings of a board's clocks, temperatures, utilisation and limits.
-
-// The readings of a domain's gauge, or of the board that contains it, in order of time. `name`: one
-// of model/device/sensor.h, which state the units.
+// The readings of a domain's gauge (its clocks, temperatures, utilisation, limits), or of the board
+// that contains it, in order of time. `name`: one of model/device/sensor.h, which state the units.
 std::vector<GaugeReading> gauge_of(const Recording& recording, const Domain& domain,
                                    std::string_view name);
 // The readings of a gauge within [begin, end].

@@ -82,7 +82,7 @@ struct SweepRun {
   bool operator==(const SweepRun&) const = default;
 };
 
-// How settings of a GPU are named: on the command line, for people, and in files.
+// --- How settings of a GPU are named: on the command line, for people, and in files ---
 
 struct KnobWords {
   std::string_view word;  // of the command line

@@ -114,7 +114,7 @@ class WindowSum {
   double gain_ = 0;    // J
 };
 
-// What one of several windows took on average.
+// --- What one of several windows took on average ---
 
 inline Energy mean_of(Energy sum, std::size_t count) {
   return Energy::microjoules(

@@ -187,7 +187,6 @@ struct Trace : TracedProcess {
 };
 
 // Receives the records of a traced process.
-
 // A record is defined before the first chunk that names its identifier; identifiers count up from
 // zero. Calls come from one thread at a time.
 class ActivitySink {
@@ -203,7 +202,6 @@ class ActivitySink {
 };
 
 // The power of kernels that earlier runs resolved.
-
 // What one run found for one kernel signature on one board, from its own readings alone.
 struct RememberedKernel {
   std::string board;  // UUID of the GPU

@@ -136,7 +136,6 @@ struct ActivityProfile {
 };
 
 // Where inside a device the energy went, by time.
-
 // Energies of rows of an ActivityProfile over equal slices of time, one after the other. Those of a
 // row sum to the row's energy with all rows below it, but for rounding.
 struct ActivitySlices {

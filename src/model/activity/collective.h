@@ -1,4 +1,4 @@
-// Which kernels perform a collective operation of several ranks.
+// Collective operations of several ranks: which kernels perform them, and what they took.
 #pragma once
 
 #include <algorithm>
@@ -48,8 +48,7 @@ inline bool is_synchronising(std::string_view kind) {
          kind == "AllToAll" || kind == "AlltoAll";
 }
 
-// What collective operations of several ranks took: in transfer, and in waiting for the rank that
-// came last.
+// --- What collective operations took: transfers, and waiting for the rank that came last ---
 
 // Time in kernels of collectives. Their energy is divided by time; all three sum exactly to it.
 struct CollectiveTimes {

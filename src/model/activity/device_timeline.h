@@ -1,4 +1,4 @@
-// Sums by a 64-bit key, cheap enough for each kernel.
+// The launches of one device as encoded chunks: activity in bins, by scope and launch by launch.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 
 namespace jouleprof::model {
 
+// Sums by a 64-bit key, cheap enough for each kernel.
 class FlatSums {
  public:
   struct Sum {
@@ -57,9 +58,6 @@ class FlatSums {
   std::size_t last_ = 0;
 };
 
-// Turns the launches of one device into encoded chunks: activity in bins, by scope and, where
-// wanted, launch by launch.
-
 // One launch, from its true begin to its true end.
 struct Launch {
   HostTime begin{};
@@ -70,6 +68,9 @@ struct Launch {
   bool collective = false;  // its times are kept, for a comparison with those of other ranks
 };
 
+// Turns the launches of one device into encoded chunks: activity in bins, by scope and, where
+// wanted, launch by launch.
+//
 // Where several launches run at once, each instant is split equally among them; nanoseconds that do
 // not divide go to those that began first, so that all shares of an instant sum to it exactly.
 // Not thread-safe. Tens of nanoseconds a launch.
@@ -154,7 +155,6 @@ class DeviceTimeline {
 };
 
 // Turns the launches of one device, in about their order, into chunks of about equal length.
-
 // Puts launches in order and shares their time by DeviceTimeline's rule. Memory is bounded by the
 // launches that begin within `patience`. Not thread-safe.
 class ActivityBins {

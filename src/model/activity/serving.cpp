@@ -1,6 +1,5 @@
 #include "model/activity/serving.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>

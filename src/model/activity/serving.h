@@ -108,7 +108,7 @@ void append_serving(std::string& bytes, const ServingEntry& entry);
 // that ends before it begins or is longer than a day.
 bool decode_serving(std::string_view bytes, const std::function<void(const ServingEntry&)>& take);
 
-// The energy of each request, and what of a board's energy is of none.
+// --- The energy of each request, and what of a board's energy is of none ---
 
 // The active energy of requests: above rest and held. Half-widths are of 95 % intervals.
 struct ServedEnergy {

@@ -1,7 +1,6 @@
 // Sensors of domains: their known traits, the quantities that they show, and what was read.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -193,7 +192,7 @@ class ClockReasons {
   std::uint32_t bits_ = 0;
 };
 
-// Raw sensor values on the host's timeline, as they were read.
+// --- Raw sensor values on the host's timeline, as they were read ---
 
 // One read of an energy counter: somewhere between `before` and `after` it stood at `total`.
 struct CounterReading {

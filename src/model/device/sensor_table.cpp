@@ -163,6 +163,30 @@ ScaleError scale_of(const BoardScale& row) {
           std::string(row.source)};
 }
 
+SensorTraits traits(Duration refresh, Duration window) {
+  SensorTraits t;
+  t.refresh = refresh;
+  t.window = window;
+  return t;
+}
+
+SensorTraits instant_traits(std::optional<GpuGeneration> generation) {
+  if (!generation) return {};
+  switch (*generation) {
+    case GpuGeneration::kPascal:
+    case GpuGeneration::kVolta:
+      return traits(20ms, 10ms);
+    case GpuGeneration::kTuring:
+      return traits(100ms, 100ms);
+    case GpuGeneration::kAmpere:
+    case GpuGeneration::kAda:
+    case GpuGeneration::kHopper:
+    case GpuGeneration::kBlackwell:
+      return traits(100ms, 25ms);
+  }
+  return {};
+}
+
 }  // namespace
 
 const SensorRow* row_of(std::string_view sensor_name) {
@@ -200,34 +224,6 @@ ScaleError scale_of_rapl_dram() {
   scale.source = "within 20 % (Desrochers et al., MEMSYS 2016)";
   return scale;
 }
-
-namespace {
-
-SensorTraits traits(Duration refresh, Duration window) {
-  SensorTraits t;
-  t.refresh = refresh;
-  t.window = window;
-  return t;
-}
-
-SensorTraits instant_traits(std::optional<GpuGeneration> generation) {
-  if (!generation) return {};
-  switch (*generation) {
-    case GpuGeneration::kPascal:
-    case GpuGeneration::kVolta:
-      return traits(20ms, 10ms);
-    case GpuGeneration::kTuring:
-      return traits(100ms, 100ms);
-    case GpuGeneration::kAmpere:
-    case GpuGeneration::kAda:
-    case GpuGeneration::kHopper:
-    case GpuGeneration::kBlackwell:
-      return traits(100ms, 25ms);
-  }
-  return {};
-}
-
-}  // namespace
 
 std::optional<GpuGeneration> generation_of(std::string_view device_name) {
   using enum GpuGeneration;

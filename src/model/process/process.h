@@ -31,7 +31,6 @@ struct Owner {
 };
 
 // Which of the processes of a parallel job one is.
-
 // The numbers that the launcher gave a process. What the launcher did not set is absent.
 struct Rank {
   std::optional<std::uint32_t> global;      // in the whole job, from 0
@@ -44,8 +43,6 @@ struct Rank {
   bool operator==(const Rank&) const = default;
 };
 
-// What Kubernetes calls the pods and containers of a machine.
-
 struct PodName {
   std::string name_space;
   std::string name;
@@ -53,6 +50,7 @@ struct PodName {
   bool operator==(const PodName&) const = default;
 };
 
+// What Kubernetes calls the pods and containers of a machine.
 struct KubeNames {
   std::map<std::string, PodName> pods;            // by the uid of the pod, with dashes
   std::map<std::string, std::string> containers;  // their names, by container id
@@ -139,7 +137,6 @@ struct ProcessReadings {
 };
 
 // The energy of processes by time.
-
 // Equal slices of time, one after the other. The values of a row begin at slice `first` and are
 // zero outside.
 struct ProcessSlices {
