@@ -24,6 +24,8 @@
 namespace jouleprof::recording {
 namespace {
 
+namespace fs = std::filesystem;
+
 // Reads the tables of one open file into one recording.
 class Reader {
  public:
@@ -197,31 +199,6 @@ class Reader {
   Ids imported_windows_;
 };
 
-}  // namespace
-
-Result<model::Recording> read_recording(const std::filesystem::path& path) {
-  auto file = open_recording(path);
-  if (!file) return forward_error(file);
-  try {
-    Reader reader(*file);
-    model::Recording recording = reader.read();
-    if (reader.problem().empty()) {
-      if (!recording.run.complete) take_left_over(path, recording);
-      recording.run.being_written = !recording.run.complete && is_claimed(path);
-      return recording;
-    }
-    return fail(Errc::kCorrupt, fmt::format("{} is damaged: {}", path.string(), reader.problem()));
-  } catch (const SQLite::Exception& e) {
-    return tl::unexpected(read_error(path, e, file->db->getHandle()));
-  } catch (const std::exception& e) {
-    return fail(Errc::kUnavailable, fmt::format("cannot read {}: {}", path.string(), e.what()));
-  }
-}
-
-namespace {
-
-namespace fs = std::filesystem;
-
 // One sink a trace: those of the recording, then those that are new.
 class Rest final : public spool::SpoolConsumer {
  public:
@@ -258,8 +235,10 @@ HostTime last_word(const model::Recording& recording) {
   return last;
 }
 
-}  // namespace
-
+// Records that traced processes wrote after the tool was killed. Private to this folder.
+// Adds them to the recording read from `file`, which was cut off, with a warning. Does nothing
+// while the tool still runs. Looks for the spool in the folder that the recording names, then next
+// to `file` for the same name. Changes nothing in it.
 void take_left_over(const fs::path& file, model::Recording& recording) {
   if (recording.run.trace_folder.empty()) return;
   const auto warn = [&recording, at = last_word(recording)](std::string text) {
@@ -289,6 +268,27 @@ void take_left_over(const fs::path& file, model::Recording& recording) {
         fmt::format("the tool was cut off before the programs ended: their later records ({} "
                     "launches) are read from {}; keep that folder next to the recording",
                     rest.activities() - before, folder.string()));
+  }
+}
+
+}  // namespace
+
+Result<model::Recording> read_recording(const std::filesystem::path& path) {
+  auto file = open_recording(path);
+  if (!file) return forward_error(file);
+  try {
+    Reader reader(*file);
+    model::Recording recording = reader.read();
+    if (reader.problem().empty()) {
+      if (!recording.run.complete) take_left_over(path, recording);
+      recording.run.being_written = !recording.run.complete && is_claimed(path);
+      return recording;
+    }
+    return fail(Errc::kCorrupt, fmt::format("{} is damaged: {}", path.string(), reader.problem()));
+  } catch (const SQLite::Exception& e) {
+    return tl::unexpected(read_error(path, e, file->db->getHandle()));
+  } catch (const std::exception& e) {
+    return fail(Errc::kUnavailable, fmt::format("cannot read {}: {}", path.string(), e.what()));
   }
 }
 

@@ -23,11 +23,4 @@ namespace jouleprof::recording {
 // recording, or a newer version of the tool wrote it (the message names both).
 Result<model::Recording> read_recording(const std::filesystem::path& path);
 
-// Records that traced processes wrote after the tool was killed. Private to this folder.
-
-// Adds them to the recording read from `file`, which was cut off, with a warning. Does nothing
-// while the tool still runs. Looks for the spool in the folder that the recording names, then next
-// to `file` for the same name. Changes nothing in it.
-void take_left_over(const std::filesystem::path& file, model::Recording& recording);
-
 }  // namespace jouleprof::recording

@@ -197,7 +197,7 @@ class RandomRecording {
   int size_;
 };
 
-// What several tests of this folder need.
+// --- What several tests of this folder need ---
 
 inline void expect_equal(const model::Recording& a, const model::Recording& b) {
   EXPECT_EQ(a.run, b.run);

@@ -16,117 +16,6 @@
 #include "recording/tables/schema.h"
 
 namespace jouleprof::recording {
-
-std::filesystem::path side_file(const std::filesystem::path& path, std::string_view suffix) {
-  std::filesystem::path file = path;
-  file += suffix;
-  return file;
-}
-
-void remove_side_files(const std::filesystem::path& path) {
-  std::error_code ignored;
-  for (const auto suffix : kSideFiles) std::filesystem::remove(side_file(path, suffix), ignored);
-}
-
-void set_limits(SQLite::Database& db) {
-  sqlite3* handle = db.getHandle();
-  sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, kLongestText);
-  sqlite3_limit(handle, SQLITE_LIMIT_SQL_LENGTH, 100'000);
-  sqlite3_limit(handle, SQLITE_LIMIT_COLUMN, 100);
-  sqlite3_limit(handle, SQLITE_LIMIT_EXPR_DEPTH, 50);
-  sqlite3_limit(handle, SQLITE_LIMIT_VDBE_OP, 25'000);
-  sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0);
-  sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
-  sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
-  sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
-}
-
-void mark_as(const FileKind& kind, SQLite::Database& db) {
-  db.exec(fmt::format("PRAGMA application_id = {}", kind.application_id));
-  db.exec(fmt::format("PRAGMA user_version = {}", kind.newest_version));
-}
-
-Result<std::unique_ptr<SQLite::Database>> open_file_of(const FileKind& kind,
-                                                       const std::filesystem::path& path,
-                                                       int flags) {
-  constexpr int kPatienceMilliseconds = 5000;
-  if (std::error_code error; !std::filesystem::is_regular_file(path, error)) {
-    return fail(Errc::kNotFound, fmt::format("cannot read {}: no such file", path.string()));
-  }
-  try {
-    auto db = std::make_unique<SQLite::Database>(path.string(), flags, kPatienceMilliseconds);
-    set_limits(*db);
-    if (db->execAndGet("PRAGMA application_id").getInt() != kind.application_id) {
-      return fail(Errc::kCorrupt, fmt::format("{} is not {}", path.string(), kind.name));
-    }
-    const int version = db->execAndGet("PRAGMA user_version").getInt();
-    if (version > kind.newest_version) {
-      return fail(Errc::kUnsupported,
-                  fmt::format("{} is {} in format version {}, and this tool reads {}; update "
-                              "jouleprof",
-                              path.string(), kind.name, version, kind.newest_version));
-    }
-    return db;
-  } catch (const SQLite::Exception& e) {
-    return tl::unexpected(read_error(path, e, nullptr));
-  }
-}
-
-Error sqlite_error(std::string_view trying, const SQLite::Exception& e, sqlite3* db) {
-  const int err = db != nullptr ? sqlite3_system_errno(db) : 0;
-  const std::string reason = err != 0 ? std::strerror(err) : e.what();
-  switch (e.getErrorCode()) {
-    case SQLITE_FULL:
-      return {Errc::kUnavailable,
-              fmt::format("cannot {}: the disk is full; free some space or choose another folder",
-                          trying)};
-    case SQLITE_IOERR:
-      return {
-          Errc::kUnavailable,
-          fmt::format("cannot {}: {}; check the disk or choose another folder", trying, reason)};
-    case SQLITE_PERM:
-    case SQLITE_AUTH:
-    case SQLITE_READONLY:
-      return {Errc::kPermissionDenied,
-              fmt::format("cannot {}: {}; choose a folder that you may write to", trying, reason)};
-    case SQLITE_CANTOPEN:
-      return {
-          err == EACCES || err == EPERM ? Errc::kPermissionDenied : Errc::kUnavailable,
-          fmt::format("cannot {}: {}; check that the file, those named like it that end in -wal "
-                      "and -shm, and their folder can be read",
-                      trying, reason)};
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-      return {
-          Errc::kUnavailable,
-          fmt::format("cannot {}: another program holds it; try again when that is done", trying)};
-    case SQLITE_NOMEM:
-      return {Errc::kUnavailable, fmt::format("cannot {}: out of memory", trying)};
-    case SQLITE_CORRUPT:
-    case SQLITE_NOTADB:
-      return {Errc::kCorrupt, fmt::format("cannot {}: the file is damaged ({})", trying, e.what())};
-    default:
-      return {Errc::kInternal, fmt::format("cannot {}: {}", trying, e.what())};
-  }
-}
-
-Error read_error(const std::filesystem::path& path, const SQLite::Exception& e, sqlite3* db) {
-  // What SQLite makes of damage has many codes, and "out of memory" is one of them.
-  if (e.getErrorCode() == SQLITE_NOMEM) {
-    return {Errc::kCorrupt,
-            fmt::format("cannot read {}: the file is damaged, or the memory does not "
-                        "suffice for it",
-                        path.string())};
-  }
-  Error error = sqlite_error("read " + path.string(), e, db);
-  if (error.code == Errc::kInternal) {
-    error = {Errc::kCorrupt,
-             fmt::format("cannot read {}: the file is damaged ({})", path.string(), e.what())};
-  }
-  return error;
-}
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -257,45 +146,6 @@ std::optional<Way> after(const Way& way, int code) {
   return std::nullopt;
 }
 
-}  // namespace
-
-Result<OpenFile> open_recording(const fs::path& path) {
-  auto real = locate(path);
-  if (!real) return forward_error(real);
-  OpenFile file;
-  file.path = *real;
-  Way way;
-  for (;;) {
-    try {
-      file.db = open_file(*real, way);
-      const Header header(*file.db);
-      if (auto fine = check_header(path, header); !fine) return forward_error(fine);
-      std::error_code err;
-      const auto log_bytes = fs::file_size(side_file(*real, kWalSuffix), err);
-      // Next to a journal, a write may be under way.
-      if (err && !fs::exists(side_file(*real, kJournalSuffix)) && !header.whole_pages()) {
-        return corrupt(path, "is damaged: its end is missing");
-      }
-      if (err && header.uses_wal()) {
-        // The main file on its own is whole. Opened as usual it would get new side files.
-        way.query = "?immutable=1";
-        file.db = open_file(*real, way);
-      }
-      file.bytes = fs::file_size(*real, err) + (err ? 0 : log_bytes);
-      begin(*file.db, way);
-      return file;
-    } catch (const SQLite::Exception& e) {
-      const auto next = after(way, e.getExtendedErrorCode());
-      if (!next) {
-        return tl::unexpected(read_error(path, e, file.db ? file.db->getHandle() : nullptr));
-      }
-      way = *next;
-    }
-  }
-}
-
-namespace {
-
 struct Created {
   std::unique_ptr<SQLite::Database> db;
   std::string journal;
@@ -386,7 +236,156 @@ Result<std::unique_ptr<SQLite::Database>> replace_database(const fs::path& path)
   }
 }
 
+constexpr std::string_view kJournalSuffix = "-journal";
+
+constexpr std::array<std::string_view, 3> kSideFiles{kWalSuffix, "-shm", kJournalSuffix};
+
 }  // namespace
+
+std::filesystem::path side_file(const std::filesystem::path& path, std::string_view suffix) {
+  std::filesystem::path file = path;
+  file += suffix;
+  return file;
+}
+
+void remove_side_files(const std::filesystem::path& path) {
+  std::error_code ignored;
+  for (const auto suffix : kSideFiles) std::filesystem::remove(side_file(path, suffix), ignored);
+}
+
+void set_limits(SQLite::Database& db) {
+  sqlite3* handle = db.getHandle();
+  sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, kLongestText);
+  sqlite3_limit(handle, SQLITE_LIMIT_SQL_LENGTH, 100'000);
+  sqlite3_limit(handle, SQLITE_LIMIT_COLUMN, 100);
+  sqlite3_limit(handle, SQLITE_LIMIT_EXPR_DEPTH, 50);
+  sqlite3_limit(handle, SQLITE_LIMIT_VDBE_OP, 25'000);
+  sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+}
+
+void mark_as(const FileKind& kind, SQLite::Database& db) {
+  db.exec(fmt::format("PRAGMA application_id = {}", kind.application_id));
+  db.exec(fmt::format("PRAGMA user_version = {}", kind.newest_version));
+}
+
+Result<std::unique_ptr<SQLite::Database>> open_file_of(const FileKind& kind,
+                                                       const std::filesystem::path& path,
+                                                       int flags) {
+  constexpr int kPatienceMilliseconds = 5000;
+  if (std::error_code error; !std::filesystem::is_regular_file(path, error)) {
+    return fail(Errc::kNotFound, fmt::format("cannot read {}: no such file", path.string()));
+  }
+  try {
+    auto db = std::make_unique<SQLite::Database>(path.string(), flags, kPatienceMilliseconds);
+    set_limits(*db);
+    if (db->execAndGet("PRAGMA application_id").getInt() != kind.application_id) {
+      return fail(Errc::kCorrupt, fmt::format("{} is not {}", path.string(), kind.name));
+    }
+    const int version = db->execAndGet("PRAGMA user_version").getInt();
+    if (version > kind.newest_version) {
+      return fail(Errc::kUnsupported,
+                  fmt::format("{} is {} in format version {}, and this tool reads {}; update "
+                              "jouleprof",
+                              path.string(), kind.name, version, kind.newest_version));
+    }
+    return db;
+  } catch (const SQLite::Exception& e) {
+    return tl::unexpected(read_error(path, e, nullptr));
+  }
+}
+
+Error sqlite_error(std::string_view trying, const SQLite::Exception& e, sqlite3* db) {
+  const int err = db != nullptr ? sqlite3_system_errno(db) : 0;
+  const std::string reason = err != 0 ? std::strerror(err) : e.what();
+  switch (e.getErrorCode()) {
+    case SQLITE_FULL:
+      return {Errc::kUnavailable,
+              fmt::format("cannot {}: the disk is full; free some space or choose another folder",
+                          trying)};
+    case SQLITE_IOERR:
+      return {
+          Errc::kUnavailable,
+          fmt::format("cannot {}: {}; check the disk or choose another folder", trying, reason)};
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+    case SQLITE_READONLY:
+      return {Errc::kPermissionDenied,
+              fmt::format("cannot {}: {}; choose a folder that you may write to", trying, reason)};
+    case SQLITE_CANTOPEN:
+      return {
+          err == EACCES || err == EPERM ? Errc::kPermissionDenied : Errc::kUnavailable,
+          fmt::format("cannot {}: {}; check that the file, those named like it that end in -wal "
+                      "and -shm, and their folder can be read",
+                      trying, reason)};
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return {
+          Errc::kUnavailable,
+          fmt::format("cannot {}: another program holds it; try again when that is done", trying)};
+    case SQLITE_NOMEM:
+      return {Errc::kUnavailable, fmt::format("cannot {}: out of memory", trying)};
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return {Errc::kCorrupt, fmt::format("cannot {}: the file is damaged ({})", trying, e.what())};
+    default:
+      return {Errc::kInternal, fmt::format("cannot {}: {}", trying, e.what())};
+  }
+}
+
+Error read_error(const std::filesystem::path& path, const SQLite::Exception& e, sqlite3* db) {
+  // What SQLite makes of damage has many codes, and "out of memory" is one of them.
+  if (e.getErrorCode() == SQLITE_NOMEM) {
+    return {Errc::kCorrupt,
+            fmt::format("cannot read {}: the file is damaged, or the memory does not "
+                        "suffice for it",
+                        path.string())};
+  }
+  Error error = sqlite_error("read " + path.string(), e, db);
+  if (error.code == Errc::kInternal) {
+    error = {Errc::kCorrupt,
+             fmt::format("cannot read {}: the file is damaged ({})", path.string(), e.what())};
+  }
+  return error;
+}
+
+Result<OpenFile> open_recording(const fs::path& path) {
+  auto real = locate(path);
+  if (!real) return forward_error(real);
+  OpenFile file;
+  file.path = *real;
+  Way way;
+  for (;;) {
+    try {
+      file.db = open_file(*real, way);
+      const Header header(*file.db);
+      if (auto fine = check_header(path, header); !fine) return forward_error(fine);
+      std::error_code err;
+      const auto log_bytes = fs::file_size(side_file(*real, kWalSuffix), err);
+      // Next to a journal, a write may be under way.
+      if (err && !fs::exists(side_file(*real, kJournalSuffix)) && !header.whole_pages()) {
+        return corrupt(path, "is damaged: its end is missing");
+      }
+      if (err && header.uses_wal()) {
+        // The main file on its own is whole. Opened as usual it would get new side files.
+        way.query = "?immutable=1";
+        file.db = open_file(*real, way);
+      }
+      file.bytes = fs::file_size(*real, err) + (err ? 0 : log_bytes);
+      begin(*file.db, way);
+      return file;
+    } catch (const SQLite::Exception& e) {
+      const auto next = after(way, e.getExtendedErrorCode());
+      if (!next) {
+        return tl::unexpected(read_error(path, e, file.db ? file.db->getHandle() : nullptr));
+      }
+      way = *next;
+    }
+  }
+}
 
 Result<std::unique_ptr<SQLite::Database>> create_database(const Claim& claim) {
   if (claim.replaces()) return replace_database(claim.path());

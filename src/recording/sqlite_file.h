@@ -5,7 +5,6 @@
 #include <SQLiteCpp/Database.h>
 #include <SQLiteCpp/Exception.h>
 
-#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -20,13 +19,10 @@ namespace jouleprof::recording {
 // own.
 void remove_side_files(const std::filesystem::path& path);
 
-// What the writer and the reader share: the names of the side files of SQLite, limits, and its
-// errors as ours. Private to this folder.
+// --- Names of SQLite's side files, limits, and its errors as ours ---
 
 inline constexpr std::string_view kWalSuffix = "-wal";
-inline constexpr std::string_view kJournalSuffix = "-journal";
 inline constexpr std::string_view kLockSuffix = "-lock";  // of Claim; not SQLite's
-inline constexpr std::array<std::string_view, 3> kSideFiles{kWalSuffix, "-shm", kJournalSuffix};
 
 std::filesystem::path side_file(const std::filesystem::path& path, std::string_view suffix);
 
@@ -57,8 +53,7 @@ Error sqlite_error(std::string_view trying, const SQLite::Exception& e, sqlite3*
 // of is damage. `db` may be null.
 Error read_error(const std::filesystem::path& path, const SQLite::Exception& e, sqlite3* db);
 
-// Opening a recording that may be complete, cut off, being written, unwritable or hostile. Private
-// to this folder.
+// --- Opening a recording that may be complete, cut off, being written, unwritable or hostile ---
 
 struct OpenFile {
   std::filesystem::path path;            // absolute, no links
@@ -70,8 +65,7 @@ struct OpenFile {
 // make SQLite do. Never writes to a file that has nothing to recover. Errors: as read_recording.
 Result<OpenFile> open_recording(const std::filesystem::path& path);
 
-// A new, empty recording file, ready to be written to. Private to this folder.
-
+// A new, empty recording file, ready to be written to.
 // Makes the file with all tables and a row in `run`. On error nothing is left behind, and an old
 // file stays. Errors: as Writer::create.
 Result<std::unique_ptr<SQLite::Database>> create_database(const Claim& claim);

@@ -50,7 +50,7 @@ class SweepFile {
   std::unique_ptr<Database> database_;
 };
 
-// Plans and runs of a sweep as JSON. Private to this folder.
+// --- Plans and runs of a sweep as JSON; private to this folder ---
 
 std::string plan_to_json(const model::SweepPlan& plan);
 std::string run_to_json(const model::SweepRun& run);

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <sqlite3.h>
 
-#include <cmath>
 #include <limits>
 
 #include "recording/recording_fixture.h"

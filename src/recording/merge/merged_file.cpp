@@ -32,17 +32,12 @@
 namespace jouleprof::recording {
 namespace {
 
-// What writing and reading merged files have in common. Private to this folder.
+namespace fs = std::filesystem;
 
 using MergedBase = std::unique_ptr<SQLite::Database>;
 
 // For SELECT ... FROM part: recordings of one machine follow each other.
-inline constexpr const char* kPartOrder = " ORDER BY boot_id, host, name, crc32, length_bytes";
-
-// For reading. Errors: not_found; corrupt where it is no merged file; unsupported for a newer one.
-Result<MergedBase> open_merged(const std::filesystem::path& path);
-
-Result<void> write_bytes(const std::filesystem::path& path, std::string_view bytes);
+constexpr const char* kPartOrder = " ORDER BY boot_id, host, name, crc32, length_bytes";
 
 // The name of a file that the reader of recordings can open; removed again.
 class TemporaryRecording {
@@ -60,8 +55,6 @@ class TemporaryRecording {
   explicit TemporaryRecording(std::string folder) : folder_(std::move(folder)) {}
   std::string folder_;
 };
-
-namespace fs = std::filesystem;
 
 constexpr FileKind kMerged{0x4a504d47, 1, "a merged recording"};  // "JPMG"
 constexpr const char* kSchema = R"(
@@ -83,6 +76,7 @@ void make_merged_tables(SQLite::Database& db) {
   db.exec(kSchema);
 }
 
+// For reading. Errors: not_found; corrupt where it is no merged file; unsupported for a newer one.
 Result<MergedBase> open_merged(const fs::path& path) {
   return open_file_of(kMerged, path, SQLite::OPEN_READONLY);
 }
@@ -117,6 +111,171 @@ Result<TemporaryRecording> TemporaryRecording::write(std::string_view bytes) {
 TemporaryRecording::~TemporaryRecording() {
   std::error_code ignored;
   if (!folder_.empty()) fs::remove_all(folder_, ignored);
+}
+
+std::int64_t checksum(std::string_view bytes) {
+  return static_cast<std::int64_t>(
+      ::crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+}
+
+// The bytes of a recording whose writer was killed, with what is in its write-ahead log only.
+// Errors: unavailable while it is written.
+Result<std::string> bytes_of_cut_off(const fs::path& path, bool is_claimed) {
+  std::optional<Result<Claim>> claim;
+  if (!is_claimed) claim = Claim::take(path, true);
+  if (claim && !*claim) {
+    return fail(Errc::kUnavailable,
+                fmt::format("{} is still written to, or cannot be locked ({}); merge it when the "
+                            "run has ended",
+                            path.string(), claim->error().message));
+  }
+  const auto source = open_recording(path);
+  if (!source) return forward_error(source);
+  const auto file = TemporaryRecording::create();
+  if (!file) return forward_error(file);
+  try {
+    SQLite::Database copy(file->path().string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    SQLite::Backup(copy, *source->db).executeStep();
+    copy.exec("PRAGMA journal_mode = DELETE");
+  } catch (const SQLite::Exception& e) {
+    return tl::unexpected(read_error(path, e, nullptr));
+  }
+  return read_file(file->path());
+}
+
+struct MergeInput {
+  std::filesystem::path file;  // a recording or a merged file
+  std::string name = {};       // of a recording's part; empty: the file's, without its folder
+  bool is_claimed = false;     // by the caller
+};
+
+// Writes parts into a new file.
+class Merger {
+ public:
+  Merger(SQLite::Database& db, const OfRecording& each)
+      : db_(db),
+        each_(each),
+        insert_(db,
+                "INSERT INTO part (name, host, boot_id, length_bytes, crc32, recording) "
+                "VALUES (?, ?, ?, ?, ?, ?)"),
+        same_(db, "SELECT name, recording FROM part WHERE crc32 = ? AND length_bytes = ?") {}
+
+  Result<void> add_file(const MergeInput& input) {
+    const fs::path& path = input.file;
+    if (is_merged_file(path)) return add_merged(path);
+    auto recording = read_recording(path);
+    if (!recording) return forward_error(recording);
+    std::error_code error;
+    const bool has_log = fs::exists(side_file(path, kWalSuffix), error);
+    const auto bytes = has_log ? bytes_of_cut_off(path, input.is_claimed) : read_file(path);
+    if (!bytes) return forward_error(bytes);
+    const std::string name = input.name.empty() ? path.filename().string() : input.name;
+    if (each_) each_(name, *recording);
+    return add({name, recording->run.host, recording->run.boot_id}, *bytes, path.string());
+  }
+
+  std::size_t count() const { return count_; }
+
+ private:
+  Result<void> add_merged(const fs::path& path) {
+    const auto db = open_merged(path);
+    if (!db) return forward_error(db);
+    SQLite::Statement rows(
+        **db, std::string("SELECT name, host, boot_id, recording FROM part") + kPartOrder);
+    while (rows.executeStep()) {
+      const auto bytes = unpack(blob_of(rows.getColumn(3)));
+      const MergedPart part{rows.getColumn(0), rows.getColumn(1), rows.getColumn(2)};
+      if (!bytes) {
+        return fail(Errc::kCorrupt,
+                    fmt::format("{}: the recording {} is damaged", path.string(), part.name));
+      }
+      if (auto added = add(part, *bytes, path.string()); !added) return added;
+      if (!each_) continue;
+      const auto file = TemporaryRecording::write(*bytes);
+      if (!file) return forward_error(file);
+      const auto recording = read_recording(file->path());
+      if (!recording) return forward_error(recording);
+      each_(part.name, *recording);
+    }
+    return {};
+  }
+
+  Result<void> add(const MergedPart& part, const std::string& bytes, const std::string& file) {
+    const std::int64_t check = checksum(bytes);
+    const auto length = static_cast<std::int64_t>(bytes.size());
+    same_.reset();
+    same_.bind(1, check);
+    same_.bind(2, length);
+    while (same_.executeStep()) {
+      const auto other = unpack(blob_of(same_.getColumn(1)));
+      if (!other || *other != bytes) continue;
+      return fail(Errc::kInvalidArgument,
+                  fmt::format("{} holds the same recording twice, or one that was merged before "
+                              "({}): its energy would count twice; leave it out",
+                              file, same_.getColumn(0).getString()));
+    }
+    const std::string packed = pack(bytes);
+    insert_.reset();
+    insert_.bind(1, part.name);
+    insert_.bind(2, part.host);
+    insert_.bind(3, part.boot_id);
+    insert_.bind(4, length);
+    insert_.bind(5, check);
+    insert_.bind(6, packed.data(), static_cast<int>(packed.size()));
+    insert_.exec();
+    ++count_;
+    return {};
+  }
+
+  SQLite::Database& db_;
+  const OfRecording& each_;
+  SQLite::Statement insert_;
+  SQLite::Statement same_;
+  std::size_t count_ = 0;
+};
+
+std::string part_name(const fs::path& file, std::size_t number) {
+  return fmt::format("{}-{:04}{}", file.stem().string(), number, file.extension().string());
+}
+
+// The names of the parts that `file` has; of a recording, the one that it will get.
+Result<std::vector<std::string>> names_in(const fs::path& file) {
+  if (!is_merged_file(file)) return std::vector{part_name(file, 1)};
+  const auto parts = merged_parts(file);
+  if (!parts) return forward_error(parts);
+  std::vector<std::string> names;
+  for (const auto& part : *parts) names.push_back(part.name);
+  return names;
+}
+
+Result<Claim> claim_of(const fs::path& file) {
+  auto claim = Claim::take(file, true);
+  if (claim) return claim;
+  return fail(Errc::kUnavailable,
+              fmt::format("cannot append to {}: {}", file.string(), claim.error().message));
+}
+
+// Writes the recordings of `inputs` into the empty file `output`. Returns how many they are.
+// `each` and errors: as merge_recordings'.
+Result<std::size_t> write_merged(const std::vector<MergeInput>& inputs, const fs::path& output,
+                                 const OfRecording& each = {}) {
+  try {
+    SQLite::Database db(output.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, 5000);
+    SQLite::Transaction transaction(db);
+    make_merged_tables(db);
+    std::size_t count = 0;
+    {
+      Merger merger(db, each);
+      for (const auto& input : inputs) {
+        if (auto added = merger.add_file(input); !added) return forward_error(added);
+      }
+      count = merger.count();
+    }
+    transaction.commit();
+    return count;
+  } catch (const SQLite::Exception& e) {
+    return tl::unexpected(sqlite_error("write " + output.string(), e, nullptr));
+  }
 }
 
 }  // namespace
@@ -219,171 +378,6 @@ Result<void> read_merged(const fs::path& path, const std::function<Result<void>(
     return tl::unexpected(read_error(path, e, (*db)->getHandle()));
   }
 }
-
-namespace {
-
-std::int64_t checksum(std::string_view bytes) {
-  return static_cast<std::int64_t>(
-      ::crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
-}
-
-// The bytes of a recording whose writer was killed, with what is in its write-ahead log only.
-// Errors: unavailable while it is written.
-Result<std::string> bytes_of_cut_off(const fs::path& path, bool is_claimed) {
-  std::optional<Result<Claim>> claim;
-  if (!is_claimed) claim = Claim::take(path, true);
-  if (claim && !*claim) {
-    return fail(Errc::kUnavailable,
-                fmt::format("{} is still written to, or cannot be locked ({}); merge it when the "
-                            "run has ended",
-                            path.string(), claim->error().message));
-  }
-  const auto source = open_recording(path);
-  if (!source) return forward_error(source);
-  const auto file = TemporaryRecording::create();
-  if (!file) return forward_error(file);
-  try {
-    SQLite::Database copy(file->path().string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
-    SQLite::Backup(copy, *source->db).executeStep();
-    copy.exec("PRAGMA journal_mode = DELETE");
-  } catch (const SQLite::Exception& e) {
-    return tl::unexpected(read_error(path, e, nullptr));
-  }
-  return read_file(file->path());
-}
-
-// Writes parts into a new file.
-class Merger {
- public:
-  Merger(SQLite::Database& db, const OfRecording& each)
-      : db_(db),
-        each_(each),
-        insert_(db,
-                "INSERT INTO part (name, host, boot_id, length_bytes, crc32, recording) "
-                "VALUES (?, ?, ?, ?, ?, ?)"),
-        same_(db, "SELECT name, recording FROM part WHERE crc32 = ? AND length_bytes = ?") {}
-
-  Result<void> add_file(const MergeInput& input) {
-    const fs::path& path = input.file;
-    if (is_merged_file(path)) return add_merged(path);
-    auto recording = read_recording(path);
-    if (!recording) return forward_error(recording);
-    std::error_code error;
-    const bool has_log = fs::exists(side_file(path, kWalSuffix), error);
-    const auto bytes = has_log ? bytes_of_cut_off(path, input.is_claimed) : read_file(path);
-    if (!bytes) return forward_error(bytes);
-    const std::string name = input.name.empty() ? path.filename().string() : input.name;
-    if (each_) each_(name, *recording);
-    return add({name, recording->run.host, recording->run.boot_id}, *bytes, path.string());
-  }
-
-  std::size_t count() const { return count_; }
-
- private:
-  Result<void> add_merged(const fs::path& path) {
-    const auto db = open_merged(path);
-    if (!db) return forward_error(db);
-    SQLite::Statement rows(
-        **db, std::string("SELECT name, host, boot_id, recording FROM part") + kPartOrder);
-    while (rows.executeStep()) {
-      const auto bytes = unpack(blob_of(rows.getColumn(3)));
-      const MergedPart part{rows.getColumn(0), rows.getColumn(1), rows.getColumn(2)};
-      if (!bytes) {
-        return fail(Errc::kCorrupt,
-                    fmt::format("{}: the recording {} is damaged", path.string(), part.name));
-      }
-      if (auto added = add(part, *bytes, path.string()); !added) return added;
-      if (!each_) continue;
-      const auto file = TemporaryRecording::write(*bytes);
-      if (!file) return forward_error(file);
-      const auto recording = read_recording(file->path());
-      if (!recording) return forward_error(recording);
-      each_(part.name, *recording);
-    }
-    return {};
-  }
-
-  Result<void> add(const MergedPart& part, const std::string& bytes, const std::string& file) {
-    const std::int64_t check = checksum(bytes);
-    const auto length = static_cast<std::int64_t>(bytes.size());
-    same_.reset();
-    same_.bind(1, check);
-    same_.bind(2, length);
-    while (same_.executeStep()) {
-      const auto other = unpack(blob_of(same_.getColumn(1)));
-      if (!other || *other != bytes) continue;
-      return fail(Errc::kInvalidArgument,
-                  fmt::format("{} holds the same recording twice, or one that was merged before "
-                              "({}): its energy would count twice; leave it out",
-                              file, same_.getColumn(0).getString()));
-    }
-    const std::string packed = pack(bytes);
-    insert_.reset();
-    insert_.bind(1, part.name);
-    insert_.bind(2, part.host);
-    insert_.bind(3, part.boot_id);
-    insert_.bind(4, length);
-    insert_.bind(5, check);
-    insert_.bind(6, packed.data(), static_cast<int>(packed.size()));
-    insert_.exec();
-    ++count_;
-    return {};
-  }
-
-  SQLite::Database& db_;
-  const OfRecording& each_;
-  SQLite::Statement insert_;
-  SQLite::Statement same_;
-  std::size_t count_ = 0;
-};
-
-}  // namespace
-
-Result<std::size_t> write_merged(const std::vector<MergeInput>& inputs, const fs::path& output,
-                                 const OfRecording& each) {
-  try {
-    SQLite::Database db(output.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, 5000);
-    SQLite::Transaction transaction(db);
-    make_merged_tables(db);
-    std::size_t count = 0;
-    {
-      Merger merger(db, each);
-      for (const auto& input : inputs) {
-        if (auto added = merger.add_file(input); !added) return forward_error(added);
-      }
-      count = merger.count();
-    }
-    transaction.commit();
-    return count;
-  } catch (const SQLite::Exception& e) {
-    return tl::unexpected(sqlite_error("write " + output.string(), e, nullptr));
-  }
-}
-
-namespace {
-
-std::string part_name(const fs::path& file, std::size_t number) {
-  return fmt::format("{}-{:04}{}", file.stem().string(), number, file.extension().string());
-}
-
-// The names of the parts that `file` has; of a recording, the one that it will get.
-Result<std::vector<std::string>> names_in(const fs::path& file) {
-  if (!is_merged_file(file)) return std::vector{part_name(file, 1)};
-  const auto parts = merged_parts(file);
-  if (!parts) return forward_error(parts);
-  std::vector<std::string> names;
-  for (const auto& part : *parts) names.push_back(part.name);
-  return names;
-}
-
-Result<Claim> claim_of(const fs::path& file) {
-  auto claim = Claim::take(file, true);
-  if (claim) return claim;
-  return fail(Errc::kUnavailable,
-              fmt::format("cannot append to {}: {}", file.string(), claim.error().message));
-}
-
-}  // namespace
 
 Result<void> check_appendable(const fs::path& file) {
   if (is_sweep_file(file)) {

@@ -56,20 +56,7 @@ using OfOneHost = std::vector<std::pair<MergedPart, model::Recording>>;
 Result<void> read_merged(const std::filesystem::path& path,
                          const std::function<Result<void>(OfOneHost)>& each);
 
-// Writes recordings into a new merged file. Private to this folder.
-
-struct MergeInput {
-  std::filesystem::path file;  // a recording or a merged file
-  std::string name = {};       // of a recording's part; empty: the file's, without its folder
-  bool is_claimed = false;     // by the caller
-};
-
-// Writes the recordings of `inputs` into the empty file `output`. Returns how many they are.
-// `each` and errors: as merge_recordings'.
-Result<std::size_t> write_merged(const std::vector<MergeInput>& inputs,
-                                 const std::filesystem::path& output, const OfRecording& each = {});
-
-// A recording as a further part of a file that has others.
+// --- A recording as a further part of a file that has others ---
 
 // Whether append_recording() could add to `file`. Errors: not_found; invalid_argument for a sweep's
 // file; unavailable while another process writes it; as read_recording's.

@@ -14,6 +14,7 @@ namespace jouleprof::recording {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class Merge : public ::testing::Test {
@@ -163,10 +164,6 @@ TEST_F(Merge, RefusesARecordingThatIsStillWritten) {
   EXPECT_THAT(merged.error().message, HasSubstr("still written to"));
 }
 
-namespace fs = std::filesystem;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-
 class Append : public ::testing::Test {
  protected:
   fs::path record(const std::string& name, unsigned seed) {
@@ -236,5 +233,4 @@ TEST_F(Append, WhatCannotBeAppendedToStaysAsItWas) {
 }
 
 }  // namespace
-
 }  // namespace jouleprof::recording

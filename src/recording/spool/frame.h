@@ -97,8 +97,7 @@ inline Frame first_frame(std::string_view bytes) noexcept {
   return frame;
 }
 
-// The records of a trace as the payloads of frames, made from their field lists
-// (model/record_fields.h). Private to this folder.
+// --- Records as payloads of frames, made from their field lists (model/record_fields.h) ---
 
 // The payload of a file's first frame.
 struct Header {

@@ -16,7 +16,7 @@
 
 namespace jouleprof::spool {
 
-// The files of one traced process and how far they were read. Private to this folder.
+// --- The files of one traced process, and how far they were read ---
 
 struct SpoolReader::File {
   std::filesystem::path path;

@@ -10,7 +10,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -83,7 +82,6 @@ class SpoolReader {
 };
 
 // A sink that collects the records in a trace.
-
 class TraceSink final : public model::ActivitySink {
  public:
   model::Trace trace;
@@ -98,7 +96,6 @@ class TraceSink final : public model::ActivitySink {
 };
 
 // Shows whether a tool reads the spools of a folder.
-
 // The tool holds it while it reads a folder; the kernel releases it when the tool dies. Where
 // folders cannot be locked, no folder is busy.
 //

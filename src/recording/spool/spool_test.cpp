@@ -1,5 +1,4 @@
 // What a writer wrote and a reader takes: whole, in parts, while it is being written.
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -6,11 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <exception>
-#include <utility>
 
 #include "base/file.h"
 #include "recording/spool/frame.h"

@@ -18,6 +18,14 @@ std::string select(std::string_view table) {
   return fmt::format("SELECT * FROM {} ORDER BY rowid", table);
 }
 
+constexpr std::size_t kLengthBytes = 4;
+constexpr std::uint32_t kNotCompressed = 0xFFFFFFFF;
+constexpr std::size_t kMostShrunk = 1032;  // zlib can do no better (zlib's "Technical Details")
+constexpr int kLevel = 3;                  // activity gets hardly smaller with more
+
+Bytef* bytes_of(std::string& text) { return reinterpret_cast<Bytef*>(text.data()); }
+const Bytef* bytes_of(std::string_view text) { return reinterpret_cast<const Bytef*>(text.data()); }
+
 }  // namespace
 
 Rows::Rows(SQLite::Database& db, Inspection& inspection, std::string_view table)
@@ -112,18 +120,6 @@ std::string Insert::sql(SQLite::Database& db, const std::string& table) {
   return fmt::format("INSERT INTO {} VALUES ({}){}", table, places,
                      has_id ? " ON CONFLICT (id) DO UPDATE SET " + updates : "");
 }
-
-namespace {
-
-constexpr std::size_t kLengthBytes = 4;
-constexpr std::uint32_t kNotCompressed = 0xFFFFFFFF;
-constexpr std::size_t kMostShrunk = 1032;  // zlib can do no better (zlib's "Technical Details")
-constexpr int kLevel = 3;                  // activity gets hardly smaller with more
-
-Bytef* bytes_of(std::string& text) { return reinterpret_cast<Bytef*>(text.data()); }
-const Bytef* bytes_of(std::string_view text) { return reinterpret_cast<const Bytef*>(text.data()); }
-
-}  // namespace
 
 std::string pack(std::string_view bytes) {
   uLongf length = compressBound(bytes.size());

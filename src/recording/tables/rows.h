@@ -1,4 +1,4 @@
-// Reads one table of an untrusted file: every value is checked when it is taken.
+// Rows of the tables of a file, both ways: each value that is read is checked when it is taken.
 // Private to this folder.
 #pragma once
 
@@ -117,7 +117,7 @@ class Rows {
   int column_ = 0;
 };
 
-// One prepared INSERT for a table, fed with the project's own types. Private to this folder.
+// --- One prepared INSERT for a table, fed with the project's own types ---
 
 // Bytes that are no text.
 struct Blob {
@@ -198,7 +198,7 @@ class Insert {
   int column_ = 0;
 };
 
-// Bytes compressed with zlib, as the recording keeps long ones.
+// --- Bytes compressed with zlib, as the recording keeps long ones ---
 
 // The length of `bytes` in four bytes, the least first, then a zlib stream of them; or 0xFFFFFFFF
 // and then the bytes, where that is not longer.

@@ -4,7 +4,6 @@
 #include <SQLiteCpp/Database.h>
 #include <fmt/format.h>
 
-#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -34,8 +33,7 @@ struct Table {
 // All tables, in the order in which they are made.
 std::vector<Table> tables();
 
-// Records as rows of tables, made from their field lists (model/record_fields.h). Private to this
-// folder.
+// --- Records as rows, from their field lists (model/record_fields.h); private to this folder ---
 
 // The table of the records that an id refers to; null for what is no id.
 template <class T>
@@ -268,8 +266,7 @@ std::vector<Record> read_all(SQLite::Database& db, Inspection& inspection, std::
   return out;
 }
 
-// What earlier runs found for kernels, both ways: in recordings and in the store of the user's.
-// Private to this folder.
+// --- What earlier runs found for kernels, in recordings and the store; private to this folder ---
 
 // The columns of its table.
 std::string remembered_columns();

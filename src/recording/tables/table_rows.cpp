@@ -1,5 +1,6 @@
 #include "recording/tables/table_rows.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 #include <unordered_map>
@@ -32,97 +33,7 @@ bool storable(const model::Window& window) {
          window.end - window.begin <= Duration{kLargestInteger};
 }
 
-}  // namespace
-
-std::int64_t WindowRows::series_of(const model::Window& window) {
-  Series series{shortened(window.name), window.pid, window.thread, window.device_time,
-                window.devices.list()};
-  if (const auto found = known_.find(series); found != known_.end()) return found->second;
-  if (known_.size() >= kMostKnownSeries) known_.clear();
-  const std::int64_t id = next_++;
-  series_(id, std::get<0>(series), window.pid, window.thread, window.device_time);
-  for (const auto domain : std::get<4>(series)) device_(id, domain);
-  known_.emplace(std::move(series), id);
-  return id;
-}
-
-void WindowRows::append(const std::vector<model::Window>& windows) {
-  for (const auto& window : windows) {
-    if (!storable(window)) continue;
-    window_(series_of(window), window.begin, window.end - window.begin);
-  }
-}
-
-std::vector<model::Window> read_windows(SQLite::Database& db, Inspection& inspection,
-                                        const Ids& domains) {
-  std::unordered_map<std::uint32_t, model::Window> all_series;
-  Ids ids;
-  for (Rows row(db, inspection, "window_series"); row.next();) {
-    const auto id = row.new_id<std::uint32_t>(ids);
-    model::Window& series = all_series[id];
-    series.name = row.text();
-    if (series.name.size() > kLongestWindowName) row.complain("is too long");
-    series.pid = row.small_integer();
-    series.thread = row.small_integer();
-    series.device_time = row.flag();
-  }
-  std::unordered_map<std::uint32_t, std::vector<model::DomainId>> devices;
-  for (Rows row(db, inspection, "window_series_device"); row.next();) {
-    const auto series = row.reference<std::uint32_t>(ids);
-    devices[series].push_back(row.reference<model::DomainId>(domains));
-  }
-  for (auto& [series, some] : devices) all_series[series].devices = model::DeviceSet(some);
-  std::vector<model::Window> windows;
-  for (Rows row(db, inspection, "window"); row.next();) {
-    const auto series = row.reference<std::uint32_t>(ids);
-    const HostTime begin = row.host_time();
-    const Duration length{row.integer(0)};
-    if (begin > HostTime{} && length > Duration{kLargestInteger} - begin.time_since_epoch()) {
-      row.complain("ends too late");
-    }
-    if (!inspection.good()) break;
-    windows.push_back(all_series[series]);
-    windows.back().begin = begin;
-    windows.back().end = begin + length;
-  }
-  sort_by_time(windows, [](const auto& w) { return w.begin; });
-  return windows;
-}
-
-namespace {
-
 constexpr auto kAt = [](const auto& reading) { return reading.at; };
-
-}  // namespace
-
-model::Readings read_readings(SQLite::Database& db, Inspection& inspection, KnownIds& known) {
-  model::Readings out{
-      read_all<model::CounterReading>(db, inspection, "counter_reading", known),
-      read_all<model::PowerReading>(db, inspection, "power_reading", known),
-      read_all<model::GaugeReading>(db, inspection, "gauge_reading", known),
-      read_all<model::ReadFailure>(db, inspection, "read_failure", known),
-  };
-  sort_by_time(out.counters, [](const auto& r) { return r.before; });
-  sort_by_time(out.powers, kAt);
-  sort_by_time(out.gauges, kAt);
-  sort_by_time(out.failures, kAt);
-  return out;
-}
-
-model::ProcessReadings read_process_readings(SQLite::Database& db, Inspection& inspection,
-                                             KnownIds& known) {
-  model::ProcessReadings out{
-      read_all<model::ProcessReading>(db, inspection, "process_reading", known),
-      read_all<model::GpuProcessReading>(db, inspection, "gpu_process_reading", known),
-      read_all<model::MachineReading>(db, inspection, "machine_reading", known),
-  };
-  sort_by_time(out.processes, kAt);
-  sort_by_time(out.gpu_processes, kAt);
-  sort_by_time(out.machine, kAt);
-  return out;
-}
-
-namespace {
 
 constexpr const char* kRest = "rest";
 constexpr const char* kHeld = "held";
@@ -132,40 +43,6 @@ bool storable(const model::KnownLevel& level) {
          storable_power(level.spread.watts()) &&
          std::abs(level.observed.time_since_epoch().count()) <= kLargestInteger;
 }
-
-}  // namespace
-
-void LevelRows::replace(const model::Domain& domain) {
-  forget_.bind(1, static_cast<std::int64_t>(domain.id));
-  forget_.exec();
-  forget_.reset();
-  add(domain.id, kRest, domain.known_levels.rest);
-  add(domain.id, kHeld, domain.known_levels.held);
-}
-
-void LevelRows::add(model::DomainId domain, const char* name,
-                    const std::optional<model::KnownLevel>& level) {
-  if (!level || !storable(*level)) return;
-  store(insert_, *level, domain, std::string_view(name));
-}
-
-void read_levels(SQLite::Database& db, Inspection& inspection, const Ids& known,
-                 std::vector<model::Domain>& domains) {
-  for (Rows row(db, inspection, "board_level"); row.next();) {
-    const auto id = row.reference<model::DomainId>(known);
-    const std::string name = row.text();
-    if (name != kRest && name != kHeld) row.complain("has an unknown value");
-    const auto domain = std::find_if(domains.begin(), domains.end(),
-                                     [id](const model::Domain& d) { return d.id == id; });
-    if (domain == domains.end()) return;  // which is a problem by now
-    auto& level = name == kRest ? domain->known_levels.rest : domain->known_levels.held;
-    if (level) row.complain("is there twice");
-    fields(level.emplace(), RowReader(row));
-    if (const auto problem = problem_of(*level); !problem.empty()) row.complain(problem);
-  }
-}
-
-namespace {
 
 // The tables of one file's traces.
 class TraceReader {
@@ -251,7 +128,128 @@ class TraceReader {
   std::uint32_t at_ = 0;  // the trace of the row in hand
 };
 
+// Items of one time keep their order.
+template <class T, class TimeOf>
+void sort_by_time(std::vector<T>& items, TimeOf time_of) {
+  const auto earlier = [&](const T& a, const T& b) { return time_of(a) < time_of(b); };
+  if (!std::is_sorted(items.begin(), items.end(), earlier)) {
+    std::stable_sort(items.begin(), items.end(), earlier);
+  }
+}
+
 }  // namespace
+
+std::int64_t WindowRows::series_of(const model::Window& window) {
+  Series series{shortened(window.name), window.pid, window.thread, window.device_time,
+                window.devices.list()};
+  if (const auto found = known_.find(series); found != known_.end()) return found->second;
+  if (known_.size() >= kMostKnownSeries) known_.clear();
+  const std::int64_t id = next_++;
+  series_(id, std::get<0>(series), window.pid, window.thread, window.device_time);
+  for (const auto domain : std::get<4>(series)) device_(id, domain);
+  known_.emplace(std::move(series), id);
+  return id;
+}
+
+void WindowRows::append(const std::vector<model::Window>& windows) {
+  for (const auto& window : windows) {
+    if (!storable(window)) continue;
+    window_(series_of(window), window.begin, window.end - window.begin);
+  }
+}
+
+std::vector<model::Window> read_windows(SQLite::Database& db, Inspection& inspection,
+                                        const Ids& domains) {
+  std::unordered_map<std::uint32_t, model::Window> all_series;
+  Ids ids;
+  for (Rows row(db, inspection, "window_series"); row.next();) {
+    const auto id = row.new_id<std::uint32_t>(ids);
+    model::Window& series = all_series[id];
+    series.name = row.text();
+    if (series.name.size() > kLongestWindowName) row.complain("is too long");
+    series.pid = row.small_integer();
+    series.thread = row.small_integer();
+    series.device_time = row.flag();
+  }
+  std::unordered_map<std::uint32_t, std::vector<model::DomainId>> devices;
+  for (Rows row(db, inspection, "window_series_device"); row.next();) {
+    const auto series = row.reference<std::uint32_t>(ids);
+    devices[series].push_back(row.reference<model::DomainId>(domains));
+  }
+  for (auto& [series, some] : devices) all_series[series].devices = model::DeviceSet(some);
+  std::vector<model::Window> windows;
+  for (Rows row(db, inspection, "window"); row.next();) {
+    const auto series = row.reference<std::uint32_t>(ids);
+    const HostTime begin = row.host_time();
+    const Duration length{row.integer(0)};
+    if (begin > HostTime{} && length > Duration{kLargestInteger} - begin.time_since_epoch()) {
+      row.complain("ends too late");
+    }
+    if (!inspection.good()) break;
+    windows.push_back(all_series[series]);
+    windows.back().begin = begin;
+    windows.back().end = begin + length;
+  }
+  sort_by_time(windows, [](const auto& w) { return w.begin; });
+  return windows;
+}
+
+model::Readings read_readings(SQLite::Database& db, Inspection& inspection, KnownIds& known) {
+  model::Readings out{
+      read_all<model::CounterReading>(db, inspection, "counter_reading", known),
+      read_all<model::PowerReading>(db, inspection, "power_reading", known),
+      read_all<model::GaugeReading>(db, inspection, "gauge_reading", known),
+      read_all<model::ReadFailure>(db, inspection, "read_failure", known),
+  };
+  sort_by_time(out.counters, [](const auto& r) { return r.before; });
+  sort_by_time(out.powers, kAt);
+  sort_by_time(out.gauges, kAt);
+  sort_by_time(out.failures, kAt);
+  return out;
+}
+
+model::ProcessReadings read_process_readings(SQLite::Database& db, Inspection& inspection,
+                                             KnownIds& known) {
+  model::ProcessReadings out{
+      read_all<model::ProcessReading>(db, inspection, "process_reading", known),
+      read_all<model::GpuProcessReading>(db, inspection, "gpu_process_reading", known),
+      read_all<model::MachineReading>(db, inspection, "machine_reading", known),
+  };
+  sort_by_time(out.processes, kAt);
+  sort_by_time(out.gpu_processes, kAt);
+  sort_by_time(out.machine, kAt);
+  return out;
+}
+
+void LevelRows::replace(const model::Domain& domain) {
+  forget_.bind(1, static_cast<std::int64_t>(domain.id));
+  forget_.exec();
+  forget_.reset();
+  add(domain.id, kRest, domain.known_levels.rest);
+  add(domain.id, kHeld, domain.known_levels.held);
+}
+
+void LevelRows::add(model::DomainId domain, const char* name,
+                    const std::optional<model::KnownLevel>& level) {
+  if (!level || !storable(*level)) return;
+  store(insert_, *level, domain, std::string_view(name));
+}
+
+void read_levels(SQLite::Database& db, Inspection& inspection, const Ids& known,
+                 std::vector<model::Domain>& domains) {
+  for (Rows row(db, inspection, "board_level"); row.next();) {
+    const auto id = row.reference<model::DomainId>(known);
+    const std::string name = row.text();
+    if (name != kRest && name != kHeld) row.complain("has an unknown value");
+    const auto domain = std::find_if(domains.begin(), domains.end(),
+                                     [id](const model::Domain& d) { return d.id == id; });
+    if (domain == domains.end()) return;  // which is a problem by now
+    auto& level = name == kRest ? domain->known_levels.rest : domain->known_levels.held;
+    if (level) row.complain("is there twice");
+    fields(level.emplace(), RowReader(row));
+    if (const auto problem = problem_of(*level); !problem.empty()) row.complain(problem);
+  }
+}
 
 void TraceRows::append(std::uint32_t trace, const model::Trace& more) {
   if (trace >= counts_.size()) counts_.resize(std::size_t{trace} + 1);

@@ -5,7 +5,6 @@
 #include <SQLiteCpp/Database.h>
 #include <SQLiteCpp/Statement.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -54,25 +53,12 @@ class WindowRows {
 std::vector<model::Window> read_windows(SQLite::Database& db, Inspection& inspection,
                                         const Ids& domains);
 
-// Reads the tables of readings.
-
 // Both in the order of time. Invalid if there is a problem afterwards.
 model::Readings read_readings(SQLite::Database& db, Inspection& inspection, KnownIds& known);
 model::ProcessReadings read_process_readings(SQLite::Database& db, Inspection& inspection,
                                              KnownIds& known);
 
-// Items of one time keep their order.
-template <class T, class TimeOf>
-void sort_by_time(std::vector<T>& items, TimeOf time_of) {
-  const auto earlier = [&](const T& a, const T& b) { return time_of(a) < time_of(b); };
-  if (!std::is_sorted(items.begin(), items.end(), earlier)) {
-    std::stable_sort(items.begin(), items.end(), earlier);
-  }
-}
-
-// The known power levels of boards, both ways.
-
-// Throws SQLite::Exception.
+// The known power levels of boards. Throws SQLite::Exception.
 class LevelRows {
  public:
   explicit LevelRows(SQLite::Database& db)

@@ -1,6 +1,5 @@
 #include "recording/tables/table_rows.h"
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <cstdint>
