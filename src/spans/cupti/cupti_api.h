@@ -11,8 +11,6 @@
 
 namespace jouleprof::cupti {
 
-// Finds and loads CUPTI.
-
 // All pointers but graph_exec_id, which is newer, are set in what load_cupti() returns. Copies
 // share the library.
 struct CuptiApi {
@@ -41,7 +39,7 @@ std::vector<std::string> cupti_candidates(const std::vector<std::string>& loaded
 // to install; unsupported when there is only an older one.
 Result<CuptiApi> load_cupti(const std::vector<std::string>& candidates);
 
-// The shared libraries of this process.
+// --- The shared libraries of this process ---
 
 // Paths of the loaded shared libraries.
 std::vector<std::string> loaded_libraries();

@@ -10,6 +10,8 @@ namespace jouleprof::cupti {
 namespace {
 
 namespace abi = abi::cupti;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
 
 // Launches may take long where much waits for the device.
 constexpr Duration kMostWaiting = std::chrono::milliseconds{200};
@@ -36,6 +38,11 @@ std::uint64_t rows(const void* parameters, std::uint64_t element) {
   const auto& set = *static_cast<const abi::MemsetRowsParameters*>(parameters);
   return set.width * set.height * element;
 }
+
+constexpr Duration kFirst = milliseconds{20};
+constexpr Duration kShortest = milliseconds{5};
+constexpr Duration kLongest = milliseconds{100};
+constexpr Duration kRarest = seconds{60};
 
 }  // namespace
 
@@ -192,18 +199,6 @@ std::uint32_t GraphNodes::scope(std::uint64_t node) const noexcept {
   const auto found = scopes_.find(node);
   return found == scopes_.end() ? model::kNone : found->second;
 }
-
-namespace {
-
-using std::chrono::milliseconds;
-using std::chrono::seconds;
-
-constexpr Duration kFirst = milliseconds{20};
-constexpr Duration kShortest = milliseconds{5};
-constexpr Duration kLongest = milliseconds{100};
-constexpr Duration kRarest = seconds{60};
-
-}  // namespace
 
 bool GraphSampler::begin(HostTime now, const Seen& seen) {
   nodes_ = true;

@@ -19,7 +19,6 @@
 namespace jouleprof::cupti {
 
 // Whether CUDA graphs are recorded node by node or a launch at a time, and the switch between both.
-
 // CUPTI (13.0) crashes when the mode is switched during a launch of a graph. Without callbacks on
 // the making of graphs it also crashes at the launch, recorded as a whole, of a graph that was made
 // executable in the other mode. Therefore the launching thread switches between two launches of any
@@ -80,7 +79,6 @@ class GraphMode {
 };
 
 // The scope in which each node of a CUDA graph was captured.
-
 // A destroyed node is kept for some time: records of its launches may still arrive. Thread safety:
 // all functions from any thread.
 class GraphNodes {
@@ -101,7 +99,6 @@ class GraphNodes {
 };
 
 // When launches of CUDA graphs are recorded node by node, and when, cheaply, as one record each.
-
 // One record each from the start (CUPTI crashes when this is enabled only after a graph was made
 // executable); node by node for a few launches now and then: 20 ms after a graph was first
 // launched, 1 s later, 2 s, ... and finally every minute; sooner again after the launch of a graph
@@ -133,7 +130,6 @@ class GraphSampler {
 };
 
 // Which memsets CUPTI records: small ones are left out while they are few.
-
 // Recording a memset takes the GPU 1.3 to 1.8 us (two H100s, CUPTI 13.0), longer than one of a few
 // bytes itself, and cuBLAS makes such a memset before many matrix products: 0.9 % of DeiT-B at
 // batch 64 (docs/costs.md). Records are therefore enabled only during the calls that set

@@ -13,7 +13,12 @@ namespace jouleprof::cupti {
 namespace {
 
 using abi::cupti::ActivityKind;
+using abi::cupti::DriverCall;
+using abi::cupti::MemsetParameters;
+using abi::cupti::MemsetRowsParameters;
 using abi::cupti::Site;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
 
 class GraphModeTest : public ::testing::Test {
  protected:
@@ -227,14 +232,6 @@ TEST_F(GraphModeTest, NoGraphIsMadeWithoutSuchRecordsWhateverOthersDo) {
   for (auto& thread : threads) thread.join();
 }
 
-using abi::cupti::ActivityKind;
-using abi::cupti::DriverCall;
-using abi::cupti::MemsetParameters;
-using abi::cupti::MemsetRowsParameters;
-using abi::cupti::Site;
-using std::chrono::milliseconds;
-using std::chrono::seconds;
-
 constexpr std::uint64_t kSmall = MemsetRecords::kLeastBytes - 1;
 constexpr std::uint64_t kLarge = MemsetRecords::kLeastBytes;
 
@@ -350,5 +347,4 @@ TEST(MemsetBytes, OfEachCall) {
 }
 
 }  // namespace
-
 }  // namespace jouleprof::cupti

@@ -57,7 +57,6 @@ class BufferPool {
 };
 
 // The scope of each launch.
-
 // Keeps about the last 2^20 launches: a launch replaces the one 2^20 before it.
 // Thread safety: all functions from any thread, without locks.
 class CorrelationTable {
@@ -98,7 +97,6 @@ class CorrelationTable {
 };
 
 // Converts CUPTI's timestamps to host time.
-
 // Assumes a constant rate of the wall clock between the last two clock points, unless it was set in
 // between.
 class StampConverter {
@@ -126,7 +124,6 @@ class StampConverter {
 };
 
 // Reads CUPTI's buffers.
-
 // Thread safety: one thread.
 class RecordReader {
  public:

@@ -7,9 +7,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <ctime>
-#include <memory>
-#include <string>
 #include <thread>
 #include <vector>
 

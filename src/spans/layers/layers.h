@@ -32,8 +32,7 @@ void take_cpu_time(bool take) noexcept;
 std::string problem();
 void add_problem(const std::string& text);
 
-// Kernels that are re-run in isolation: when, and for how many launches of the program.
-
+// --- Kernels that are re-run in isolation: when, and for how many launches of the program ---
 // Thread safety: all from any thread; the first three by one thread at a time.
 
 // The process's work from now on is not the program's: calls of layers are not traced (set_active).
@@ -51,7 +50,7 @@ void end_replay();
 // layers' definitions.
 void send_replays(model::ActivitySink& sink);
 
-// The layer of each module, by the address of the module.
+// --- The layer of each module, by the address of the module ---
 
 // The layer of a module.
 struct ModuleEntry {

@@ -47,7 +47,6 @@ Replays& all() {
 }  // namespace
 
 // The layers of all threads of this process, for its tracer.
-
 // Thread safety: all functions from any thread; send() and start() from one at a time.
 class ThreadLayersList {
  public:

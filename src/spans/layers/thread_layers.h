@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 
 #include "base/clock.h"
@@ -118,7 +117,6 @@ class LayerTimes {
 
 // The layer that made each node of the autograd graph, by sequence numbers, which count up in each
 // thread.
-
 // The newest kCapacity intervals of sequence numbers of one thread. That thread pushes, any thread
 // looks up, none waits.
 class SequenceRing {
@@ -187,7 +185,6 @@ class SequenceRing {
 
 // The layer that a thread is in: for launch callbacks (spans/scopes), for the backward pass
 // (SequenceRing), and for the time spent there (LayerTimes).
-
 // Only the owning thread calls these functions, but drain().
 class ThreadLayers {
  public:

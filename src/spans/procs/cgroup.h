@@ -8,7 +8,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -20,7 +19,6 @@
 namespace jouleprof::spans {
 
 // A control group (cgroup v2) made for one command, so that membership of its processes is exact.
-
 class Cgroup {
  public:
   // Makes the group `name` below this process's own group, where this user may do so: the
@@ -49,7 +47,6 @@ class Cgroup {
 };
 
 // The CPU time of control groups, which includes that of processes too short to be listed.
-
 // Of cgroup v2 (cpu.stat), or of v1's controller cpuacct (cpuacct.usage).
 // Thread safety: none.
 class CgroupTimes {

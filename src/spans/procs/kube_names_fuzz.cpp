@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <string>
 #include <string_view>
 
 #include "base/text.h"

@@ -28,6 +28,13 @@ std::uint64_t identity(const ProcessStat& stat) {
   return stat.start_ticks << kPidBits | static_cast<std::uint64_t>(stat.pid);
 }
 
+// As clock_getcpuclockid(3) has it, without its system call to check the pid: the kernel's
+// interface (MAKE_PROCESS_CPUCLOCK with CPUCLOCK_SCHED).
+clockid_t clock_of(pid_t pid) {
+  constexpr unsigned kSched = 2;
+  return static_cast<clockid_t>(~static_cast<unsigned>(pid) << 3 | kSched);
+}
+
 }  // namespace
 
 MachineProcesses::MachineProcesses(const std::filesystem::path& root)
@@ -191,17 +198,6 @@ MachineLook MachineProcesses::result(Duration busy) {
   out.others = std::max(busy - sum, Duration{});
   return out;
 }
-
-namespace {
-
-// As clock_getcpuclockid(3) has it, without its system call to check the pid: the kernel's
-// interface (MAKE_PROCESS_CPUCLOCK with CPUCLOCK_SCHED).
-clockid_t clock_of(pid_t pid) {
-  constexpr unsigned kSched = 2;
-  return static_cast<clockid_t>(~static_cast<unsigned>(pid) << 3 | kSched);
-}
-
-}  // namespace
 
 ProcessClock::ProcessClock(const std::filesystem::path& root) {
   std::error_code err;

@@ -1,11 +1,10 @@
-// The CPU time that the kernel counts for another process, without reading a file.
+// All processes of the machine, each with its owner and its CPU time.
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -18,6 +17,7 @@
 
 namespace jouleprof::spans {
 
+// The CPU time that the kernel counts for another process, without reading a file.
 // Takes a tenth of the time that reading /proc/PID/stat takes, and counts nanoseconds instead of
 // hundredths of a second. No right is needed (clock_getcpuclockid(3)).
 // Thread safety: all functions from any thread.
@@ -34,7 +34,7 @@ class ProcessClock {
   bool works_ = false;
 };
 
-// All processes of the machine, each with its owner and its CPU time, look by look.
+// --- All processes of the machine, each with its owner and its CPU time, look by look ---
 
 struct ListedProcess {
   std::uint64_t id = 0;  // of its begin and its pid: not given twice while the machine runs

@@ -1,10 +1,9 @@
 // Who is behind a control group: the naming rules of container runtimes, kubelet, schedulers and
-// systemd.
+// systemd; and the names of jobs and pods that schedulers and the kubelet write into folders.
 #pragma once
 
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,7 +43,7 @@ struct ProcessGroup {
 // cgroup v2, cpuacct, all others.
 ProcessGroup parse_process_group(std::string_view text);
 
-// Which jobs a scheduler gave each GPU to, from the files that its prolog writes.
+// --- Which jobs a scheduler gave each GPU to, from the files that its prolog writes ---
 
 // The jobs of one GPU, or of one MIG instance on it.
 struct GpuJobs {
@@ -75,7 +74,6 @@ class JobMapping {
 };
 
 // Names of pods and containers from the folders in which the kubelet keeps their logs.
-
 // Reads the names of files only:
 //  - FOLDER/pods/NAMESPACE_POD_UID: a pod. The uid of a static pod is the hash of its manifest, and
 //    its control group has that, too.

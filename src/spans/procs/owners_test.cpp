@@ -348,14 +348,13 @@ TEST(JobMapping, WithoutTheFolderItIsEmptyAndAnError) {
   EXPECT_TRUE(mapping.all().empty());
 }
 
-const std::string kId(64, 'a');
 const std::string kUid = "0d1d6d4e-4a2c-4d7e-9d3a-2f1b8f6f7c11";
 
 TEST(KubeNames, ReadsTheKubeletsFolders) {
   const TempTree tree{
       {"pods/ml_trainer-0_" + kUid + "/train/0.log", ""},
       {"pods/kube-system_etcd-node1_3a0b1c2d3e4f5a6b7c8d9e0f1a2b3c4d/etcd/0.log", ""},
-      {"containers/trainer-0_ml_train-" + kId + ".log", ""},
+      {"containers/trainer-0_ml_train-" + kA + ".log", ""},
       {"containers/my-pod.v2_ml_side-car-" + std::string(64, 'b') + ".log", ""}};
   KubeNameFolder folder(tree.root());
   ASSERT_TRUE(folder.read());
@@ -363,7 +362,7 @@ TEST(KubeNames, ReadsTheKubeletsFolders) {
   ASSERT_EQ(names.pods.size(), 2u);
   EXPECT_EQ(names.pods.at(kUid), (model::PodName{"ml", "trainer-0"}));
   EXPECT_EQ(names.pods.at("3a0b1c2d3e4f5a6b7c8d9e0f1a2b3c4d").name_space, "kube-system");
-  EXPECT_EQ(names.containers.at(kId), "train");
+  EXPECT_EQ(names.containers.at(kA), "train");
   EXPECT_EQ(names.containers.at(std::string(64, 'b')), "side-car");
 }
 
@@ -374,11 +373,11 @@ TEST(KubeNames, IgnoresOtherNames) {
                       {"pods/a_\"b\"_c/x", ""},
                       {"pods/__/x", ""},
                       {"containers/a_b_c-" + std::string(63, 'a') + ".log", ""},
-                      {"containers/a_b_c" + kId + ".log", ""},
-                      {"containers/a_b-" + kId + ".log", ""},
+                      {"containers/a_b_c" + kA + ".log", ""},
+                      {"containers/a_b-" + kA + ".log", ""},
                       {"containers/.log", ""},
-                      {"containers/A_b_c-" + kId + ".log", ""},
-                      {"containers/a_b_c-" + kId + ".log.1", ""}};
+                      {"containers/A_b_c-" + kA + ".log", ""},
+                      {"containers/a_b_c-" + kA + ".log.1", ""}};
   KubeNameFolder folder(tree.root());
   ASSERT_TRUE(folder.read());
   EXPECT_TRUE(folder.names().pods.empty());

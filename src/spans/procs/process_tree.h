@@ -1,8 +1,4 @@
-// How much of a parent's "children's CPU time" belongs to children that were never listed.
-//
-// When a process waits for a child, the kernel adds the child's own time and the child's children's
-// time to the parent's (cutime, cstime). For a child that was listed while it lived, most of that
-// has been counted already; for one that began and ended between two scans, none of it has.
+// The processes that descend from one, and what each of them uses.
 #pragma once
 
 #include <optional>
@@ -17,6 +13,11 @@
 
 namespace jouleprof::spans {
 
+// How much of a parent's "children's CPU time" belongs to children that were never listed.
+//
+// When a process waits for a child, the kernel adds the child's own time and the child's children's
+// time to the parent's (cutime, cstime). For a child that was listed while it lived, most of that
+// has been counted already; for one that began and ended between two scans, none of it has.
 class ChildTime {
  public:
   // One scan. `children_total`: the parent's cutime + cstime, read *before* its children were.
@@ -41,12 +42,6 @@ class ChildTime {
   Duration owed_{};  // the same, not arrived yet
 };
 
-// The processes that descend from one, and what each of them uses.
-//
-// CPU time is neither lost nor counted twice: a listed process has the time that was read of it;
-// what a listed process used after it was last read, and what children used that were never listed,
-// reaches the parent that waits for them and is its unseen_children_cpu_time.
-
 struct TreeOptions {
   pid_t root = 0;  // 0: none
   // The process whose children the orphans of the tree become (PR_SET_CHILD_SUBREAPER): its
@@ -70,6 +65,9 @@ struct TreeChanges {
   }
 };
 
+// CPU time is neither lost nor counted twice: a listed process has the time that was read of it;
+// what a listed process used after it was last read, and what children used that were never listed,
+// reaches the parent that waits for them and is its unseen_children_cpu_time.
 // Thread safety: none.
 class ProcessTree {
  public:

@@ -4,9 +4,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <map>
-#include <thread>
-
 #include "spans/procs/procs_fixture.h"
 
 namespace jouleprof::spans {

@@ -100,7 +100,7 @@ class ProcFs {
 // machine's) are not valid in it.
 bool in_pid_namespace(const std::filesystem::path& root = "/");
 
-// Which machine this is, and which process of a parallel job.
+// --- Which machine this is, and which process of a parallel job ---
 
 // The value of an environment variable; a null pointer where it is not set.
 using Variable = std::function<const char*(const char* name)>;

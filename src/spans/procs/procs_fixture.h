@@ -1,4 +1,4 @@
-// The records of a tree of processes, for tests.
+// Trees of processes and a made-up /proc, for tests.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ namespace jouleprof::spans {
 inline HostTime at(int s) { return HostTime{std::chrono::seconds{s}}; }
 inline Duration ticks(int n) { return Duration{std::chrono::seconds{n}} / sysconf(_SC_CLK_TCK); }
 
-// The last figures of every process.
+// The last figures of every process of a tree.
 struct Ledger {
   std::map<pid_t, model::Process> processes;
   std::map<pid_t, model::ProcessReading> last;
@@ -44,7 +44,7 @@ struct Ledger {
   }
 };
 
-// A made-up /proc for tests.
+// --- A made-up /proc ---
 
 struct FakeProcess {
   pid_t pid = 0;

@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <map>
 #include <thread>
 
 #include "spans/procs/procs_fixture.h"

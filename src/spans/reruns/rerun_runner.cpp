@@ -55,6 +55,36 @@ double since(HostTime begin) { return seconds(HostClock::now() - begin); }
 
 void sleep_for(double time) { std::this_thread::sleep_for(std::chrono::duration<double>(time)); }
 
+struct Choice {
+  const RecordedKernel* kernel;
+  const Variant* variant;
+  double launches;
+};
+
+// The variants that are timed: those with most launches.
+std::vector<Choice> choices_of(const Planned& planned) {
+  std::vector<Choice> choices;
+  for (const RecordedKernel* kernel : planned.kernels) {
+    // Variants that gave way to others differed by chance, as the rarest of those that are there.
+    std::uint64_t least = UINT64_MAX;
+    for (const auto& [hash, variant] : kernel->variants) least = std::min(least, variant.launches);
+    std::size_t rare = 0;
+    for (const auto& [hash, variant] : kernel->variants) rare += variant.launches <= 2 * least;
+    for (const auto& [hash, variant] : kernel->variants) {
+      const double more = variant.launches <= 2 * least
+                              ? static_cast<double>(kernel->given_way) / static_cast<double>(rare)
+                              : 0;
+      choices.push_back({kernel, &variant, static_cast<double>(variant.launches) + more});
+    }
+  }
+  std::sort(choices.begin(), choices.end(), [](const Choice& a, const Choice& b) {
+    return std::pair(a.launches, a.variant->last_used) >
+           std::pair(b.launches, b.variant->last_used);
+  });
+  choices.resize(std::min(choices.size(), kMostVariants));
+  return choices;
+}
+
 }  // namespace
 
 // One launch, to be made again.
@@ -540,40 +570,6 @@ RerunRunner::Result RerunRunner::first_run(const Turn& turn) {
   if (result != cuda::kSuccess) failure(result, true);
   return result;
 }
-
-namespace {
-
-struct Choice {
-  const RecordedKernel* kernel;
-  const Variant* variant;
-  double launches;
-};
-
-// The variants that are timed: those with most launches.
-std::vector<Choice> choices_of(const Planned& planned) {
-  std::vector<Choice> choices;
-  for (const RecordedKernel* kernel : planned.kernels) {
-    // Variants that gave way to others differed by chance, as the rarest of those that are there.
-    std::uint64_t least = UINT64_MAX;
-    for (const auto& [hash, variant] : kernel->variants) least = std::min(least, variant.launches);
-    std::size_t rare = 0;
-    for (const auto& [hash, variant] : kernel->variants) rare += variant.launches <= 2 * least;
-    for (const auto& [hash, variant] : kernel->variants) {
-      const double more = variant.launches <= 2 * least
-                              ? static_cast<double>(kernel->given_way) / static_cast<double>(rare)
-                              : 0;
-      choices.push_back({kernel, &variant, static_cast<double>(variant.launches) + more});
-    }
-  }
-  std::sort(choices.begin(), choices.end(), [](const Choice& a, const Choice& b) {
-    return std::pair(a.launches, a.variant->last_used) >
-           std::pair(b.launches, b.variant->last_used);
-  });
-  choices.resize(std::min(choices.size(), kMostVariants));
-  return choices;
-}
-
-}  // namespace
 
 // Empty: it ran. Else why not.
 std::string RerunRunner::rerun(const Planned& planned, double seconds_in_all) {

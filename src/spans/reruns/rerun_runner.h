@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -17,7 +16,7 @@
 
 namespace jouleprof::reruns {
 
-// Which kernels are re-run in isolation, and for how long each.
+// --- Which kernels are re-run in isolation, and for how long each ---
 
 // What the trace distinguishes kernels by.
 struct Signature {
@@ -70,7 +69,7 @@ std::vector<double> loop_seconds(std::span<const double> busy, double most, doub
 // "a (12.3 %: it waits for other ranks), b (...) and 3 more"; empty: nothing was left out.
 std::string described(std::span<const Plan::LeftOut> left_out);
 
-// Runs recorded kernels again, each alone and in a loop, on a stream of its own.
+// --- Runs recorded kernels again, each alone and in a loop, on a stream of its own ---
 
 // How loops are observed.
 struct RerunMarks {

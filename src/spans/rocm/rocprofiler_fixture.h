@@ -71,7 +71,7 @@ struct FakeRocprofiler {
            static_cast<std::uint64_t>(at.tv_nsec) + kAhead;
   }
 
-  // What a program does.
+  // --- What a program does ---
 
   void call(int kind, std::int32_t operation, int phase, void* payload) {
     const auto found = callbacks.find(kind);
@@ -186,7 +186,7 @@ struct FakeRocprofiler {
     }).join();
   }
 
-  // What the library exports.
+  // --- What the library exports ---
 
   abi::rocprofiler::Status may(const char* service) const {
     if (!configuring) return kLocked;

@@ -15,7 +15,7 @@
 namespace jouleprof::scopes {
 namespace {
 
-// What XLA opens around its operations.
+// --- What XLA opens around its operations ---
 
 constexpr std::string_view kRange = "Thunk:#";
 constexpr std::string_view kName = "name=";
@@ -148,13 +148,8 @@ std::optional<model::Scope> xla_scope(std::string_view range) noexcept {
   }
 }
 
-// The ranges of threads.
-
-// The open ranges of the process that any thread may end.
-
+// --- The open ranges of the process that any thread may end ---
 // All functions from any thread; they take no locks and allocate nothing.
-
-bool is_open(std::uint64_t number) noexcept;
 
 constexpr std::size_t kPlaces = 4096;
 static_assert((kPlaces & (kPlaces - 1)) == 0);
@@ -186,8 +181,8 @@ std::uint64_t open_range() noexcept {
   }
   return 0;
 }
-// Closes it. False when it is not open.
 
+// Closes it. False when it is not open.
 bool close_range(std::uint64_t number) noexcept {
   std::uint64_t turn = number / kPlaces;
   if (turn % 2 == 0 || !place_of(number).compare_exchange_strong(turn, turn + 1)) return false;
@@ -198,9 +193,11 @@ bool close_range(std::uint64_t number) noexcept {
 bool is_open(std::uint64_t number) noexcept {
   return place_of(number).load(std::memory_order_acquire) == number / kPlaces;
 }
-// How many were closed so far. While it is unchanged, every range that is_open() stays open.
 
+// How many were closed so far. While it is unchanged, every range that is_open() stays open.
 std::uint64_t ranges_closed() noexcept { return closed.load(std::memory_order_acquire); }
+
+// --- The ranges of a thread ---
 
 struct Level {
   const void* domain = nullptr;

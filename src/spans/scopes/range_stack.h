@@ -1,4 +1,10 @@
 // The named ranges that a thread is in, one within the other.
+//
+// Each function sets or puts back scopes::this_thread().range for the calling thread. A thread is
+// in all of the ranges that it has open, each within those that it opened before, whichever way
+// they were opened and in whatever order they end; those that stay open then get a new path. At
+// most 64 ranges deep: those beyond are counted, not named. Allocates only for a new name. What XLA
+// opens around its operations (xla_operation) is no range: it sets the thread's layer and phase.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +17,9 @@
 
 namespace jouleprof::scopes {
 
-// Each sets or puts back scopes::this_thread().range for the calling thread. A thread is in all of
-// the ranges that it has open, each within those that it opened before, whichever way they were
-// opened and in whatever order they end; those that stay open then get a new path. At most 64
-// ranges deep: those beyond are counted, not named. Allocates only for a new name. What XLA opens
-// around its operations (xla_operation) is no range: it sets the thread's layer and phase.
-
-// Ranges that end in the order of a stack. A pop ends the newest range of its `domain` (any
-// pointer; ranges of all domains lie in one nesting).
-
-// The number of ranges of the domain around the new one, as NVTX returns it.
+// Begins a range that ends in the order of a stack: a pop ends the newest range of its `domain`
+// (any pointer; ranges of all domains lie in one nesting). Returns the number of ranges of the
+// domain around the new one, as NVTX returns it.
 int push_range(const void* domain, std::string_view name) noexcept;
 
 // The number of ranges of the domain that are left; -1, and nothing done, when there was none.
@@ -41,12 +40,11 @@ void drop_ended_ranges() noexcept;
 // without ranges too, such as those of a backward pass. model::kNone otherwise.
 std::uint32_t lone_range() noexcept;
 
-// The layers and phases of programs that XLA compiled (JAX), by the NVTX ranges that it opens
-// around each operation that it launches.
-
-// What XLA says of an operation: "Thunk:#name=jit(train)/transpose(jvp(Net))/Dense_6/dot_general,
-// hlo_op=...#" is of the layer Net, Dense_6, backward. `path` has the named scopes of the program
-// (flax's modules, jax.named_scope), without functions, transformations and loops of JAX's.
+// The layer and phase of a part of a program that XLA compiled (JAX), by the NVTX range that it
+// opens around each operation that it launches. What XLA says of an operation:
+// "Thunk:#name=jit(train)/transpose(jvp(Net))/Dense_6/dot_general, hlo_op=...#" is of the layer
+// Net, Dense_6, backward. `path` has the named scopes of the program (flax's modules,
+// jax.named_scope), without functions, transformations and loops of JAX's.
 struct XlaOperation {
   std::vector<std::string> path;
   model::Phase phase = model::Phase::kNone;

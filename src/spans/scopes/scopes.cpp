@@ -5,7 +5,6 @@
 #include <array>
 #include <atomic>
 #include <mutex>
-#include <new>
 #include <string>
 #include <unordered_map>
 #include <utility>

@@ -38,6 +38,17 @@ bool read_slot(int fd, std::uint32_t number, RingSlot& out) {
   return n == static_cast<ssize_t>(sizeof out);
 }
 
+constexpr std::uint32_t kBetweenThreads = 16;
+constexpr std::uint32_t kTries = 128;
+
+// Where the windows of this thread are, as a rule: no two threads write to one cache line.
+std::size_t place_of_thread() noexcept {
+  static std::atomic<std::uint32_t> next{0};
+  static thread_local const std::uint32_t mine =
+      next.fetch_add(kBetweenThreads, std::memory_order_relaxed);
+  return mine % OpenWindows::kMost;
+}
+
 }  // namespace
 
 struct WindowInbox::ThreadRings {
@@ -216,21 +227,6 @@ LeftOpen read_left_open(int fd) {
   if (n != static_cast<ssize_t>(sizeof *image)) return {};
   return {image->all(), image->closed()};
 }
-
-namespace {
-
-constexpr std::uint32_t kBetweenThreads = 16;
-constexpr std::uint32_t kTries = 128;
-
-// Where the windows of this thread are, as a rule: no two threads write to one cache line.
-std::size_t place_of_thread() noexcept {
-  static std::atomic<std::uint32_t> next{0};
-  static thread_local const std::uint32_t mine =
-      next.fetch_add(kBetweenThreads, std::memory_order_relaxed);
-  return mine % OpenWindows::kMost;
-}
-
-}  // namespace
 
 void OpenWindows::add(const OpenWindow& window) noexcept {
   const std::size_t place = place_of_thread();

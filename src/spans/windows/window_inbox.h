@@ -21,7 +21,6 @@ namespace jouleprof::spans {
 using model::WindowRecord;
 
 // A queue of windows from the one thread that ends them to the one that collects them.
-
 // Thread safety: one thread pushes, one at a time drains; neither waits for the other.
 class WindowRing {
  public:
@@ -62,7 +61,7 @@ class WindowRing {
   std::array<WindowRecord, kCapacity> records_;
 };
 
-// Windows that have begun and not ended, in memory that may outlive the process.
+// --- Windows that have begun and not ended, in memory that may outlive the process ---
 
 struct OpenWindow {
   std::int64_t begin = 0;  // nanoseconds of CLOCK_MONOTONIC, above 0
@@ -97,7 +96,7 @@ class OpenWindows {
   std::atomic<bool> closed_{false};
 };
 
-// Rings of windows in memory that outlives the process, for the tool that has its descriptor.
+// --- Rings of windows in memory that outlives the process, for the tool with its descriptor ---
 
 // One thread's ring in the file; never used for another thread.
 struct RingSlot {
@@ -145,7 +144,6 @@ struct LeftOpen {
 LeftOpen read_left_open(int fd);
 
 // Collects windows from all threads of a program; none of them waits.
-
 // Each thread has a ring of its own, allocated at its first window. A thread that fills its ring
 // before drain() empties it calls the consumer itself, under the inbox's lock. A window is lost
 // only where memory cannot be allocated for its ring or by the consumer, and is then counted.

@@ -17,7 +17,7 @@
 namespace jouleprof::cupti {
 namespace {
 
-// The times of launches of CUDA graphs without a record.
+// --- The times of launches of CUDA graphs without a record ---
 
 // A launch of the same graph, recorded whole or node by node.
 struct Neighbour {

@@ -90,7 +90,6 @@ class ActivityAggregator {
 };
 
 // Identifiers of kernel signatures.
-
 // Defines each signature to the sink when it is first needed. Bounded: beyond 20,000 signatures of
 // kernels grid and block are left out; beyond 100,000 names all others share the signature "other
 // kernels".

@@ -1,4 +1,4 @@
-// Keeps all records, for tests.
+// Sinks that keep the records of an aggregator, for tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,6 +14,7 @@
 
 namespace jouleprof::cupti {
 
+// Keeps all records.
 struct MemorySink : model::ActivitySink {
   model::Trace trace;
   int statuses = 0;
@@ -111,7 +112,7 @@ struct MemorySink : model::ActivitySink {
   }
 };
 
-// The chunks of an aggregator, for tests.
+// --- The chunks of an aggregator ---
 
 inline constexpr std::int64_t kMs = 1'000'000;
 inline constexpr std::int64_t kSecond = 1000 * kMs;

@@ -1,8 +1,6 @@
 // Launches of graphs that are received as one record.
 #include <gtest/gtest.h>
 
-#include <vector>
-
 #include "spans/cupti/aggregate/aggregate_fixture.h"
 
 namespace jouleprof::cupti {

@@ -1,4 +1,4 @@
-// One kernel, copy, memory set or graph launch on a device.
+// Launches of CUDA graphs: the times of their nodes where the records lack them or have wrong ones.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,7 @@
 
 namespace jouleprof::cupti {
 
+// One kernel, copy, memory set or graph launch on a device.
 struct Activity {
   std::int64_t start = 0;  // HostTime, nanoseconds
   std::int64_t end = 0;
@@ -36,7 +37,6 @@ struct UnrecordedLaunch {
 
 // The nodes of launches of CUDA graphs that were recorded node by node, as templates for launches
 // that are received as one record.
-
 class GraphTemplates {
  public:
   // A node's record. The records of one launch make one template; of concurrent launches only the
@@ -79,7 +79,6 @@ class GraphTemplates {
 };
 
 // Corrects launches of CUDA graphs whose nodes have timestamps of other launches.
-
 // A graph's launches can be recorded node by node and then as a whole again. CUPTI then writes the
 // timestamps of nodes of the later launches into the records of the last launch that was recorded
 // node by node, until it hands these over (observed with CUPTI 13.0 and driver 580, not
