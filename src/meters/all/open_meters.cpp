@@ -7,7 +7,6 @@
 #include <array>
 #include <condition_variable>
 #include <cstdlib>
-#include <exception>
 #include <mutex>
 #include <system_error>
 #include <utility>
@@ -41,6 +40,8 @@ std::filesystem::path root_folder() {
 }
 
 namespace {
+
+namespace fs = std::filesystem;
 
 // Domains without a sensor: they are in every table, with the reason.
 class AbsentMeter : public Meter {
@@ -119,19 +120,6 @@ struct Collector {
     return false;
   }
 };
-
-}  // namespace
-
-bool MeterSet::can_measure() const {
-  return std::any_of(meters.begin(), meters.end(), [](const auto& meter) {
-    const auto& sensors = meter->sensors();
-    return std::any_of(sensors.begin(), sensors.end(), [](const model::Sensor& s) {
-      return s.kind != model::SensorKind::kGauge && s.provenance != model::Provenance::kEstimated;
-    });
-  });
-}
-
-namespace {
 
 // GPUs that /sys does not show: in some containers, and where the driver is not the kernel's. A
 // library that finds none is no trouble.
@@ -262,8 +250,9 @@ Result<MeterSet> open_shared(const MeterOptions& options, const std::filesystem:
   return set;
 }
 
-}  // namespace
-
+// Where to look for a service that shares its sensors: what JOULEPROF_SERVICE names ("off":
+// nowhere); else kServiceSocket in ROOT/run or XDG_RUNTIME_DIR, the first that exists, unless
+// JOULEPROF_NVML_LIBRARY names other devices. Empty: nowhere.
 std::filesystem::path shared_socket() {
   if (const std::string named = environment(kServiceVariable); !named.empty()) {
     return named == "off" ? "" : named;
@@ -279,8 +268,6 @@ std::filesystem::path shared_socket() {
   return {};
 }
 
-namespace {
-
 Result<MeterSet> open_without_wall(const MeterOptions& options) {
   const auto path = options.use_service ? shared_socket() : std::filesystem::path();
   if (path.empty()) return open_own(options, {});
@@ -295,41 +282,6 @@ Result<MeterSet> open_without_wall(const MeterOptions& options) {
   }
   return open_own(options, std::move(notices));
 }
-
-}  // namespace
-
-Result<MeterSet> open_meters(const MeterOptions& options) {
-  // First: what it starts must not be taken for a part of the measured command.
-  std::vector<std::unique_ptr<Meter>> walls;
-  std::vector<Missing> missing;
-  for (const std::string& spec : options.wall_meters) {
-    const auto device = walls.empty() ? "wall" : fmt::format("wall-{}", walls.size() + 1);
-    auto opened = WallMeter::open({.spec = spec, .device = device, .demand = options.demand});
-    if (opened) {
-      walls.push_back(std::move(*opened));
-    } else if (opened.error().code == Errc::kInvalidArgument) {
-      return forward_error(opened);
-    } else {
-      model::Domain domain;
-      domain.kind = model::DomainKind::kPlatform;
-      domain.device = device;
-      domain.unavailable_reason = opened.error().message;
-      say("jouleprof: the wall meter is not read: {}\n", opened.error().message);
-      walls.push_back(std::make_unique<AbsentMeter>(std::vector{std::move(domain)},
-                                                    std::vector<std::string>{}));
-      missing.push_back({"the wall meter", std::move(opened.error()), ""});
-    }
-  }
-  auto set = open_without_wall(options);
-  if (!set) return set;
-  std::move(walls.begin(), walls.end(), std::back_inserter(set->meters));
-  std::move(missing.begin(), missing.end(), std::back_inserter(set->missing));
-  return set;
-}
-
-namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::size_t kUuidLength = 96;
 
@@ -390,6 +342,44 @@ std::set<std::string> offered_files() {
 }
 
 }  // namespace
+
+bool MeterSet::can_measure() const {
+  return std::any_of(meters.begin(), meters.end(), [](const auto& meter) {
+    const auto& sensors = meter->sensors();
+    return std::any_of(sensors.begin(), sensors.end(), [](const model::Sensor& s) {
+      return s.kind != model::SensorKind::kGauge && s.provenance != model::Provenance::kEstimated;
+    });
+  });
+}
+
+Result<MeterSet> open_meters(const MeterOptions& options) {
+  // First: what it starts must not be taken for a part of the measured command.
+  std::vector<std::unique_ptr<Meter>> walls;
+  std::vector<Missing> missing;
+  for (const std::string& spec : options.wall_meters) {
+    const auto device = walls.empty() ? "wall" : fmt::format("wall-{}", walls.size() + 1);
+    auto opened = WallMeter::open({.spec = spec, .device = device, .demand = options.demand});
+    if (opened) {
+      walls.push_back(std::move(*opened));
+    } else if (opened.error().code == Errc::kInvalidArgument) {
+      return forward_error(opened);
+    } else {
+      model::Domain domain;
+      domain.kind = model::DomainKind::kPlatform;
+      domain.device = device;
+      domain.unavailable_reason = opened.error().message;
+      say("jouleprof: the wall meter is not read: {}\n", opened.error().message);
+      walls.push_back(std::make_unique<AbsentMeter>(std::vector{std::move(domain)},
+                                                    std::vector<std::string>{}));
+      missing.push_back({"the wall meter", std::move(opened.error()), ""});
+    }
+  }
+  auto set = open_without_wall(options);
+  if (!set) return set;
+  std::move(walls.begin(), walls.end(), std::back_inserter(set->meters));
+  std::move(missing.begin(), missing.end(), std::back_inserter(set->missing));
+  return set;
+}
 
 std::set<std::string> offered_hardware() {
   auto out = offered_files();

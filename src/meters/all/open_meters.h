@@ -1,7 +1,6 @@
-// All meters; the one place that lists them.
+// All meters; the one place that lists them; and a watch for sensors that appear later.
 #pragma once
 
-#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -21,7 +20,9 @@ struct MeterOptions {
   std::optional<Power> cpu_tdp;  // for the estimate
   // The GPUs that the user chose; others are not opened. Empty: all.
   std::vector<std::string> devices;
-  // Whether the sensors of a running service may take the place of all meters; see shared_socket().
+  // Whether the sensors of a running service may take the place of all meters: of the one that
+  // JOULEPROF_SERVICE names ("off": none), else of one whose socket is in ROOT/run or
+  // XDG_RUNTIME_DIR, unless JOULEPROF_NVML_LIBRARY names other devices.
   bool use_service = false;
   Duration process_period{};  // how often processes on GPUs are wanted; asked of the service only
   // In a virtual machine: what the host hands in takes the place of RAPL; see GuestMeter. Empty:
@@ -44,11 +45,6 @@ struct MeterSet {
 std::string environment(const char* name);
 std::filesystem::path root_folder();
 
-// Where to look for a service that shares its sensors: what JOULEPROF_SERVICE names ("off":
-// nowhere); else kServiceSocket in ROOT/run or XDG_RUNTIME_DIR, the first that exists, unless
-// JOULEPROF_NVML_LIBRARY names other devices. Empty: nowhere.
-std::filesystem::path shared_socket();
-
 // Opens all sensors of this machine. Those that cannot be opened are in `missing`, and so are GPUs
 // whose driver does not answer within 10 s. The domains gpu,
 // cpu and dram are always present; without a sensor they carry the reason. JOULEPROF_NVML_LIBRARY
@@ -58,15 +54,13 @@ std::filesystem::path shared_socket();
 // for a device that does not exist, or a wall meter whose specification is wrong.
 Result<MeterSet> open_meters(const MeterOptions& options);
 
-// Notices sensors that appear while a program measures: a driver or a module that is loaded later,
-// a board that was plugged in or came back.
-
 // What this machine's interfaces offer now, by name: a GPU's UUID, "powercap intel-rapl:0",
 // "hwmon2 amdgpu". A name stands for a zone whose counter can be read, and for a GPU that answers.
 // Takes as long as the driver; 0.1 ms where that is loaded or absent.
 std::set<std::string> offered_hardware();
 
-// Thread safety: one thread calls everything.
+// Notices sensors that appear while a program measures: a driver or a module that is loaded later,
+// a board that was plugged in or came back. Thread safety: one thread calls everything.
 class HardwareWatch {
  public:
   using Look = std::function<std::set<std::string>()>;

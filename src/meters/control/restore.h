@@ -1,4 +1,4 @@
-// The file from which a setting is restored after its owner died.
+// Restores settings after their owner died: the record of a setting, and the process that watches.
 #pragma once
 
 #include <sys/types.h>
@@ -70,7 +70,7 @@ class BoardLock {
   int fd_ = -1;
 };
 
-// Restoring settings from their records.
+// --- Restoring settings from their records ---
 
 enum class Restored {
   kRestored,   // the setting found before holds again
@@ -107,7 +107,7 @@ std::vector<Leftover> restore_leftovers(const std::filesystem::path& folder,
                                         const std::string& library,
                                         Leftovers what = Leftovers::kRestore);
 
-// A process of its own that restores settings when their owner dies.
+// --- A process of its own that restores settings when their owner dies ---
 
 struct GuardOptions {
   // The program that calls run_guard with the words that are appended: FD FOLDER UUID...

@@ -33,7 +33,7 @@ struct KnobRange {
   KnobRange common(const KnobRange& other) const;
 };
 
-// Changing the setting of the boards of one job, with a way back.
+// --- Changing the setting of the boards of one job, with a way back ---
 
 // What one board reports of its setting.
 struct ReadBack {
@@ -66,7 +66,6 @@ class SettingControl {
 };
 
 // The settings of one GPU, through NVML.
-
 // Thread-safe, as NVML is. The library must be initialised as long as a board is used: see
 // NvmlSession.
 class Board {

@@ -47,6 +47,10 @@ std::string model_name(int cpus, Power tdp, bool is_given) {
   return name;
 }
 
+constexpr std::size_t kLargestFile = 4096;
+constexpr Duration kOldest = std::chrono::minutes{1};
+constexpr Duration kMostAhead = std::chrono::seconds{2};
+
 }  // namespace
 
 Result<std::unique_ptr<EstimateMeter>> EstimateMeter::open(const EstimateOptions& options) {
@@ -178,13 +182,6 @@ Power default_tdp_per_cpu(std::string_view vendor, std::string_view model_name) 
 }  // namespace jouleprof::meters::estimate
 
 namespace jouleprof::meters {
-namespace {
-
-constexpr std::size_t kLargestFile = 4096;
-constexpr Duration kOldest = std::chrono::minutes{1};
-constexpr Duration kMostAhead = std::chrono::seconds{2};
-
-}  // namespace
 
 Result<std::unique_ptr<GuestMeter>> GuestMeter::open(const GuestOptions& options) {
   const auto text = read_file(options.file, kLargestFile);

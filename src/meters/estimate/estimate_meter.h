@@ -10,7 +10,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -79,7 +78,7 @@ class LoadModel {
 
 namespace jouleprof::meters {
 
-// The CPU where it has no sensor: a model of its load, always labelled estimated.
+// --- The CPU where it has no sensor: a model of its load, always labelled estimated ---
 
 struct EstimateOptions {
   std::filesystem::path root = "/";
@@ -126,7 +125,7 @@ class EstimateMeter : public Meter {
   estimate::CpuTime last_;
 };
 
-// Reads a virtual machine's share of its host's energy.
+// --- Reads a virtual machine's share of its host's energy ---
 
 struct GuestOptions {
   std::filesystem::path file;

@@ -57,7 +57,7 @@ struct StateFile {
 // Finds the files that hold a number now. A limit of 0 means that there is none.
 std::vector<StateFile> find_state(const Board& board);
 
-// AMD's table of a GPU's or APU's state: /sys/class/drm/card*/device/gpu_metrics.
+// --- AMD's table of a GPU's or APU's state: /sys/class/drm/card*/device/gpu_metrics ---
 // Layouts: drivers/gpu/drm/amd/include/kgd_pp_interface.h of Linux.
 
 // What one count of the energy accumulator is.

@@ -23,7 +23,7 @@
 
 namespace jouleprof::meters::hwmon {
 
-// Which processes use the GPUs of the kernel's graphics drivers: /proc/PID/fdinfo, and AMD's kfd.
+// --- Which processes use the GPUs of the kernel's drivers: /proc/PID/fdinfo, and AMD's kfd ---
 // https://docs.kernel.org/gpu/drm-usage-stats.html
 
 // One open file of a graphics driver, as fdinfo shows it.
@@ -76,7 +76,7 @@ class GpuClients {
   std::map<std::pair<std::string, std::uint64_t>, Count> counts_;  // by address and client
 };
 
-// The power and energy inputs of the hwmon chips in /sys.
+// --- The power and energy inputs of the hwmon chips in /sys ---
 // https://docs.kernel.org/hwmon/sysfs-interface.html
 
 enum class Form {
@@ -127,7 +127,7 @@ bool is_switched_off(const Channel& channel);
 // there is none.
 std::optional<long long> read_setting(const Channel& channel, const std::string& attribute);
 
-// What a hwmon channel measures, by its driver and its label; never a guess.
+// --- What a hwmon channel measures, by its driver and its label; never a guess ---
 
 struct Role {
   model::DomainKind kind{};

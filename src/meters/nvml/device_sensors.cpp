@@ -16,6 +16,8 @@ using abi::Return;
 
 namespace {
 
+using abi::Return;
+
 constexpr Duration kTogether = std::chrono::milliseconds{5};  // reads that share a wake-up
 
 std::optional<double> scaled(unsigned long long value, double factor) {
@@ -116,6 +118,21 @@ Return clock_event_reasons(const NvmlApi& api, Device device, GaugeValues& value
   return code;
 }
 
+constexpr Field kInstant{abi::kFieldPowerInstant, abi::kScopeGpu};
+constexpr Field kAverage{abi::kFieldPowerAverage, abi::kScopeGpu};
+constexpr Field kModuleInstant{abi::kFieldPowerInstant, abi::kScopeModule};
+constexpr Field kModuleAverage{abi::kFieldPowerAverage, abi::kScopeModule};
+constexpr Field kMemoryInstant{abi::kFieldPowerInstant, abi::kScopeMemory};
+constexpr Field kMemoryAverage{abi::kFieldPowerAverage, abi::kScopeMemory};
+
+// The value of a usable answer.
+std::optional<double> power(const FieldAnswer& answer) {
+  if (answer.code != abi::Return::kSuccess || !answer.value || *answer.value <= 0) {
+    return std::nullopt;
+  }
+  return answer.value;
+}
+
 }  // namespace
 
 model::ClockReasons clock_reasons(unsigned long long nvml_reasons) {
@@ -207,25 +224,6 @@ bool StateProbe::read(Item& item, model::Readings& out) {
   return !is_lost(code);
 }
 
-namespace {
-
-constexpr Field kInstant{abi::kFieldPowerInstant, abi::kScopeGpu};
-constexpr Field kAverage{abi::kFieldPowerAverage, abi::kScopeGpu};
-constexpr Field kModuleInstant{abi::kFieldPowerInstant, abi::kScopeModule};
-constexpr Field kModuleAverage{abi::kFieldPowerAverage, abi::kScopeModule};
-constexpr Field kMemoryInstant{abi::kFieldPowerInstant, abi::kScopeMemory};
-constexpr Field kMemoryAverage{abi::kFieldPowerAverage, abi::kScopeMemory};
-
-// The value of a usable answer.
-std::optional<double> power(const FieldAnswer& answer) {
-  if (answer.code != abi::Return::kSuccess || !answer.value || *answer.value <= 0) {
-    return std::nullopt;
-  }
-  return answer.value;
-}
-
-}  // namespace
-
 PowerScopes find_powers(const NvmlApi& api, abi::Device device, const Generation& generation) {
   const auto answers = read_fields(api, device,
                                    {kInstant,
@@ -268,8 +266,6 @@ PowerScopes find_powers(const NvmlApi& api, abi::Device device, const Generation
   }
   return found;
 }
-
-using abi::Return;
 
 void InstanceActivity::clear() {
   for (auto& instance : instances_) free(instance);

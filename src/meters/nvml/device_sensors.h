@@ -1,8 +1,7 @@
-// Clocks, temperatures, utilisations and the like of one device: read together.
+// What one device reports besides its energy: gauges, powers and their scopes, instances of MIG.
 #pragma once
 
 #include <array>
-#include <map>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -31,7 +30,8 @@ model::ClockReasons clock_reasons(unsigned long long nvml_reasons);
 // All calls. Those that a library does not export return kFunctionNotFound.
 const std::vector<GaugeCall>& gauge_calls();
 
-// All gauges of a device, and with them the powers that are slow by nature (one-second averages).
+// All gauges of a device, read together, and with them the powers that are slow by nature
+// (one-second averages).
 class StateProbe : public ProbeReader {
  public:
   // How often all is read, and the SM clock.
@@ -70,7 +70,7 @@ class StateProbe : public ProbeReader {
   std::vector<Item> items_;
 };
 
-// Which powers a device reports, and their scopes.
+// --- Which powers a device reports, and their scopes ---
 
 struct ScopePowers {
   std::optional<Field> instant;
@@ -93,7 +93,6 @@ struct PowerScopes {
 PowerScopes find_powers(const NvmlApi& api, abi::Device device, const Generation& generation);
 
 // How busy the multiprocessors of each GPU instance are, where MIG divides a board.
-
 // By the driver's hardware counters (GPM: Hopper and later, or what the driver answers). They are
 // of an instance's own multiprocessors: 1 is an instance that is full, however small it is.
 class InstanceActivity {

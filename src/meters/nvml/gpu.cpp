@@ -15,6 +15,8 @@ using abi::Return;
 
 namespace {
 
+using abi::Architecture;
+
 using TextFunction = Return(Device device, char* text, unsigned length);
 
 std::string text_of(TextFunction* function, Device device) {
@@ -81,6 +83,28 @@ bool is_named(const Gpu& gpu, const std::string& wanted) {
                      [&](const MigDevice& m) { return m.uuid.starts_with(wanted); });
 }
 
+std::optional<model::GpuGeneration> generation_of(Architecture architecture) {
+  using enum model::GpuGeneration;
+  switch (architecture) {
+    case Architecture::kPascal:
+      return kPascal;
+    case Architecture::kVolta:
+      return kVolta;
+    case Architecture::kTuring:
+      return kTuring;
+    case Architecture::kAmpere:
+      return kAmpere;
+    case Architecture::kAda:
+      return kAda;
+    case Architecture::kHopper:
+      return kHopper;
+    case Architecture::kBlackwell:
+      return kBlackwell;
+    default:
+      return std::nullopt;
+  }
+}
+
 }  // namespace
 
 std::string Gpu::device() const { return fmt::format("gpu{}", index); }
@@ -122,34 +146,6 @@ Result<std::vector<Gpu>> select_gpus(std::vector<Gpu> gpus,
   }
   return selected;
 }
-
-using abi::Architecture;
-
-namespace {
-
-std::optional<model::GpuGeneration> generation_of(Architecture architecture) {
-  using enum model::GpuGeneration;
-  switch (architecture) {
-    case Architecture::kPascal:
-      return kPascal;
-    case Architecture::kVolta:
-      return kVolta;
-    case Architecture::kTuring:
-      return kTuring;
-    case Architecture::kAmpere:
-      return kAmpere;
-    case Architecture::kAda:
-      return kAda;
-    case Architecture::kHopper:
-      return kHopper;
-    case Architecture::kBlackwell:
-      return kBlackwell;
-    default:
-      return std::nullopt;
-  }
-}
-
-}  // namespace
 
 GpuTraits default_traits(const Generation& generation, bool module) {
   return model::default_traits(generation_of(generation.architecture), module);

@@ -1,4 +1,4 @@
-// The traits of a GPU generation's sensors, for devices that are not calibrated.
+// The GPUs that NVML lists, and the traits of their sensors by generation.
 #pragma once
 
 #include <map>
@@ -37,7 +37,7 @@ bool power_usage_is_instant(const Generation& generation);
 model::SensorTraits overlay(model::SensorTraits base, const model::SensorTraits& calibrated);
 GpuTraits overlay(const GpuTraits& base, const GpuTraits& calibrated);
 
-// The devices that NVML lists, and the selection among them.
+// --- The devices that NVML lists, and the selection among them ---
 
 // A part of a GPU with its own UUID; its energy is part of the GPU's and not measured alone.
 struct MigDevice {

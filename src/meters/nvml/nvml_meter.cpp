@@ -1,7 +1,5 @@
 #include "meters/nvml/nvml_meter.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>

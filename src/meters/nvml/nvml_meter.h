@@ -1,4 +1,4 @@
-// Which processes use a GPU, how much of its memory and of its multiprocessors.
+// NVIDIA GPUs through the driver's library: their sensors, and the processes that use them.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +22,7 @@ namespace jouleprof::meters::nvml {
 // Whether the driver lists the processes that compute on this device.
 bool lists_processes(const NvmlApi& api, abi::Device device);
 
+// Which processes use a GPU, how much of its memory and of its multiprocessors.
 class GpuProcesses {
  public:
   // Utilisation is counted from `since` on. `instances`: the domains of GPU instances, where MIG
@@ -69,7 +70,7 @@ class GpuProcesses {
 
 namespace jouleprof::meters {
 
-// NVIDIA GPUs through the driver's library.
+// --- NVIDIA GPUs through the driver's library ---
 
 struct NvmlOptions {
   std::string library;  // a path or SONAME; empty: libnvidia-ml.so.1

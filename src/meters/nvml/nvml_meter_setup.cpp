@@ -19,6 +19,8 @@
 
 namespace jouleprof::meters {
 
+using namespace std::chrono_literals;
+using abi::Return;
 using model::DomainId;
 using model::DomainKind;
 using model::SensorId;
@@ -262,10 +264,7 @@ Duration NvmlMeterBuilder::cost_of(const std::function<void()>& call) const {
   return least;
 }
 
-// The sensors and probes that NvmlMeterBuilder adds for one GPU.
-
-using abi::Return;
-using namespace std::chrono_literals;
+// --- The sensors and probes that NvmlMeterBuilder adds for one GPU ---
 
 namespace {
 

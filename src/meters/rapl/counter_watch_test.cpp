@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cmath>
-#include <map>
 #include <string>
 
 #include "meters/rapl/rapl_meter.h"

@@ -20,7 +20,7 @@
 
 namespace jouleprof::meters::rapl {
 
-// One way of reading RAPL counters, whatever the kernel interface behind it.
+// --- One way of reading RAPL counters, whatever the kernel interface behind it ---
 
 // What a counter counts. `package` is the kernel's name of the package or die that the domain
 // belongs to, "package-0" or "package-1-die-0"; empty for psys.
@@ -56,7 +56,7 @@ struct Source {
   std::vector<std::string> notices;  // of those whose values show it
 };
 
-// RAPL through the powercap files in /sys.
+// --- RAPL through the powercap files in /sys ---
 // https://docs.kernel.org/power/powercap/powercap.html
 
 // Finds the zones under <root>/sys/class/powercap by their `name`; the number in a zone's path is
@@ -68,7 +68,7 @@ Result<Source> open_powercap(const std::filesystem::path& root);
 // 2^32 - 1 units, the greatest value of its 32-bit register; the register wraps one unit later.
 Energy wrap_of(Energy max_energy_range);
 
-// RAPL through the kernel's `power` PMU, for users that may open perf events but not energy_uj.
+// --- RAPL through the kernel's `power` PMU, for users that may open perf events, not energy_uj ---
 // man 2 perf_event_open; /sys/bus/event_source/devices/power
 
 // Opens a counting event for all processes on one CPU and returns its file descriptor, from which
@@ -90,7 +90,6 @@ Result<Source> open_perf(const std::filesystem::path& root, const OpenEvent& ope
 void add_core_energies(Source& source, const std::filesystem::path& root, const OpenEvent& open);
 
 // Counters that stand still, and counters that count the same energy.
-
 // Moves counters that would mislead from `source.counters` to `source.ignored`, with why. By name:
 // dies of a package that has a zone itself. By their values, read again until each package has
 // moved four times, for at most `longest` (zero: not at all):

@@ -17,24 +17,16 @@
 #include "base/bytes.h"
 #include "model/field_json.h"
 
-namespace jouleprof::meters::shared {
-
-// Readings and uses of GPUs as packets: numbers as in base/bytes.h, times as differences.
-
-// The first byte of a packet; JSON begins with '{'.
-inline constexpr char kReadingsPacket = 'R';
-inline constexpr char kUsesPacket = 'U';
-
-// Errors: corrupt.
-Result<model::Readings> decode_readings(std::string_view packet);
-Result<GpuUses> decode_uses(std::string_view packet);
-
-}  // namespace jouleprof::meters::shared
-
 namespace jouleprof::meters {
-
-namespace shared {
 namespace {
+
+using namespace std::chrono_literals;
+using model::Either;
+using model::Version;
+
+// The first byte of a packet of readings or uses; JSON begins with '{'.
+constexpr char kReadingsPacket = 'R';
+constexpr char kUsesPacket = 'U';
 
 constexpr std::size_t kFull = kLongestPacket - 1024;  // no record is longer than the rest
 constexpr std::size_t kLongestText = 500;
@@ -165,8 +157,7 @@ void decode_reading(PacketReader& in, model::Readings& out) {
   in.refuse();
 }
 
-}  // namespace
-
+// Errors: corrupt.
 Result<model::Readings> decode_readings(std::string_view packet) {
   PacketReader in(packet);
   model::Readings out;
@@ -175,6 +166,7 @@ Result<model::Readings> decode_readings(std::string_view packet) {
   return out;
 }
 
+// Errors: corrupt.
 Result<GpuUses> decode_uses(std::string_view packet) {
   PacketReader in(packet);
   GpuUses out;
@@ -190,98 +182,6 @@ Result<GpuUses> decode_uses(std::string_view packet) {
   if (!in.good()) return broken();
   return out;
 }
-
-}  // namespace shared
-
-std::vector<std::string> encode_readings(const model::Readings& readings) {
-  using shared::Tag;
-  shared::PacketWriter out(shared::kReadingsPacket);
-  const auto begin = [&out](Tag tag, HostTime at, model::SensorId sensor) {
-    out.begin(at);
-    out.put(static_cast<std::uint64_t>(tag));
-    out.put(std::uint64_t{static_cast<std::uint32_t>(sensor)});
-  };
-  for (const auto& r : readings.counters) {
-    begin(Tag::kCounter, r.before, r.sensor);
-    out.put(static_cast<std::uint64_t>((r.after - r.before).count()));
-    out.put(r.total);
-  }
-  for (const auto& r : readings.powers) {
-    begin(Tag::kPower, r.at, r.sensor);
-    out.put(r.power.watts());
-  }
-  for (const auto& r : readings.gauges) {
-    begin(Tag::kGauge, r.at, r.sensor);
-    out.put(r.value);
-  }
-  for (const auto& r : readings.failures) {
-    begin(Tag::kFailure, r.at, r.sensor);
-    out.put(static_cast<std::uint64_t>(r.error.code));
-    out.put(std::string_view(r.error.message));
-  }
-  return std::move(out).packets();
-}
-
-std::vector<std::string> encode_uses(const GpuUses& uses) {
-  shared::PacketWriter out(shared::kUsesPacket);
-  for (const auto& use : uses) {
-    out.begin(use.at);
-    out.put(static_cast<std::uint64_t>(use.pid));
-    out.put(std::uint64_t{static_cast<std::uint32_t>(use.domain)});
-    out.put(std::uint64_t{use.compute_utilisation.has_value()});
-    if (use.compute_utilisation) out.put(*use.compute_utilisation);
-    out.put(std::uint64_t{use.memory_bytes.has_value()});
-    if (use.memory_bytes) out.put(*use.memory_bytes);
-  }
-  return std::move(out).packets();
-}
-
-using model::Either;
-using model::Version;
-
-void fields(Either<Hello> auto& m, auto&& field) {
-  field("protocol", Version{m.protocol, kHubProtocol});
-  field("readings", m.readings);
-  field("shortest", m.demand.shortest_window);
-  field("poll", m.demand.poll_period);
-  field("counter", m.demand.counter_period);
-  field("sample", m.demand.sample_period);
-  field("state", m.demand.state_period);
-  field("processes", m.process_period);
-}
-void fields(Either<ReadRequest> auto& m, auto&& field) { field("id", m.id); }
-void fields(Either<Names> auto& m, auto&& field) {
-  field("first", m.first);
-  field("names", m.names);
-}
-void fields(Either<Devices> auto& m, auto&& field) { field("domains", m.domains); }
-void fields(Either<Lost> auto& m, auto&& field) { field("count", m.count); }
-void fields(Either<Join> auto& m, auto&& field) { field("visible", m.visible); }
-void fields(Either<Leave> auto&, auto&&) {}
-
-void fields(Either<Welcome> auto& m, auto&& field) {
-  field("protocol", Version{m.protocol, kHubProtocol});
-  field("now", m.now);
-  field("fastest", m.fastest);
-}
-void fields(Either<OfferedDomain> auto& offered, auto&& field) {
-  fields(offered.domain, field);
-  field("measured", offered.measured);
-}
-void fields(Either<Ready> auto&, auto&&) {}
-void fields(Either<Refused> auto& m, auto&& field) {
-  field("protocol", m.protocol);
-  field("message", m.message);
-}
-void fields(Either<ReadDone> auto& m, auto&& field) { field("id", m.id); }
-void fields(Either<Joined> auto& m, auto&& field) {
-  field("recording", m.recording);
-  field("variables", m.variables);
-}
-
-namespace {
-
-using namespace std::chrono_literals;
 
 constexpr std::array kProgramTypes{"hello", "read", "names", "devices", "lost", "join", "leave"};
 constexpr std::array kHubTypes{"welcome", "domain", "sensor", "ready", "refused", "done", "joined"};
@@ -351,6 +251,88 @@ Duration shorter(Duration a, Duration b, Duration usual) {
 
 }  // namespace
 
+std::vector<std::string> encode_readings(const model::Readings& readings) {
+  PacketWriter out(kReadingsPacket);
+  const auto begin = [&out](Tag tag, HostTime at, model::SensorId sensor) {
+    out.begin(at);
+    out.put(static_cast<std::uint64_t>(tag));
+    out.put(std::uint64_t{static_cast<std::uint32_t>(sensor)});
+  };
+  for (const auto& r : readings.counters) {
+    begin(Tag::kCounter, r.before, r.sensor);
+    out.put(static_cast<std::uint64_t>((r.after - r.before).count()));
+    out.put(r.total);
+  }
+  for (const auto& r : readings.powers) {
+    begin(Tag::kPower, r.at, r.sensor);
+    out.put(r.power.watts());
+  }
+  for (const auto& r : readings.gauges) {
+    begin(Tag::kGauge, r.at, r.sensor);
+    out.put(r.value);
+  }
+  for (const auto& r : readings.failures) {
+    begin(Tag::kFailure, r.at, r.sensor);
+    out.put(static_cast<std::uint64_t>(r.error.code));
+    out.put(std::string_view(r.error.message));
+  }
+  return std::move(out).packets();
+}
+
+std::vector<std::string> encode_uses(const GpuUses& uses) {
+  PacketWriter out(kUsesPacket);
+  for (const auto& use : uses) {
+    out.begin(use.at);
+    out.put(static_cast<std::uint64_t>(use.pid));
+    out.put(std::uint64_t{static_cast<std::uint32_t>(use.domain)});
+    out.put(std::uint64_t{use.compute_utilisation.has_value()});
+    if (use.compute_utilisation) out.put(*use.compute_utilisation);
+    out.put(std::uint64_t{use.memory_bytes.has_value()});
+    if (use.memory_bytes) out.put(*use.memory_bytes);
+  }
+  return std::move(out).packets();
+}
+
+void fields(Either<Hello> auto& m, auto&& field) {
+  field("protocol", Version{m.protocol, kHubProtocol});
+  field("readings", m.readings);
+  field("shortest", m.demand.shortest_window);
+  field("poll", m.demand.poll_period);
+  field("counter", m.demand.counter_period);
+  field("sample", m.demand.sample_period);
+  field("state", m.demand.state_period);
+  field("processes", m.process_period);
+}
+void fields(Either<ReadRequest> auto& m, auto&& field) { field("id", m.id); }
+void fields(Either<Names> auto& m, auto&& field) {
+  field("first", m.first);
+  field("names", m.names);
+}
+void fields(Either<Devices> auto& m, auto&& field) { field("domains", m.domains); }
+void fields(Either<Lost> auto& m, auto&& field) { field("count", m.count); }
+void fields(Either<Join> auto& m, auto&& field) { field("visible", m.visible); }
+void fields(Either<Leave> auto&, auto&&) {}
+
+void fields(Either<Welcome> auto& m, auto&& field) {
+  field("protocol", Version{m.protocol, kHubProtocol});
+  field("now", m.now);
+  field("fastest", m.fastest);
+}
+void fields(Either<OfferedDomain> auto& offered, auto&& field) {
+  fields(offered.domain, field);
+  field("measured", offered.measured);
+}
+void fields(Either<Ready> auto&, auto&&) {}
+void fields(Either<Refused> auto& m, auto&& field) {
+  field("protocol", m.protocol);
+  field("message", m.message);
+}
+void fields(Either<ReadDone> auto& m, auto&& field) { field("id", m.id); }
+void fields(Either<Joined> auto& m, auto&& field) {
+  field("recording", m.recording);
+  field("variables", m.variables);
+}
+
 std::string encode_windows(pid_t thread, std::optional<std::uint32_t> ring,
                            std::span<const model::WindowRecord> windows) {
   std::string packet(kWindowsHeader + windows.size_bytes(), '\0');
@@ -382,8 +364,8 @@ Result<ProgramMessage> decode_program_message(std::string_view packet) {
 }
 
 Result<HubMessage> decode_hub_message(std::string_view packet) {
-  if (packet.starts_with(shared::kReadingsPacket)) return shared::decode_readings(packet);
-  if (packet.starts_with(shared::kUsesPacket)) return shared::decode_uses(packet);
+  if (packet.starts_with(kReadingsPacket)) return decode_readings(packet);
+  if (packet.starts_with(kUsesPacket)) return decode_uses(packet);
   return decode<HubMessage>(packet, kHubTypes);
 }
 

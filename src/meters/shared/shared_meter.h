@@ -16,7 +16,6 @@
 namespace jouleprof::meters {
 
 // A program's connection to a hub.
-
 // Thread safety: one thread calls everything.
 class HubLink {
  public:
@@ -61,7 +60,6 @@ class HubLink {
 namespace jouleprof::meters::shared {
 
 // Meters that take the place of a service in the middle of a measurement.
-
 // Reads those of their sensors that are among the given ones: of the same device, name and kind.
 // The readings have the given sensors' ids. Thread safety: one thread calls everything.
 class OwnMeters {
@@ -95,7 +93,7 @@ class OwnMeters {
 
 namespace jouleprof::meters {
 
-// The sensors of a hub that measures this machine, in place of a second sampler.
+// --- The sensors of a hub that measures this machine, in place of a second sampler ---
 
 struct SharedOptions {
   std::filesystem::path path;                               // of the hub's socket

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -24,10 +23,6 @@ struct CpuTemperatureOptions {
 std::unique_ptr<Meter> with_cpu_temperatures(std::unique_ptr<Meter> meter,
                                              const CpuTemperatureOptions& options);
 
-// Temperatures of processor packages in /sys: the hwmon chips coretemp (Intel) and k10temp (AMD);
-// where there is neither, the thermal zones x86_pkg_temp.
-// https://docs.kernel.org/hwmon/coretemp.html, https://docs.kernel.org/hwmon/k10temp.html
-
 // A file with a temperature in thousandths of a degree Celsius.
 struct CpuTemperature {
   std::filesystem::path file;
@@ -36,6 +31,10 @@ struct CpuTemperature {
   std::optional<int> package;
 };
 
+// Of the hwmon chips coretemp (Intel) and k10temp (AMD) in /sys; where there is neither, of the
+// thermal zones x86_pkg_temp.
+// https://docs.kernel.org/hwmon/coretemp.html, https://docs.kernel.org/hwmon/k10temp.html
+//
 // Every one that states what it measures, readable or not. Of coretemp the package, not its cores.
 // For k10temp it is the die (Tdie) or, where it lists none, the control value (Tctl), which then
 // equals it. A k10temp chip without labels (before Zen) has a control value on a scale of its own,

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
-#include <set>
 #include <utility>
 
 #include "abi/gpu_libraries_abi.h"
@@ -30,7 +29,7 @@ Error lacks(const std::string& library) {
   return {Errc::kUnsupported, library + " lacks functions that jouleprof calls"};
 }
 
-// ---- libamd_smi
+// --- libamd_smi ---
 
 constexpr std::string_view kAmdLibrary = "libamd_smi";
 
@@ -119,7 +118,7 @@ LibraryGpu socket_gpu(const std::shared_ptr<AmdSmi>& api, smi::Handle socket, st
   return gpu;
 }
 
-// ---- Level Zero
+// --- Level Zero ---
 
 namespace zes = abi::zes;
 

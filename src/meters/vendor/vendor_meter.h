@@ -32,8 +32,7 @@ struct LibraryGpu {
 // socket, are counted once.
 class VendorMeter : public Meter {
  public:
-  // Errors: not_found without the library, or without a GPU; unavailable where it fails.
-
+  // Errors of both: not_found without the library, or without a GPU; unavailable where it fails.
   // "amdsmi-0", ... Only Instinct's counters are used: the library states one unit for all boards,
   // which is wrong for others.
   static Result<std::unique_ptr<VendorMeter>> open_amd(const VendorOptions& options = {});

@@ -22,7 +22,7 @@
 namespace jouleprof::meters {
 namespace {
 
-// The power that a machine's BMC reports: DCMI's "Get Power Reading" over /dev/ipmi0.
+// --- The power that a machine's BMC reports: DCMI's "Get Power Reading" over /dev/ipmi0 ---
 
 constexpr unsigned char kGroupExtension = 0x2c;  // the network function
 constexpr unsigned char kGetPowerReading = 0x02;
@@ -125,6 +125,8 @@ Result<std::unique_ptr<WallSource>> open_dcmi(const std::filesystem::path& devic
   return std::make_unique<DcmiDevice>(fd, device);
 }
 
+// --- All kinds of meters ---
+
 struct Kind {
   std::string_view name;
   std::string_view keys;  // in addition to those of all kinds, each with a blank around it
@@ -217,6 +219,14 @@ Result<std::unique_ptr<WallSource>> open_ipmi() {
   return open_tool("ipmi-dcmi --get-system-power-statistics", parse_dcmi_text);
 }
 
+// Errors: invalid_argument; not_found without what reads it; as of read(), for a first reading.
+Result<std::unique_ptr<WallSource>> open_wall_source(const WallSpec& spec) {
+  if (spec.kind == "ipmi") return open_ipmi();
+  if (spec.kind == "snmp") return open_snmp(spec);
+  if (spec.kind != "command") return open_web_meter(spec);
+  return open_tool(spec.address, [](std::string_view text) { return first_number(text, 1); });
+}
+
 }  // namespace
 
 Result<WallSpec> parse_wall_spec(std::string_view text) {
@@ -272,13 +282,6 @@ Result<WallSpec> parse_wall_spec(std::string_view text) {
     }
   }
   return spec;
-}
-
-Result<std::unique_ptr<WallSource>> open_wall_source(const WallSpec& spec) {
-  if (spec.kind == "ipmi") return open_ipmi();
-  if (spec.kind == "snmp") return open_snmp(spec);
-  if (spec.kind != "command") return open_web_meter(spec);
-  return open_tool(spec.address, [](std::string_view text) { return first_number(text, 1); });
 }
 
 WallMeter::WallMeter(WallSpec spec, std::unique_ptr<WallSource> source)

@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -70,10 +69,7 @@ struct WallSpec {
 // Errors: invalid_argument, also for credentials in the text.
 Result<WallSpec> parse_wall_spec(std::string_view text);
 
-// Errors: invalid_argument; not_found without what reads it; as of read(), for a first reading.
-Result<std::unique_ptr<WallSource>> open_wall_source(const WallSpec& spec);
-
-// A meter at the wall as a domain of its own.
+// --- A meter at the wall as a domain of its own ---
 
 struct WallOptions {
   std::string spec;  // of parse_wall_spec
@@ -85,7 +81,8 @@ struct WallOptions {
 // taken as often as the specification says, or at Demand::poll_period where that is longer.
 class WallMeter : public Meter {
  public:
-  // Errors: as of parse_wall_spec and open_wall_source.
+  // Errors: as of parse_wall_spec; not_found without what reads it; as of WallSource::read(), for a
+  // first reading.
   static Result<std::unique_ptr<WallMeter>> open(const WallOptions& options);
 
   std::string name() const override { return "wall meter"; }
@@ -100,7 +97,6 @@ class WallMeter : public Meter {
 };
 
 // Other programs that are asked again and again for a line.
-
 // A shell that runs one command at each request. It is started once, so that it is never taken for
 // an orphan of the measured command. Thread safety: none.
 class ShellTool {
@@ -128,7 +124,7 @@ class ShellTool {
   std::string pending_;  // of an answer that is not complete
 };
 
-// The power that a machine's BMC reports.
+// --- The power that a machine's BMC reports ---
 
 // The answer's bytes, the completion code first. Errors: as the code says, unsupported for most;
 // unavailable where the BMC says that it does not measure; corrupt.
@@ -138,13 +134,11 @@ Result<WallReading> parse_dcmi_answer(std::string_view bytes);
 Result<WallReading> parse_dcmi_text(std::string_view text);
 
 // Meters with a web server: Redfish BMCs, Shelly and Tasmota plugs.
-
-// For kinds "redfish", "shelly" and "tasmota". Errors: as of open_wall_source; not_found without
+// For kinds "redfish", "shelly" and "tasmota". Errors: as of WallMeter::open; not_found without
 // libcurl, which is loaded at run time.
 Result<std::unique_ptr<WallSource>> open_web_meter(const WallSpec& spec);
 
 // The watts of an answer; `channel`: of a plug with several sockets. Errors: corrupt without any.
-
 // EnvironmentMetrics, Power, or the metrics of power supplies, whose inputs are summed.
 Result<double> redfish_watts(std::string_view json);
 // Reads the answer to Shelly.GetStatus (second generation and later) or /status (first).

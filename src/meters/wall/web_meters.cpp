@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <functional>
 #include <utility>
-#include <vector>
 
 #include "abi/curl_abi.h"
 #include "base/file.h"

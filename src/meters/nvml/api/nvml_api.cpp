@@ -12,6 +12,8 @@
 namespace jouleprof::meters::nvml {
 namespace {
 
+using abi::Return;
+
 // Binds the first of `names` that the library has.
 template <typename F>
 void bind(const DynLib& library, F*& function, std::initializer_list<const char*> names) {
@@ -81,6 +83,32 @@ void bind_controls(const DynLib& lib, NvmlApi& api) {
   bind(lib, api.persistence, {"nvmlDeviceGetPersistenceMode"});
 }
 
+Errc code_of(Return code) {
+  if (is_unsupported(code)) return Errc::kUnsupported;
+  switch (code) {
+    case Return::kNoPermission:
+    case Return::kOperatingSystem:
+      return Errc::kPermissionDenied;
+    case Return::kTimeout:
+      return Errc::kTimeout;
+    case Return::kNotFound:
+    case Return::kGpuNotFound:
+    case Return::kDriverNotLoaded:
+    case Return::kLibraryNotFound:
+      return Errc::kNotFound;
+    default:
+      return Errc::kUnavailable;
+  }
+}
+
+template <typename T>
+std::optional<double> unless_sentinel(T value) {
+  if (is_sentinel(value)) return std::nullopt;
+  return static_cast<double>(value);
+}
+
+constexpr const char* kLibraryName = "libnvidia-ml.so.1";
+
 }  // namespace
 
 Result<NvmlApi> load_nvml(const std::string& path) {
@@ -111,8 +139,6 @@ Result<NvmlApi> load_nvml(const std::string& path) {
   return api;
 }
 
-using abi::Return;
-
 bool is_lost(Return code) {
   return code == Return::kGpuIsLost || code == Return::kResetRequired ||
          code == Return::kUninitialized || code == Return::kDriverNotLoaded;
@@ -122,28 +148,6 @@ bool is_unsupported(Return code) {
   return code == Return::kNotSupported || code == Return::kFunctionNotFound ||
          code == Return::kDeprecated || code == Return::kArgumentVersionMismatch;
 }
-
-namespace {
-
-Errc code_of(Return code) {
-  if (is_unsupported(code)) return Errc::kUnsupported;
-  switch (code) {
-    case Return::kNoPermission:
-    case Return::kOperatingSystem:
-      return Errc::kPermissionDenied;
-    case Return::kTimeout:
-      return Errc::kTimeout;
-    case Return::kNotFound:
-    case Return::kGpuNotFound:
-    case Return::kDriverNotLoaded:
-    case Return::kLibraryNotFound:
-      return Errc::kNotFound;
-    default:
-      return Errc::kUnavailable;
-  }
-}
-
-}  // namespace
 
 Error nvml_error(const NvmlApi& api, std::string_view what, Return code) {
   const char* words = api.error_string != nullptr ? api.error_string(code) : nullptr;
@@ -176,16 +180,6 @@ std::string fix_for(Return code) {
       return {};
   }
 }
-
-namespace {
-
-template <typename T>
-std::optional<double> unless_sentinel(T value) {
-  if (is_sentinel(value)) return std::nullopt;
-  return static_cast<double>(value);
-}
-
-}  // namespace
 
 std::optional<double> number(abi::ValueType type, const abi::Value& value) {
   switch (type) {

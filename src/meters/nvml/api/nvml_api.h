@@ -15,8 +15,6 @@
 
 namespace jouleprof::meters::nvml {
 
-inline constexpr const char* kLibraryName = "libnvidia-ml.so.1";
-
 // Where versions of a function share one layout, the newest of the library. Any pointer but the
 // first four may be null: its readings are then not available. Copies share the library.
 struct NvmlApi {
@@ -83,11 +81,11 @@ struct NvmlApi {
   std::shared_ptr<DynLib> library;
 };
 
-// Loads `path` (empty: kLibraryName) without initialising it. Errors: not_found, with what to
+// Loads `path` (empty: libnvidia-ml.so.1) without initialising it. Errors: not_found, with what to
 // install; unsupported when the file is no NVML library.
 Result<NvmlApi> load_nvml(const std::string& path);
 
-// NVML's return codes as errors.
+// --- NVML's return codes as errors ---
 
 // The device is lost for now: off the bus, waiting for a reset, or without a driver.
 bool is_lost(abi::Return code);
@@ -101,7 +99,7 @@ Error nvml_error(const NvmlApi& api, std::string_view what, abi::Return code);
 // The least invasive thing that would help; empty when nothing would.
 std::string fix_for(abi::Return code);
 
-// Converts NVML's typed values; some mark a missing value.
+// --- Converts NVML's typed values; some mark a missing value ---
 
 // The driver's marks for "no value": all bits set in 32 or 64 bits, and the former times 1000.
 constexpr bool is_sentinel(unsigned long long value) {
@@ -116,7 +114,6 @@ std::optional<double> number(abi::ValueType type, const abi::Value& value);
 Result<Power> power_from(std::string_view what, std::optional<double> milliwatts);
 
 // The meter's clocks; tests replace them.
-
 // Unset members mean the system's.
 struct NvmlClock {
   std::function<ClockPoint()> now;

@@ -7,7 +7,10 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 
 #include "base/file.h"
 #include "base/json/json.h"
@@ -16,6 +19,8 @@
 namespace jouleprof::meters::nvml {
 namespace {
 
+using model::KnownLevel;
+using model::SensorTraits;
 using nlohmann::json;
 
 constexpr auto kSchema = "jouleprof.calibration/2";  // /1 has no power levels
@@ -71,71 +76,6 @@ Result<std::filesystem::path> existing_path() {
   return fail(Errc::kNotFound, "neither XDG_STATE_HOME nor HOME is set. Set one of them");
 }
 
-}  // namespace
-
-std::filesystem::path calibration_path() {
-  constexpr auto kFile = "jouleprof/calibration.json";
-  if (const auto state = variable("XDG_STATE_HOME"); !state.empty()) {
-    return std::filesystem::path(state) / kFile;
-  }
-  const auto home = variable("HOME");
-  if (home.empty()) return {};
-  return std::filesystem::path(home) / ".local/state" / kFile;
-}
-
-Result<json> read_devices() {
-  const auto path = existing_path();
-  if (!path) return forward_error(path);
-  auto all = read_all(*path);
-  if (!all) return all;
-  return take_present(*all);
-}
-
-Result<void> change_devices(std::string_view what,
-                            const std::function<void(json& devices)>& change) {
-  const auto failed = [&](Error error) {
-    error.message = fmt::format("cannot store {}: {}", what, error.message);
-    return tl::unexpected(std::move(error));
-  };
-  const auto path = existing_path();
-  if (!path) return failed(path.error());
-  const auto lock = FileLock::take(path->string() + ".lock");
-  if (!lock) return failed(lock.error());
-  auto all = read_all(*path);
-  if (!all) return failed(all.error());
-  json devices = take_present(*all);
-  change(devices);
-  const auto mark = scenario_mark();
-  for (auto& [uuid, device] : devices.items()) (*all)[uuid + mark] = std::move(device);
-  const json document = {{"schema", kSchema}, {"devices", std::move(*all)}};
-  const auto text = document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
-  if (auto written = replace_file(*path, text); !written) return failed(written.error());
-  return {};
-}
-
-Result<std::size_t> forget_devices(const std::vector<std::string>& uuids) {
-  std::size_t forgotten = 0;
-  auto done = change_devices("the calibration", [&](json& devices) {
-    for (const auto& uuid : uuids) forgotten += devices.erase(uuid);
-  });
-  if (!done) return forward_error(done);
-  return forgotten;
-}
-
-Result<std::size_t> forget_all_devices() {
-  std::size_t forgotten = 0;
-  auto done = change_devices("the calibration", [&](json& devices) {
-    forgotten = devices.size();
-    devices.clear();
-  });
-  if (!done) return forward_error(done);
-  return forgotten;
-}
-
-namespace {
-
-using model::SensorTraits;
-
 SensorTraits traits_at(JsonReader& device, const char* key) {
   SensorTraits traits;
   device.object(key, [&](JsonReader& object) {
@@ -190,7 +130,123 @@ void set_gain(const BoardGain& gain, GpuTraits& traits) {
   }
 }
 
+constexpr std::size_t kKept = 8;
+constexpr double kLargestPower = 1e5;  // watts
+constexpr const char* kRest = "rest";
+constexpr const char* kHeld = "held";
+
+bool possible(const KnownLevel& level) {
+  const double celsius = level.temperature_celsius.value_or(0);
+  return level.power > Power{} && level.power.watts() <= kLargestPower && level.spread >= Power{} &&
+         level.spread.watts() <= kLargestPower && celsius >= -100 && celsius <= 300 &&
+         level.observed >= RealTime{};
+}
+
+// Oldest first, as they were stored.
+std::vector<KnownLevel> observations(const json& device, const char* key) {
+  std::vector<KnownLevel> levels;
+  const auto found = device.find(key);
+  if (found == device.end()) return levels;
+  for (const json& object : *found) {
+    KnownLevel level;
+    model::JsonFieldReader reader(object);
+    fields(level, reader);
+    if (reader.good() && possible(level)) levels.push_back(level);
+  }
+  return levels;
+}
+
+std::optional<KnownLevel> level_at(const json& device, const char* key) {
+  const auto all = observations(device, key);
+  if (all.empty()) return std::nullopt;
+  KnownLevel level = all.back();
+  for (const auto& other : all) {
+    const double difference = std::abs((other.power - level.power).watts());
+    level.spread = std::max(level.spread, Power::watts(difference));
+  }
+  return level;
+}
+
+void add_level(json& device, const char* key, const std::optional<KnownLevel>& level) {
+  if (!level) return;
+  auto all = observations(device, key);
+  std::erase_if(all, [&](const KnownLevel& l) { return l.observed == level->observed; });
+  all.push_back(*level);
+  if (all.size() > kKept) all.erase(all.begin(), all.end() - kKept);
+  json list = json::array();
+  for (const auto& l : all) {
+    fields(l, model::JsonFieldWriter(list.emplace_back()));
+  }
+  device[key] = std::move(list);
+}
+
+// The devices of the file: an object with an object for each UUID; of simulated ones those of the
+// scenario of now (JOULEPROF_NVML_SCENARIO). Empty without a file, and for a
+// damaged one: what it holds only refines other figures, and can be measured again.
+// Errors: not_found where there is no path; of the file system.
+Result<json> read_devices() {
+  const auto path = existing_path();
+  if (!path) return forward_error(path);
+  auto all = read_all(*path);
+  if (!all) return all;
+  return take_present(*all);
+}
+
+// Changes the devices. Two processes that do so at the same time both succeed: the second one gets
+// the devices that the first one stored. `what` is stored, for messages ("the calibration").
+// Errors: as read_devices, and of writing: then nothing was changed.
+Result<void> change_devices(std::string_view what,
+                            const std::function<void(json& devices)>& change) {
+  const auto failed = [&](Error error) {
+    error.message = fmt::format("cannot store {}: {}", what, error.message);
+    return tl::unexpected(std::move(error));
+  };
+  const auto path = existing_path();
+  if (!path) return failed(path.error());
+  const auto lock = FileLock::take(path->string() + ".lock");
+  if (!lock) return failed(lock.error());
+  auto all = read_all(*path);
+  if (!all) return failed(all.error());
+  json devices = take_present(*all);
+  change(devices);
+  const auto mark = scenario_mark();
+  for (auto& [uuid, device] : devices.items()) (*all)[uuid + mark] = std::move(device);
+  const json document = {{"schema", kSchema}, {"devices", std::move(*all)}};
+  const auto text = document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  if (auto written = replace_file(*path, text); !written) return failed(written.error());
+  return {};
+}
+
 }  // namespace
+
+std::filesystem::path calibration_path() {
+  constexpr auto kFile = "jouleprof/calibration.json";
+  if (const auto state = variable("XDG_STATE_HOME"); !state.empty()) {
+    return std::filesystem::path(state) / kFile;
+  }
+  const auto home = variable("HOME");
+  if (home.empty()) return {};
+  return std::filesystem::path(home) / ".local/state" / kFile;
+}
+
+Result<std::size_t> forget_devices(const std::vector<std::string>& uuids) {
+  std::size_t forgotten = 0;
+  auto done = change_devices("the calibration", [&](json& devices) {
+    for (const auto& uuid : uuids) forgotten += devices.erase(uuid);
+  });
+  if (!done) return forward_error(done);
+  return forgotten;
+}
+
+Result<std::size_t> forget_all_devices() {
+  std::size_t forgotten = 0;
+  auto done = change_devices("the calibration", [&](json& devices) {
+    forgotten = devices.size();
+    devices.clear();
+  });
+  if (!done) return forward_error(done);
+  return forgotten;
+}
 
 std::string BoardGain::text() const {
   const auto day = std::chrono::floor<std::chrono::days>(
@@ -249,62 +305,6 @@ Result<void> keep_calibrations(const Calibrations& found) {
     }
   });
 }
-
-namespace {
-
-using model::KnownLevel;
-
-constexpr std::size_t kKept = 8;
-constexpr double kLargestPower = 1e5;  // watts
-constexpr const char* kRest = "rest";
-constexpr const char* kHeld = "held";
-
-bool possible(const KnownLevel& level) {
-  const double celsius = level.temperature_celsius.value_or(0);
-  return level.power > Power{} && level.power.watts() <= kLargestPower && level.spread >= Power{} &&
-         level.spread.watts() <= kLargestPower && celsius >= -100 && celsius <= 300 &&
-         level.observed >= RealTime{};
-}
-
-// Oldest first, as they were stored.
-std::vector<KnownLevel> observations(const json& device, const char* key) {
-  std::vector<KnownLevel> levels;
-  const auto found = device.find(key);
-  if (found == device.end()) return levels;
-  for (const json& object : *found) {
-    KnownLevel level;
-    model::JsonFieldReader reader(object);
-    fields(level, reader);
-    if (reader.good() && possible(level)) levels.push_back(level);
-  }
-  return levels;
-}
-
-std::optional<KnownLevel> level_at(const json& device, const char* key) {
-  const auto all = observations(device, key);
-  if (all.empty()) return std::nullopt;
-  KnownLevel level = all.back();
-  for (const auto& other : all) {
-    const double difference = std::abs((other.power - level.power).watts());
-    level.spread = std::max(level.spread, Power::watts(difference));
-  }
-  return level;
-}
-
-void add_level(json& device, const char* key, const std::optional<KnownLevel>& level) {
-  if (!level) return;
-  auto all = observations(device, key);
-  std::erase_if(all, [&](const KnownLevel& l) { return l.observed == level->observed; });
-  all.push_back(*level);
-  if (all.size() > kKept) all.erase(all.begin(), all.end() - kKept);
-  json list = json::array();
-  for (const auto& l : all) {
-    fields(l, model::JsonFieldWriter(list.emplace_back()));
-  }
-  device[key] = std::move(list);
-}
-
-}  // namespace
 
 BoardLevels read_levels() {
   BoardLevels all;

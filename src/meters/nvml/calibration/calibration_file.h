@@ -1,13 +1,13 @@
 // calibration.json: what is known of each GPU of a user's machines, by UUID.
+//
+// Two processes that change it at the same time both succeed. Errors of a change: not_found where
+// there is no path; of the file system. Then nothing was changed.
 #pragma once
 
 #include <cstddef>
 #include <filesystem>
-#include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -20,33 +20,20 @@ namespace jouleprof::meters::nvml {
 // Empty where neither variable is set.
 std::filesystem::path calibration_path();
 
-// The devices of the file: an object with an object for each UUID; of simulated ones those of the
-// scenario of now (JOULEPROF_NVML_SCENARIO). Empty without a file, and for a
-// damaged one: what it holds only refines other figures, and can be measured again.
-// Errors: not_found where there is no path; of the file system.
-Result<nlohmann::json> read_devices();
-
-// Changes the devices. Two processes that do so at the same time both succeed: the second one gets
-// the devices that the first one stored. `what` is stored, for messages ("the calibration").
-// Errors: as read_devices, and of writing: then nothing was changed.
-Result<void> change_devices(std::string_view what,
-                            const std::function<void(nlohmann::json& devices)>& change);
-
 // Removes all that is stored of the GPUs with these UUIDs. Returns of how many something was
-// stored. Errors: as change_devices.
+// stored. Errors: as of any change.
 Result<std::size_t> forget_devices(const std::vector<std::string>& uuids);
 
 // Removes all that is stored of every GPU of this machine, or scenario; otherwise the same.
 Result<std::size_t> forget_all_devices();
 
-// Stores the sensor traits that `doctor --calibrate` found for later runs, by GPU UUID
-// (calibration_file.h).
+// --- Sensor traits that `doctor --calibrate` found, by GPU UUID ---
 
 // All stored results. A missing or damaged file gives none: calibration only refines the traits of
 // the generation, and the same command measures it again.
 Calibrations read_calibrations();
 
-// Adds or replaces the traits of the GPUs in `found`. Errors: as change_devices.
+// Adds or replaces the traits of the GPUs in `found`. Errors: as of any change.
 Result<void> keep_calibrations(const Calibrations& found);
 
 // What `doctor --calibrate --wall` found of a board's power sensor: true power is gain x shown, and
@@ -64,11 +51,10 @@ struct BoardGain {
 
 // Adds or replaces the gains of the GPUs in `found`, which read_calibrations() then has. What is
 // stored of the boards' power levels is removed: it was observed with another gain.
-// Errors: as change_devices; invalid_argument for a gain that is not between 0.5 and 2.
+// Errors: as of any change; invalid_argument for a gain that is not between 0.5 and 2.
 Result<void> keep_gains(const std::map<std::string, BoardGain>& found);
 
-// Stores the power levels of boards that runs and calibrations observed, by GPU UUID
-// (calibration_file.h).
+// --- Power levels of boards that runs and calibrations observed, by GPU UUID ---
 
 using BoardLevels = std::map<std::string, model::KnownLevels>;
 
@@ -80,7 +66,7 @@ BoardLevels read_levels();
 
 // Adds observations; an absent level changes nothing. An observation with the date of a stored one
 // replaces it, so that one may be stored twice.
-// Errors: invalid_argument for a power that is not above 0 or a spread below 0; as change_devices.
+// Errors: invalid_argument for a power that is not above 0 or a spread below 0; as of any change.
 // Then nothing is stored.
 Result<void> keep_levels(const BoardLevels& observed);
 

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "meters/nvml/calibration/calibration_file.h"

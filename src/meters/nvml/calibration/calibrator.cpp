@@ -21,6 +21,7 @@ namespace jouleprof::meters::nvml {
 namespace {
 
 using namespace std::chrono_literals;
+using abi::Return;
 
 constexpr Duration kCheck = 1s;     // watched for other work before the load
 constexpr Duration kRest = 2500ms;  // without load, before and after it: longer than any window
@@ -50,6 +51,82 @@ Result<std::vector<model::BusySpan>> run_bursts(CudaLoad& load) {
     std::this_thread::sleep_for(duration_of(length(random)));
   }
   return spans;
+}
+
+constexpr Duration kPoll = 1ms;
+constexpr Duration kRingRead = 250ms;
+
+std::optional<RingProbe> open_ring(const NvmlApi& api, const Gpu& gpu, const NvmlClock& clock) {
+  for (const auto type : {abi::SamplingType::kTotalPower, abi::SamplingType::kModulePower}) {
+    RingContent content;
+    if (read_ring(api, gpu.handle, type, content) != Return::kSuccess) continue;
+    const Duration refresh = content.refresh().value_or(20ms);
+    return std::make_optional<RingProbe>(api, gpu.handle, type, model::SensorId{},
+                                         std::move(content), refresh, kRingRead, clock);
+  }
+  return std::nullopt;
+}
+
+// Boards at rest run at 210 to 345 MHz, with a context at more than 1 GHz.
+constexpr double kHighClock = 600e6;
+constexpr double kBusy = 0.05;
+
+constexpr Duration kBin = std::chrono::milliseconds{100};
+constexpr std::size_t kFewest = 10;  // bins
+constexpr double kTwoSided = 1.96;   // standard deviations
+
+struct Level {
+  double mean = 0;
+  double deviation = 0;  // standard deviation
+
+  double error(std::size_t count) const {
+    return kTwoSided * deviation / std::sqrt(static_cast<double>(count));
+  }
+};
+
+Level level_of(std::span<const double> watts) {
+  Level level;
+  for (const double w : watts) level.mean += w / static_cast<double>(watts.size());
+  double squares = 0;
+  for (const double w : watts) squares += (w - level.mean) * (w - level.mean);
+  level.deviation = std::sqrt(squares / static_cast<double>(watts.size() - 1));
+  return level;
+}
+
+double at_least(double watts, double ratio, double of) { return std::max(watts, ratio * of); }
+
+std::vector<double> bins_of(const std::vector<model::PowerReading>& readings, HostTime begin) {
+  struct Bin {
+    double sum = 0;
+    int count = 0;
+  };
+  std::map<std::int64_t, Bin> bins;
+  for (const auto& r : readings) {
+    if (r.at < begin) continue;
+    Bin& bin = bins[(r.at - begin) / kBin];
+    bin.sum += r.power.watts();
+    ++bin.count;
+  }
+  std::vector<double> means;
+  for (const auto& [number, bin] : bins) means.push_back(bin.sum / bin.count);
+  return means;
+}
+
+// Reads the energy counter for `length` without pauses (one read takes about 2.5 ms).
+// Empty when a read fails.
+std::vector<model::CounterReading> read_counter(const NvmlApi& api, const Gpu& gpu,
+                                                Duration length) {
+  std::vector<model::CounterReading> reads;
+  const HostTime end = HostClock::now() + length;
+  while (HostClock::now() < end) {
+    Return code{};
+    const HostTime before = HostClock::now();
+    const auto total = read_total_energy(api, gpu.handle, code);
+    if (!total) return {};
+    reads.push_back({model::SensorId{}, before, HostClock::now(), *total});
+    std::this_thread::sleep_for(kPoll);
+  }
+  return reads;
 }
 
 }  // namespace
@@ -222,26 +299,6 @@ Result<LoadObservation> Calibrator::observe(const Gpu& gpu) {
   return observed;
 }
 
-namespace {
-
-using abi::Return;
-
-constexpr Duration kPoll = 1ms;
-constexpr Duration kRingRead = 250ms;
-
-std::optional<RingProbe> open_ring(const NvmlApi& api, const Gpu& gpu, const NvmlClock& clock) {
-  for (const auto type : {abi::SamplingType::kTotalPower, abi::SamplingType::kModulePower}) {
-    RingContent content;
-    if (read_ring(api, gpu.handle, type, content) != Return::kSuccess) continue;
-    const Duration refresh = content.refresh().value_or(20ms);
-    return std::make_optional<RingProbe>(api, gpu.handle, type, model::SensorId{},
-                                         std::move(content), refresh, kRingRead, clock);
-  }
-  return std::nullopt;
-}
-
-}  // namespace
-
 SensorWatch::SensorWatch(const NvmlApi& api, const Gpu& gpu) : api_(api), gpu_(gpu) {
   auto thread =
       start_thread([this] { watch(stop_.get_token()); }, [this](const char*) { watched_ = {}; });
@@ -292,29 +349,6 @@ void SensorWatch::watch(const std::stop_token& stop) {
   watched_.ring = std::move(readings.powers);
 }
 
-std::vector<model::CounterReading> read_counter(const NvmlApi& api, const Gpu& gpu,
-                                                Duration length) {
-  std::vector<model::CounterReading> reads;
-  const HostTime end = HostClock::now() + length;
-  while (HostClock::now() < end) {
-    Return code{};
-    const HostTime before = HostClock::now();
-    const auto total = read_total_energy(api, gpu.handle, code);
-    if (!total) return {};
-    reads.push_back({model::SensorId{}, before, HostClock::now(), *total});
-    std::this_thread::sleep_for(kPoll);
-  }
-  return reads;
-}
-
-namespace {
-
-// Boards at rest run at 210 to 345 MHz, with a context at more than 1 GHz.
-constexpr double kHighClock = 600e6;
-constexpr double kBusy = 0.05;
-
-}  // namespace
-
 std::optional<std::string> BoardLook::not_at_rest() const {
   if (processes && *processes > 0) {
     return fmt::format("{:.0f} process(es) hold a context on it", *processes);
@@ -348,51 +382,6 @@ BoardLook look_at(NvmlMeter& meter, const Gpu& gpu) {
   }
   return look;
 }
-
-namespace {
-
-constexpr Duration kBin = std::chrono::milliseconds{100};
-constexpr std::size_t kFewest = 10;  // bins
-constexpr double kTwoSided = 1.96;   // standard deviations
-
-struct Level {
-  double mean = 0;
-  double deviation = 0;  // standard deviation
-
-  double error(std::size_t count) const {
-    return kTwoSided * deviation / std::sqrt(static_cast<double>(count));
-  }
-};
-
-Level level_of(std::span<const double> watts) {
-  Level level;
-  for (const double w : watts) level.mean += w / static_cast<double>(watts.size());
-  double squares = 0;
-  for (const double w : watts) squares += (w - level.mean) * (w - level.mean);
-  level.deviation = std::sqrt(squares / static_cast<double>(watts.size() - 1));
-  return level;
-}
-
-double at_least(double watts, double ratio, double of) { return std::max(watts, ratio * of); }
-
-std::vector<double> bins_of(const std::vector<model::PowerReading>& readings, HostTime begin) {
-  struct Bin {
-    double sum = 0;
-    int count = 0;
-  };
-  std::map<std::int64_t, Bin> bins;
-  for (const auto& r : readings) {
-    if (r.at < begin) continue;
-    Bin& bin = bins[(r.at - begin) / kBin];
-    bin.sum += r.power.watts();
-    ++bin.count;
-  }
-  std::vector<double> means;
-  for (const auto& [number, bin] : bins) means.push_back(bin.sum / bin.count);
-  return means;
-}
-
-}  // namespace
 
 Result<SteadyPower> steady_power(const std::vector<model::PowerReading>& readings, HostTime begin) {
   const auto bins = bins_of(readings, begin);

@@ -20,15 +20,14 @@
 
 namespace jouleprof::meters::nvml {
 
-// Reads a GPU's sensors as often as calibration needs: far more often than the meter does.
-
 struct Watched {
   std::vector<model::PowerReading> ring;     // stamped by the driver
   std::vector<model::PowerReading> instant;  // polled each millisecond
   std::vector<model::PowerReading> average;  // the same
 };
 
-// Reads the power sensors on its own thread from construction on. A sensor that is missing or fails
+// Reads the power sensors as often as calibration needs, far more often than the meter does, on its
+// own thread from construction on. A sensor that is missing or fails
 // has no readings; without a thread, or where that fails, none has. On a superchip it reads the
 // GPU's own power, else the module's. `api` and `gpu` must outlive it.
 class SensorWatch {
@@ -51,14 +50,6 @@ class SensorWatch {
   std::thread thread_;  // last: it uses the members above
 };
 
-// Reads the energy counter for `length` without pauses (one read takes about 2.5 ms).
-// Empty when a read fails.
-std::vector<model::CounterReading> read_counter(const NvmlApi& api, const Gpu& gpu,
-                                                Duration length);
-
-// Puts a load at known times on a GPU and reads its sensors meanwhile. What the readings say about
-// the sensors is found by analysis/timeline/sensors/sensor_fit.h.
-
 struct LoadObservation {
   // With the load's context and nothing running, before the load. Errors: unavailable with the
   // reason why no level was observed.
@@ -68,6 +59,8 @@ struct LoadObservation {
   std::vector<model::CounterReading> counter;  // after the load
 };
 
+// Puts a load at known times on a GPU and reads its sensors meanwhile. What the readings say about
+// the sensors is found by analysis/timeline/sensors/sensor_fit.h.
 // Thread safety: none; one thread calls everything.
 class Calibrator {
  public:
@@ -106,7 +99,6 @@ class Calibrator {
 };
 
 // What a board's gauges say about contexts on it.
-
 struct BoardLook {
   std::optional<double> processes;  // that the driver lists
   std::optional<double> sm_clock;   // hertz
@@ -122,7 +114,6 @@ struct BoardLook {
 BoardLook look_at(NvmlMeter& meter, const Gpu& gpu);
 
 // The power of an interval in which it was steady.
-
 struct SteadyPower {
   Power power;
   Power spread;  // half of a 95 % interval of means over 0.1 s; at least 1 W and 1 %
@@ -135,7 +126,6 @@ struct SteadyPower {
 Result<SteadyPower> steady_power(const std::vector<model::PowerReading>& readings, HostTime begin);
 
 // A load that keeps every multiprocessor of a GPU busy for spans known on the host's clock.
-
 // Changes no setting of the GPU. Its CUDA context (some hundred MB of device memory) is released by
 // the destructor. Thread safety: none; one thread calls everything.
 class CudaLoad {

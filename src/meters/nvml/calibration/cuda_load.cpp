@@ -11,10 +11,9 @@
 
 namespace jouleprof::meters::nvml {
 
-// The functions of CUDA's driver library that a load needs.
-
 namespace cuda = abi::cuda;
 
+// The functions of CUDA's driver library that a load needs.
 struct CudaApi {
   DynLib library;
   cuda::fn::Init* init = nullptr;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "meters/nvml/api/nvml_api.h"
@@ -13,6 +14,21 @@ namespace {
 constexpr const char* kName = "nvmlDeviceGetTotalEnergyConsumption";
 // A device that is on draws power: a counter at rest for this long and 20 updates is frozen.
 constexpr Duration kFrozen = 2s;
+
+constexpr Duration kLearn = 1s;
+constexpr int kFollowEvery = 12;  // rare reads ...
+constexpr Duration kFollowAfter =
+    30s;  // ... and so much time, in which phases drift by a millisecond
+constexpr int kFollowReads = 6;
+constexpr Duration kFollowSpacing = 8ms;
+
+// The check of the period needs updates in a row, seen within this time.
+constexpr Duration kCheckSpan = std::chrono::seconds(2);
+constexpr int kShortestRow = 3;
+
+HostTime middle(HostTime a, HostTime b) { return a + (b - a) / 2; }
+
+constexpr Duration kDenseSpacing = std::chrono::milliseconds(25);
 
 }  // namespace
 
@@ -89,17 +105,6 @@ HostTime CounterProbe::read_once(model::Readings& out) {
   return schedule_.next(before, after, changed_since);
 }
 
-namespace {
-
-constexpr Duration kLearn = 1s;
-constexpr int kFollowEvery = 12;  // rare reads ...
-constexpr Duration kFollowAfter =
-    30s;  // ... and so much time, in which phases drift by a millisecond
-constexpr int kFollowReads = 6;
-constexpr Duration kFollowSpacing = 8ms;
-
-}  // namespace
-
 Duration CounterSchedule::period() const {
   return plan_.every_update ? plan_.refresh : plan_.rarely;
 }
@@ -158,16 +163,6 @@ void CounterSchedule::restart(HostTime now) {
   burst_end_ = HostTime{};
   plan_.first_burst = now;
 }
-
-namespace {
-
-// The check of the period needs updates in a row, seen within this time.
-constexpr Duration kCheckSpan = std::chrono::seconds(2);
-constexpr int kShortestRow = 3;
-
-HostTime middle(HostTime a, HostTime b) { return a + (b - a) / 2; }
-
-}  // namespace
 
 void EdgeTracker::saw(HostTime before, HostTime after) {
   if ((after - before) * 10 > refresh_ * 6) {

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cmath>
 
 #include "meters/nvml/nvml_fixture.h"
 #include "meters/nvml/probes/probes.h"

@@ -10,6 +10,8 @@
 namespace jouleprof::meters::nvml {
 namespace {
 
+using namespace std::chrono_literals;
+
 FieldAnswer power_usage(const NvmlApi& api, abi::Device device) {
   if (api.power_usage == nullptr) return {abi::Return::kFunctionNotFound, std::nullopt};
   unsigned mw = 0;
@@ -49,12 +51,6 @@ void fill(const NvmlApi& api, abi::Device device, const std::vector<Field>& fiel
     ++value;
   }
 }
-
-}  // namespace
-
-using namespace std::chrono_literals;
-
-namespace {
 
 constexpr const char* kName = "nvmlDeviceGetSamples";
 // The wall clock is slewed by less than this between two reads; more is a step.

@@ -39,7 +39,7 @@ class ReadState {
   std::optional<Error> error_;
 };
 
-// Values that are polled through nvmlDeviceGetFieldValues, many in one call.
+// --- Values that are polled through nvmlDeviceGetFieldValues, many in one call ---
 
 // A field and its scope. One id stands for nvmlDeviceGetPowerUsage, which is no field.
 struct Field {
@@ -111,7 +111,7 @@ class PowerPollProbe : public ProbeReader {
   const NvmlClock& clock_;
 };
 
-// Reads the driver's ring of stamped power samples.
+// --- Reads the driver's ring of stamped power samples ---
 
 // A ring: its capacity and its samples at one read.
 struct RingContent {
@@ -164,7 +164,6 @@ class RingProbe : public ProbeReader {
 };
 
 // Predicts the updates of an energy counter: their period is given, their phase is learnt.
-
 // Precise to some milliseconds, enough to place reads between two updates or around one. The
 // analysis fits the phase for the figures (analysis/timeline/sensors/counter_edges.h).
 class EdgeTracker {
@@ -194,7 +193,7 @@ class EdgeTracker {
   bool row_ended_ = false;
 };
 
-// When to read an energy counter; each read takes milliseconds of CPU time.
+// --- When to read an energy counter; each read takes milliseconds of CPU time ---
 
 struct CounterPlan {
   Duration refresh{};         // between two updates
@@ -240,9 +239,7 @@ class CounterSchedule {
   HostTime last_burst_{};
 };
 
-inline constexpr Duration kDenseSpacing = std::chrono::milliseconds(25);
-
-// Reads a device's energy counter.
+// --- Reads a device's energy counter ---
 
 // One read of nvmlDeviceGetTotalEnergyConsumption, in millijoules. Errors: as the driver gives
 // them; unavailable for its no-value mark. `code` receives the driver's return code.
