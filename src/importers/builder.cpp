@@ -19,13 +19,13 @@
 namespace jouleprof::importers {
 namespace {
 
+using model::DomainKind;
+
 constexpr Duration kShortestPause = std::chrono::seconds{5};
 constexpr Duration kLongestStep = std::chrono::hours{24};
 constexpr int kPauseFactor = 10;
 // Far from the end of a count of nanoseconds, whatever the file says.
 constexpr HostTime kLatest{std::chrono::hours{24 * 365 * 100}};
-
-using model::DomainKind;
 
 // A board exceeds its limit for some milliseconds, by up to a half (spikes of GA102 boards).
 constexpr double kAboveLimit = 1.6;
@@ -144,6 +144,8 @@ Result<void> check_counters(const model::Recording& recording, const model::Doma
   return {};
 }
 
+constexpr double kImpossibleWatts = 1e5;
+
 }  // namespace
 
 Duration usual_distance(std::span<const Stamp> stamps) {
@@ -185,12 +187,6 @@ Layout lay_out(std::span<const Stamp> stamps, Duration seam) {
   }
   return layout;
 }
-
-namespace {
-
-constexpr double kImpossibleWatts = 1e5;
-
-}  // namespace
 
 RecordingBuilder::RecordingBuilder(const std::string& format) {
   recording_.run.source = "import:" + format;

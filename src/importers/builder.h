@@ -1,17 +1,15 @@
-// Collects an importer's data into a recording, and checks it.
+// Collects an importer's data into a recording: its times, its records, and checks of both.
 #pragma once
 
 #include <fmt/format.h>
 #include <sys/types.h>
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -20,8 +18,6 @@
 #include "model/recording.h"
 
 namespace jouleprof::importers {
-
-// Maps the stamps of another tool to host time, without the pauses in which it did not record.
 
 struct Stamp {
   Duration at{};                // on the other tool's clock
@@ -43,6 +39,7 @@ struct Layout {
   std::size_t backward_steps = 0;
 };
 
+// Maps the stamps of another tool to host time, without the pauses in which it did not record.
 // `stamps` in the order in which they were written. A pause is cut out where a stamp starts a
 // segment, where the clock went back, and where the distance to the stamp before is more than
 // ten times the usual (median) one and longer than 5 s. A pause keeps the length `seam`: the
@@ -53,7 +50,8 @@ Layout lay_out(std::span<const Stamp> stamps, Duration seam = Duration{1});
 // The median distance of neighbouring stamps within segments; zero when there are none.
 Duration usual_distance(std::span<const Stamp> stamps);
 
-// An import is complete: a file that ends within a row lacks that row, and a warning names it.
+// Collects an importer's data into a recording. An import is complete: a file that ends within a
+// row lacks that row, and a warning names it.
 class RecordingBuilder {
  public:
   explicit RecordingBuilder(const std::string& format);
@@ -89,7 +87,6 @@ class RecordingBuilder {
 };
 
 // How long the launches of one file may run.
-
 // A launch is kept in each bin of its run time. One whose time has a wrong unit may seem to run for
 // days, and would take all memory and hours.
 class LaunchLimit {
@@ -119,7 +116,6 @@ class LaunchLimit {
 };
 
 // Whether the powers of an imported recording can be those of its devices.
-
 // Compares powers, and mean powers of windows, with the limit that the log itself has, with that of
 // the board where its name is known, and with what any such device draws. Single values above it
 // are left out, with a warning. Windows above it stay, with one.

@@ -66,7 +66,7 @@ struct ImportOptions {
 Result<model::Recording> import_files(const std::vector<std::filesystem::path>& files,
                                       const ImportOptions& options = {});
 
-// One format's reader, and all of them.
+// --- One format's reader, and all of them ---
 
 struct Importer {
   Format format;
@@ -86,7 +86,7 @@ std::span<const Importer* const> importers();
 Result<model::Recording> import_texts(std::span<const SourceText> sources,
                                       const ImportOptions& options = {});
 
-// Puts recordings of one experiment, each of another log, on one time line.
+// --- Puts recordings of one experiment, each of another log, on one time line ---
 
 struct ImportedPart {
   std::string path;  // of its first file, for messages
@@ -101,7 +101,6 @@ struct ImportedPart {
 Result<model::Recording> combine(std::vector<ImportedPart> parts);
 
 // Logs of meters at the power supply of a machine.
-
 // Reads, as its content says:
 // - the output of `wattmetre-read` for OmegaWatt meters: "#timestamp,#frame_is_ok,...,#activepowN";
 // - the output of `ipmitool dcmi power reading`, again and again, each with a line before it that

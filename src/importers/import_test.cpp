@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <clocale>
-#include <limits>
 
 #include "importers/builder.h"
 #include "importers/importers_fixture.h"

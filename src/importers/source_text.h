@@ -19,7 +19,7 @@
 
 namespace jouleprof::importers {
 
-// Reads dates and times of other tools: the one reader for logs, tables and wall meters.
+// --- Dates and times of other tools: the one reader for logs, tables and wall meters ---
 //
 // A calendar time is the nanoseconds since 1970-01-01 00:00 that a clock without time zone would
 // show. Years 1970 to 2199.
@@ -59,14 +59,14 @@ std::optional<Duration> parse_compact_date(std::string_view text);  // "20261121
 std::optional<Duration> parse_time_of_day(std::string_view text);   // "03:13:59", digits as above
 
 // Seconds with a fraction, up to 2199 when they count from 1970. The digits are kept exactly.
-// Smaller times do not count from 1970: they would be an uptime of thirty years.
-inline constexpr Duration kFirstUnixTime = std::chrono::seconds{1'000'000'000};
 std::optional<Duration> parse_seconds(std::string_view text);
 
 // The instant at which the clocks of this machine's time zone show `calendar`.
 RealTime local_to_real(Duration calendar);
 // The instant at which a clock of UTC shows `calendar`.
 RealTime utc_to_real(Duration calendar);
+
+// --- Texts and lines ---
 
 class RecordingBuilder;
 
@@ -162,7 +162,7 @@ class BadRows {
   std::optional<First> first_;
 };
 
-// The cells of logs and tables: columns by name, values with units.
+// --- The cells of logs and tables: columns by name, values with units ---
 
 // A line of CSV, each cell trimmed; empty where its quotes do not end.
 std::vector<std::string> csv_cells(std::string_view line);
@@ -192,7 +192,7 @@ WithUnit split_unit(std::string_view cell);
 // What a device of this name is: "gpu0", "cpu", "package-0", "dram", "psys", "socket1".
 std::optional<model::DomainKind> kind_of_device(std::string_view device);
 
-// Logs whose commas a spreadsheet has made semicolons.
+// --- Logs whose commas a spreadsheet has made semicolons ---
 
 // Whether its first line with a header of nvidia-smi has semicolons, and no comma.
 bool has_semicolons(std::string_view text);

@@ -68,6 +68,9 @@ std::optional<Duration> take_zone(std::string_view& text) {
   return is_west ? -offset : offset;
 }
 
+// Smaller times do not count from 1970: they would be an uptime of thirty years.
+constexpr Duration kFirstUnixTime = std::chrono::seconds{1'000'000'000};
+
 // The unit follows from the size: 1e11 s is the year 5138, 1e11 ms is 1973.
 std::optional<LogTime> parse_count(std::string_view text) {
   const std::string_view whole = text.substr(0, text.find('.'));

@@ -15,7 +15,6 @@
 #include "importers/source_text.h"
 
 namespace jouleprof::importers {
-
 namespace {
 
 using nlohmann::json;
@@ -36,6 +35,33 @@ constexpr std::array<std::string_view, 13> kRead{"per_process_mem_use_abs",
 constexpr std::array<std::string_view, 5> kDerived{
     "per_process_mem_use_percent", "mem_use_percent", "per_gpu_absolute_percent_usage",
     "per_gpu_estimated_attributable_utilization", "nvidia_attributable_power"};
+
+constexpr std::string_view kEpochEnd = "end_training_epoch";
+constexpr std::string_view kParameters = "total_params";
+
+struct Count {
+  std::string_view key;
+  std::string_view text;
+};
+constexpr std::array<Count, 3> kCounts{{{kParameters, "parameters"},
+                                        {"trainable_params", "trainable parameters"},
+                                        {"total_mult_adds", "multiply-adds"}}};
+
+// A record of results as a line of its own: figures without a section of power.
+bool is_result_line(const json& line) {
+  const json* metrics = member(line, "metrics");
+  return member(line, "date") && metrics && metrics->is_object() && !metrics->empty() &&
+         !metrics->contains("cpu") && !metrics->contains("gpu");
+}
+
+std::optional<HostTime> host_time(const Layout& layout, Duration stamp) {
+  for (const Segment& segment : layout.segments) {
+    if (stamp >= segment.stamp_begin && stamp <= segment.stamp_end) {
+      return segment.begin + (stamp - segment.stamp_begin);
+    }
+  }
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -71,37 +97,6 @@ model::Provenance provenance_of(const json& line, std::string_view section) {
   return model::parse_provenance(own->get_ref<const std::string&>())
       .value_or(model::Provenance::kMeasured);
 }
-
-namespace {
-
-constexpr std::string_view kEpochEnd = "end_training_epoch";
-constexpr std::string_view kParameters = "total_params";
-
-struct Count {
-  std::string_view key;
-  std::string_view text;
-};
-constexpr std::array<Count, 3> kCounts{{{kParameters, "parameters"},
-                                        {"trainable_params", "trainable parameters"},
-                                        {"total_mult_adds", "multiply-adds"}}};
-
-// A record of results as a line of its own: figures without a section of power.
-bool is_result_line(const json& line) {
-  const json* metrics = member(line, "metrics");
-  return member(line, "date") && metrics && metrics->is_object() && !metrics->empty() &&
-         !metrics->contains("cpu") && !metrics->contains("gpu");
-}
-
-std::optional<HostTime> host_time(const Layout& layout, Duration stamp) {
-  for (const Segment& segment : layout.segments) {
-    if (stamp >= segment.stamp_begin && stamp <= segment.stamp_end) {
-      return segment.begin + (stamp - segment.stamp_begin);
-    }
-  }
-  return std::nullopt;
-}
-
-}  // namespace
 
 bool is_experiment_file(std::string_view text) {
   const std::string_view start = trim(text);

@@ -21,8 +21,7 @@
 
 namespace jouleprof::importers {
 
-// The figures of a record of AIPowerMeter.
-
+// A figure of a record of AIPowerMeter.
 struct PowerField {
   std::string_view key;
   model::DomainKind kind;
@@ -75,7 +74,6 @@ class ExperimentFiles {
 };
 
 // What AIPowerMeter charged to each process: powers, shares of the CPU's time, memory.
-
 // Adds up the records of one experiment. Energies are integrals by the trapezoidal rule within
 // segments, as AIPowerMeter's own reader computes them: a process that a record does not list drew
 // nothing then.

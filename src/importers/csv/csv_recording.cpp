@@ -24,7 +24,7 @@ namespace jouleprof::importers {
 
 namespace {
 
-// Power samples and reads of an energy counter as CSV.
+// --- Power samples and reads of an energy counter ---
 
 struct CsvSample {
   RealTime at{};

@@ -43,7 +43,7 @@ struct CsvSources {
 // unavailable for a file without rows and when kernels and readings have no time in common.
 Result<model::Recording> import_csv(const CsvSources& sources);
 
-// A timeline of kernels as CSV, made into a trace. Private to this folder.
+// --- A timeline of kernels as CSV, made into a trace; private to this folder ---
 
 // The content of the JSON file of names.
 struct CsvKernelNames {

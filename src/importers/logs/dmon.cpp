@@ -13,7 +13,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 
@@ -29,6 +28,12 @@ namespace {
 namespace gauge = model::gauge;
 
 bool is_header(std::string_view line) { return parse_dmon_header(line).has_value(); }
+
+// A line below a header that says units: "# Idx W C".
+bool is_dmon_units(const Cells& cells) {
+  return !cells.empty() &&
+         (cells[0] == "Idx" || cells[0].starts_with("YYYY") || cells[0].starts_with("HH:"));
+}
 
 bool is_comment(std::string_view line) {
   return line.starts_with('#') && !is_header(line) && !is_dmon_units(dmon_cells(line));
@@ -54,6 +59,16 @@ struct Blocks {
   std::vector<Block> blocks;
   std::size_t pmon_rows = 0;
 };
+
+// A cell of a row: a number, a time of day or "-".
+bool is_dmon_value(std::string_view cell) {
+  return cell == "-" || parse_number(cell) || parse_time_of_day(cell);
+}
+
+// Whether a line has a cell and begins with such a one; a lone "#" has none.
+bool begins_with_value(const Cells& cells) {
+  return !cells.empty() && is_dmon_value(cells.front());
+}
 
 // The blocks of a capture.
 Blocks blocks_of(std::string_view text) {
@@ -316,19 +331,6 @@ std::optional<DmonHeader> parse_dmon_header(std::string_view line) {
   // "# gpu capture" in some other text is a title, not a header.
   if (!has_gpu || (!any && !header.is_pmon)) return std::nullopt;
   return header;
-}
-
-bool is_dmon_units(const Cells& cells) {
-  return !cells.empty() &&
-         (cells[0] == "Idx" || cells[0].starts_with("YYYY") || cells[0].starts_with("HH:"));
-}
-
-bool is_dmon_value(std::string_view cell) {
-  return cell == "-" || parse_number(cell) || parse_time_of_day(cell);
-}
-
-bool begins_with_value(const Cells& cells) {
-  return !cells.empty() && is_dmon_value(cells.front());
 }
 
 DmonActivity find_activity(const std::vector<Look>& looks) {

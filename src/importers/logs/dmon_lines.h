@@ -1,4 +1,4 @@
-// The lines of `nvidia-smi dmon` and `nvidia-smi pmon`.
+// The lines of `nvidia-smi dmon` and `nvidia-smi pmon`, and the work that they show.
 #pragma once
 
 #include <array>
@@ -45,16 +45,7 @@ struct DmonHeader {
 };
 std::optional<DmonHeader> parse_dmon_header(std::string_view line);
 
-// A line below a header that says units: "# Idx W C".
-bool is_dmon_units(const Cells& cells);
-
-// A cell of a row: a number, a time of day or "-".
-bool is_dmon_value(std::string_view cell);
-
-// Whether a line has a cell and begins with such a one; a lone "#" has none.
-bool begins_with_value(const Cells& cells);
-
-// Finds the work and the idle interval before it in a dmon log, which marks neither.
+// --- The work and the idle interval before it in a dmon log, which marks neither ---
 //
 // A look is one round of dmon over all GPUs.
 // Active: some GPU has sm >= 30 %. The work is everything from the first active look to the last

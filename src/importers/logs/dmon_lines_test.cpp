@@ -1,6 +1,5 @@
 #include "importers/logs/dmon_lines.h"
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

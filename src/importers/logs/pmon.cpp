@@ -7,8 +7,6 @@
 // last column may have blanks.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 #include <string>

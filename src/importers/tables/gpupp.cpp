@@ -2,7 +2,6 @@
 // execution of a layer; kernel_name,... likewise; and the tables of the ten with the most energy.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 
 #include "importers/source_text.h"

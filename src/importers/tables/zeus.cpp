@@ -18,7 +18,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "base/file.h"
 #include "base/json/json.h"

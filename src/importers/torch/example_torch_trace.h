@@ -1,8 +1,6 @@
 // A trace of torch.profiler: for tests.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <chrono>
 #include <cstdint>
 #include <string>

@@ -14,7 +14,6 @@
 #include "model/activity/device_timeline.h"
 
 namespace jouleprof::importers {
-
 namespace {
 
 using Kind = TorchEvent::Kind;
@@ -52,8 +51,27 @@ std::array<std::uint32_t, 3> triple(std::string_view value) {
   return out;
 }
 
-}  // namespace
+// Times before this one, without a base, do not count from 1970.
+constexpr Duration kFirstWallTime = std::chrono::seconds{1'000'000'000};
+constexpr std::uint32_t kMostDevices = 1024;
+constexpr Duration kLongestEvent = std::chrono::hours{24 * 365};
 
+std::optional<RealTime> base_of(const TraceScanner& scanner) {
+  const auto found = scanner.members().find("baseTimeNanoseconds");
+  if (found == scanner.members().end()) return std::nullopt;
+  const auto nanoseconds = scaled_integer(found->second, 0);
+  if (!nanoseconds || *nanoseconds < 0 || *nanoseconds > kLastUnixTime.count()) return std::nullopt;
+  return RealTime{Duration{*nanoseconds}};
+}
+
+std::uint32_t narrow(std::optional<std::int64_t> value, std::uint32_t otherwise) {
+  if (!value || *value < 0 || *value >= model::kNone) return otherwise;
+  return static_cast<std::uint32_t>(*value);
+}
+
+std::string when(RealTime t) { return fmt::format("{:.3f}", seconds(t.time_since_epoch())); }
+
+// `text` is one event. Nothing when it has no time, as metadata may.
 std::optional<TorchEvent> parse_torch_event(std::string_view text) {
   TorchEvent event;
   std::string_view phase;
@@ -99,6 +117,8 @@ std::optional<TorchEvent> parse_torch_event(std::string_view text) {
   return event;
 }
 
+}  // namespace
+
 model::KernelClass class_of(const TorchEvent& event) {
   model::KernelClass kernel;
   kernel.name = json_string(event.name);
@@ -112,30 +132,6 @@ model::KernelClass class_of(const TorchEvent& event) {
   }
   return kernel;
 }
-
-namespace {
-
-// Times before this one, without a base, do not count from 1970.
-constexpr Duration kFirstWallTime = std::chrono::seconds{1'000'000'000};
-constexpr std::uint32_t kMostDevices = 1024;
-constexpr Duration kLongestEvent = std::chrono::hours{24 * 365};
-
-std::optional<RealTime> base_of(const TraceScanner& scanner) {
-  const auto found = scanner.members().find("baseTimeNanoseconds");
-  if (found == scanner.members().end()) return std::nullopt;
-  const auto nanoseconds = scaled_integer(found->second, 0);
-  if (!nanoseconds || *nanoseconds < 0 || *nanoseconds > kLastUnixTime.count()) return std::nullopt;
-  return RealTime{Duration{*nanoseconds}};
-}
-
-std::uint32_t narrow(std::optional<std::int64_t> value, std::uint32_t otherwise) {
-  if (!value || *value < 0 || *value >= model::kNone) return otherwise;
-  return static_cast<std::uint32_t>(*value);
-}
-
-std::string when(RealTime t) { return fmt::format("{:.3f}", seconds(t.time_since_epoch())); }
-
-}  // namespace
 
 HostTime TorchClock::host(Duration ts) {
   const RealTime at = real(ts);

@@ -24,7 +24,6 @@
 namespace jouleprof::importers {
 
 // One event of a trace that torch.profiler wrote.
-
 struct TorchEvent {
   enum class Kind {
     kOther,
@@ -48,9 +47,6 @@ struct TorchEvent {
   std::string_view block;
   std::uint64_t bytes = 0;
 };
-
-// `text` is one event. Nothing when it has no time, as metadata may.
-std::optional<TorchEvent> parse_torch_event(std::string_view text);
 
 // What ran, of a kWork event.
 model::KernelClass class_of(const TorchEvent& event);
@@ -120,7 +116,7 @@ class TorchTrace {
 // place. What is given out is JSON: a value that is none is an error, and so is a missing comma. A
 // byte order mark is left out. Names that are no UTF-8, and control characters in them, are mended
 // (base/text.h): then all readers of JSON take the trace.
-
+//
 // Either an object with the member "traceEvents", or an array of events. Compressed with gzip or
 // not. Holds one event at a time.
 //
