@@ -13,8 +13,11 @@
 #include "model/window_sum.h"
 
 namespace jouleprof::analysis {
-
 namespace {
+
+using model::CommandEnergy;
+using model::DomainProfile;
+using model::Measurement;
 
 constexpr Duration kSustained = std::chrono::milliseconds{500};
 constexpr auto kAllTime = [](HostTime begin, HostTime end) { return end - begin; };
@@ -40,6 +43,38 @@ void lower_bounds(TracedSplit& split, Energy most, Energy divided) {
   for (auto& share : split.shares) {
     if (share) lower(share->bounds);
   }
+}
+
+bool is_used_by_others(const DomainProfile& d, const BoardLevels& levels) {
+  const Energy others = d.others.value_or(Energy{});
+  if (d.domain.kind == model::DomainKind::kGpu) return levels.shared || others > Energy{};
+  return analysis::is_used_by_others(others, *d.energy);
+}
+
+// Energy is divided by use, as if a unit of it drew the same power in all families. How wrong that
+// is where it draws twice as much in one of them.
+double division_joules(Energy own, Energy others) {
+  const double a = std::max(own.joules(), 0.0);
+  const double b = std::max(others.joules(), 0.0);
+  return a + b > 0 ? a * b / (a + b + std::min(a, b)) : 0;
+}
+
+// By how much a bound that is `apart` from `own` is wider than that.
+Energy beyond_division(Energy apart, Energy own, Energy others) {
+  return Energy::joules(std::max(apart.joules() - division_joules(own, others), 0.0));
+}
+
+// Of the sensor's error, what a part of its energy has.
+double part_of(const Measurement& whole, Energy part) {
+  if (whole.energy <= Energy{}) return 1;
+  return std::min(std::abs(part.joules() / whole.energy.joules()), 1.0);
+}
+
+CommandEnergy all_of(const DomainProfile& d) {
+  const Energy rest = d.levels.rest ? d.levels.rest->energy : Energy{};
+  CommandEnergy all{*d.energy, d.energy->energy - rest, {}, {}, false};
+  if (d.levels.rest) all.rest = rest;
+  return all;
 }
 
 }  // namespace
@@ -187,46 +222,6 @@ void DomainSplitter::add_held(TracedSplit& split, const model::Domain& domain,
 bool is_used_by_others(Energy others, const model::Measurement& whole) {
   return others.joules() > kErrors.used_by_others * whole.energy.joules();
 }
-
-namespace {
-
-using model::CommandEnergy;
-using model::DomainProfile;
-using model::Measurement;
-
-bool is_used_by_others(const DomainProfile& d, const BoardLevels& levels) {
-  const Energy others = d.others.value_or(Energy{});
-  if (d.domain.kind == model::DomainKind::kGpu) return levels.shared || others > Energy{};
-  return analysis::is_used_by_others(others, *d.energy);
-}
-
-// Energy is divided by use, as if a unit of it drew the same power in all families. How wrong that
-// is where it draws twice as much in one of them.
-double division_joules(Energy own, Energy others) {
-  const double a = std::max(own.joules(), 0.0);
-  const double b = std::max(others.joules(), 0.0);
-  return a + b > 0 ? a * b / (a + b + std::min(a, b)) : 0;
-}
-
-// By how much a bound that is `apart` from `own` is wider than that.
-Energy beyond_division(Energy apart, Energy own, Energy others) {
-  return Energy::joules(std::max(apart.joules() - division_joules(own, others), 0.0));
-}
-
-// Of the sensor's error, what a part of its energy has.
-double part_of(const Measurement& whole, Energy part) {
-  if (whole.energy <= Energy{}) return 1;
-  return std::min(std::abs(part.joules() / whole.energy.joules()), 1.0);
-}
-
-CommandEnergy all_of(const DomainProfile& d) {
-  const Energy rest = d.levels.rest ? d.levels.rest->energy : Energy{};
-  CommandEnergy all{*d.energy, d.energy->energy - rest, {}, {}, false};
-  if (d.levels.rest) all.rest = rest;
-  return all;
-}
-
-}  // namespace
 
 std::string no_command_reason(const model::Recording& recording) {
   const auto& source = recording.run.source;

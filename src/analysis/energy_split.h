@@ -41,7 +41,7 @@ class DomainSplitter {
   const ProcessSplitter& processes_;
 };
 
-// Whose joules: the part of a device's energy that is the command's (docs/glossary.md).
+// --- Whose joules: the part of a device's energy that is the command's (docs/glossary.md) ---
 
 // Why the recording divides no energy between a command and others; empty where it does, or where
 // all of its energy is the command's.

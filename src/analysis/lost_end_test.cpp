@@ -1,8 +1,6 @@
 // Processes that are killed before they sent the records of their last launches.
 #include <gmock/gmock.h>
 
-#include <cmath>
-
 #include "analysis/analysed_test.h"
 #include "analysis/synthetic_run_test.h"
 #include "model/activity/activity_codec.h"

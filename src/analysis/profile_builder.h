@@ -1,4 +1,4 @@
-// Begin and end of a recording's work.
+// The profile of one part of a recording, and the span of its work.
 #pragma once
 
 #include <optional>
@@ -16,6 +16,7 @@
 
 namespace jouleprof::analysis {
 
+// Begin and end of a recording's work.
 struct WorkSpan {
   RecordedSpan recorded;  // the first and last moment of the recording
   HostTime begin{};
@@ -27,8 +28,6 @@ struct WorkSpan {
 
 // Without a command, the time over which every domain is known. Absent when no moment is known.
 std::optional<WorkSpan> work_span(const model::Recording& recording, Timelines& timelines);
-
-// The profile of one part of a recording.
 
 struct ProfileInput {
   const model::Recording& recording;

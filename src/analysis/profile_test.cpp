@@ -1,8 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <numeric>
-
 #include "analysis/analysed_test.h"
 #include "analysis/recorded_run_test.h"
 

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
-#include <map>
 #include <optional>
 
 #include "analysis/activity/replay_time.h"
@@ -118,6 +117,34 @@ void check_divided(const model::Recording& recording, std::vector<std::string>& 
   }
 }
 
+// The times between two values of a sensor, or after its last one, in which a read of it failed.
+struct FailedTime {
+  HostTime begin{};
+  std::optional<HostTime> end;  // absent: no value came after
+  std::string why;              // of the first failure
+};
+
+std::vector<FailedTime> failed_times(const model::Recording& recording, model::SensorId sensor) {
+  std::vector<HostTime> values;
+  for (const auto& r : recording.readings.counters) {
+    if (r.sensor == sensor) values.push_back(r.after);
+  }
+  for (const auto& r : recording.readings.powers) {
+    if (r.sensor == sensor) values.push_back(r.at);
+  }
+  std::vector<FailedTime> out;
+  for (const auto& f : recording.readings.failures) {
+    if (f.sensor != sensor) continue;
+    const auto after = std::upper_bound(values.begin(), values.end(), f.at);
+    if (after == values.begin()) continue;
+    const HostTime begin = *std::prev(after);
+    if (!out.empty() && out.back().begin == begin) continue;
+    const auto end = after == values.end() ? std::optional<HostTime>{} : *after;
+    out.push_back({begin, end, f.error.message});
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<std::string> recording_warnings(const model::Recording& recording, HostTime begin,
@@ -167,38 +194,6 @@ std::vector<std::string> replay_warnings(const model::Recording& recording, Time
   }
   return out;
 }
-
-namespace {
-
-// The times between two values of a sensor, or after its last one, in which a read of it failed.
-struct FailedTime {
-  HostTime begin{};
-  std::optional<HostTime> end;  // absent: no value came after
-  std::string why;              // of the first failure
-};
-
-std::vector<FailedTime> failed_times(const model::Recording& recording, model::SensorId sensor) {
-  std::vector<HostTime> values;
-  for (const auto& r : recording.readings.counters) {
-    if (r.sensor == sensor) values.push_back(r.after);
-  }
-  for (const auto& r : recording.readings.powers) {
-    if (r.sensor == sensor) values.push_back(r.at);
-  }
-  std::vector<FailedTime> out;
-  for (const auto& f : recording.readings.failures) {
-    if (f.sensor != sensor) continue;
-    const auto after = std::upper_bound(values.begin(), values.end(), f.at);
-    if (after == values.begin()) continue;
-    const HostTime begin = *std::prev(after);
-    if (!out.empty() && out.back().begin == begin) continue;
-    const auto end = after == values.end() ? std::optional<HostTime>{} : *after;
-    out.push_back({begin, end, f.error.message});
-  }
-  return out;
-}
-
-}  // namespace
 
 std::vector<std::string> failed_read_warnings(const model::Recording& recording,
                                               const std::string& device,

@@ -15,8 +15,6 @@
 namespace jouleprof::analysis {
 namespace {
 
-// The isolated re-runs of kernels, and the launches in them.
-
 // The re-runs of one trace, without launches. Absent: its chunks are damaged.
 std::optional<std::vector<ActivityTable::Replay>> replay_loops(const model::Trace& trace,
                                                                std::uint32_t index,

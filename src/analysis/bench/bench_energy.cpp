@@ -61,6 +61,15 @@ std::optional<std::vector<ClockLimit>> limits_of(const std::vector<double>& valu
   return limits;
 }
 
+std::optional<PowerSummary> power_summary_of(std::vector<double> watts) {
+  if (watts.empty()) return std::nullopt;
+  double sum = 0;
+  for (const double w : watts) sum += w;
+  const double mean = sum / static_cast<double>(watts.size());
+  const std::size_t count = watts.size();
+  return PowerSummary{Power::watts(median(std::move(watts))), Power::watts(mean), count};
+}
+
 }  // namespace
 
 Result<BenchEnergy> bench_energy(const Run& run, const model::BenchCase& bench) {
@@ -109,19 +118,6 @@ Result<BenchEnergy> bench_energy(const Run& run, const model::BenchCase& bench) 
   }
   return energy;
 }
-
-namespace {
-
-std::optional<PowerSummary> power_summary_of(std::vector<double> watts) {
-  if (watts.empty()) return std::nullopt;
-  double sum = 0;
-  for (const double w : watts) sum += w;
-  const double mean = sum / static_cast<double>(watts.size());
-  const std::size_t count = watts.size();
-  return PowerSummary{Power::watts(median(std::move(watts))), Power::watts(mean), count};
-}
-
-}  // namespace
 
 std::vector<DevicePower> power_of_work(const model::Recording& recording) {
   std::vector<DevicePower> devices;

@@ -40,7 +40,7 @@ struct BenchEnergy {
 // Errors: not_found where the recording has no window of the case; as Run::profile().
 Result<BenchEnergy> bench_energy(const Run& run, const model::BenchCase& bench);
 
-// Energy of one inference from a power log and a latency that was measured apart, by hand.
+// --- Energy of one inference from a power log and a latency that was measured apart, by hand ---
 
 // Of one device's power readings in an interval.
 struct PowerSummary {

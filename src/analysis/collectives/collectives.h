@@ -28,7 +28,7 @@ namespace jouleprof::analysis {
 Result<model::CollectiveProfile> collectives_of(const model::Recording& recording,
                                                 std::span<const model::ActivityProfile> activity);
 
-// The launches of collectives' kernels of all ranks, and which of them are one operation.
+// --- The launches of collectives' kernels of all ranks, and which of them are one operation ---
 
 struct CollectiveCall {
   // The begins of an operation that all ranks took part in.

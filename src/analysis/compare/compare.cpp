@@ -221,6 +221,20 @@ std::optional<double> ratio_of(double log_ratio) {
   return std::expm1(log_ratio);
 }
 
+tl::unexpected<Error> invalid(std::string_view text) {
+  return fail(Errc::kInvalidArgument,
+              fmt::format("--fail-if {}: give energy, time or power, '>' and a percentage above 0, "
+                          "such as 'energy>+3%'",
+                          text));
+}
+
+std::optional<CompareMetric> parse_metric(std::string_view word) {
+  if (word == "energy") return CompareMetric::kEnergy;
+  if (word == "time") return CompareMetric::kTime;
+  if (word == "power") return CompareMetric::kPower;
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<CompareBy> parse_compare_by(std::string_view word) {
@@ -288,24 +302,6 @@ Result<Comparison> compare(const Runs& before, const Runs& after, const CompareO
   }
   return out;
 }
-
-namespace {
-
-tl::unexpected<Error> invalid(std::string_view text) {
-  return fail(Errc::kInvalidArgument,
-              fmt::format("--fail-if {}: give energy, time or power, '>' and a percentage above 0, "
-                          "such as 'energy>+3%'",
-                          text));
-}
-
-std::optional<CompareMetric> parse_metric(std::string_view word) {
-  if (word == "energy") return CompareMetric::kEnergy;
-  if (word == "time") return CompareMetric::kTime;
-  if (word == "power") return CompareMetric::kPower;
-  return std::nullopt;
-}
-
-}  // namespace
 
 Result<Gate> parse_gate(std::string_view text) {
   const auto sign = text.find('>');

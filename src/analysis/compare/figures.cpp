@@ -230,6 +230,26 @@ void take_off(RunFigures& run, double joules) {
   }
 }
 
+std::vector<RunCurve> curves_of(const Run& run, const model::Profile& profile,
+                                const std::vector<std::size_t>& chosen, std::size_t steps) {
+  std::vector<RunCurve> curves;
+  const auto length = profile.duration();
+  if (length <= Duration{}) return curves;
+  const Duration step =
+      std::max<Duration>(length / static_cast<std::int64_t>(steps), std::chrono::milliseconds{20});
+  for (const std::size_t i : chosen) {
+    RunCurve curve{figure_label_of(profile.domains[i].domain), step, {}};
+    curve.watts.resize(static_cast<std::size_t>(length / step) + 1);
+    for (const auto& s : run.curve(i, step, Part{Duration{}, length})) {
+      const auto at = (s.begin - profile.begin) / step;
+      if (at < 0 || static_cast<std::size_t>(at) >= curve.watts.size()) continue;
+      curve.watts[static_cast<std::size_t>(at)] = s.power.watts();
+    }
+    curves.push_back(std::move(curve));
+  }
+  return curves;
+}
+
 }  // namespace
 
 std::vector<std::string> align_rest(std::vector<RunFigures>& before,
@@ -257,30 +277,6 @@ std::vector<std::string> align_rest(std::vector<RunFigures>& before,
   }
   return left_out;
 }
-
-namespace {
-
-std::vector<RunCurve> curves_of(const Run& run, const model::Profile& profile,
-                                const std::vector<std::size_t>& chosen, std::size_t steps) {
-  std::vector<RunCurve> curves;
-  const auto length = profile.duration();
-  if (length <= Duration{}) return curves;
-  const Duration step =
-      std::max<Duration>(length / static_cast<std::int64_t>(steps), std::chrono::milliseconds{20});
-  for (const std::size_t i : chosen) {
-    RunCurve curve{figure_label_of(profile.domains[i].domain), step, {}};
-    curve.watts.resize(static_cast<std::size_t>(length / step) + 1);
-    for (const auto& s : run.curve(i, step, Part{Duration{}, length})) {
-      const auto at = (s.begin - profile.begin) / step;
-      if (at < 0 || static_cast<std::size_t>(at) >= curve.watts.size()) continue;
-      curve.watts[static_cast<std::size_t>(at)] = s.power.watts();
-    }
-    curves.push_back(std::move(curve));
-  }
-  return curves;
-}
-
-}  // namespace
 
 Result<RunFigures> figures_of(const Run& run, std::string name, const FigureOptions& options) {
   const auto& profile = run.profile();

@@ -16,6 +16,9 @@ namespace jouleprof::analysis {
 namespace {
 
 using namespace std::chrono_literals;
+using model::ActivityKind;
+using model::ActivityProfile;
+using model::ActivityRow;
 using model::DomainProfile;
 using model::Finding;
 using model::Measurement;
@@ -41,6 +44,8 @@ struct Share {
     return {p, 1.96 * std::sqrt(centre * (1 - centre) / n)};
   }
 };
+
+constexpr double kLeastFindingShare = 0.05;
 
 class BoardFindings {
  public:
@@ -205,37 +210,7 @@ void add_processors(const model::Profile& profile, std::vector<Finding>& out) {
                  cpu.energy.joules() / all, estimated});
 }
 
-}  // namespace
-
-std::vector<Finding> findings_of(const model::Recording& recording, const model::Profile& profile,
-                                 std::span<const model::ActivityProfile> activity,
-                                 const model::CollectiveProfile* collectives) {
-  std::vector<Finding> out;
-  for (const auto& d : profile.domains) {
-    if (d.domain.kind != model::DomainKind::kGpu || !d.energy || d.energy->energy <= Energy{} ||
-        !d.domain.visible) {
-      continue;
-    }
-    const auto traced = std::find_if(activity.begin(), activity.end(),
-                                     [&](const auto& a) { return a.domain.id == d.domain.id; });
-    BoardFindings(recording, profile, d, traced == activity.end() ? nullptr : &*traced, out).add();
-    if (traced != activity.end()) add_kernel_findings(*traced, collectives, out);
-  }
-  add_processors(profile, out);
-  std::stable_sort(out.begin(), out.end(), [](const Finding& a, const Finding& b) {
-    return a.energy.energy > b.energy.energy;
-  });
-  if (out.size() > kMost) out.resize(kMost);
-  return out;
-}
-
-namespace {
-
-// Findings from the energies of kernels and layers.
-
-using model::ActivityKind;
-using model::ActivityProfile;
-using model::ActivityRow;
+// --- Findings from the energies of kernels and layers ---
 
 constexpr double kManyTimes = 3;  // the median energy per multiply-accumulate
 constexpr std::size_t kFewestLayers = 5;
@@ -346,8 +321,7 @@ void add_collectives(const ActivityProfile& activity, const model::CollectivePro
       out);
 }
 
-}  // namespace
-
+// Of the launches of one GPU.
 void add_kernel_findings(const ActivityProfile& activity,
                          const model::CollectiveProfile* collectives,
                          std::vector<model::Finding>& out) {
@@ -359,6 +333,30 @@ void add_kernel_findings(const ActivityProfile& activity,
       out);
   add_collectives(activity, collectives, out);
   add_layer(activity, out);
+}
+
+}  // namespace
+
+std::vector<Finding> findings_of(const model::Recording& recording, const model::Profile& profile,
+                                 std::span<const model::ActivityProfile> activity,
+                                 const model::CollectiveProfile* collectives) {
+  std::vector<Finding> out;
+  for (const auto& d : profile.domains) {
+    if (d.domain.kind != model::DomainKind::kGpu || !d.energy || d.energy->energy <= Energy{} ||
+        !d.domain.visible) {
+      continue;
+    }
+    const auto traced = std::find_if(activity.begin(), activity.end(),
+                                     [&](const auto& a) { return a.domain.id == d.domain.id; });
+    BoardFindings(recording, profile, d, traced == activity.end() ? nullptr : &*traced, out).add();
+    if (traced != activity.end()) add_kernel_findings(*traced, collectives, out);
+  }
+  add_processors(profile, out);
+  std::stable_sort(out.begin(), out.end(), [](const Finding& a, const Finding& b) {
+    return a.energy.energy > b.energy.energy;
+  });
+  if (out.size() > kMost) out.resize(kMost);
+  return out;
 }
 
 }  // namespace jouleprof::analysis

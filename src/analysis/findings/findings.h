@@ -9,10 +9,9 @@
 //  - power_limit, thermal_limit: the share of readings in which the driver reported that reason
 //    (NVML's clocks event reasons), times the active energy.
 //  - copies: energy of memory copies.
-//  - collective_waiting: energy of collectives' kernels while they waited for the slowest rank, as
-//  in
-//    CollectiveProfile. collectives: of the rest of their time; of all where the ranks' calls were
-//    not matched.
+//  - collective_waiting: energy of collectives' kernels while they waited for the slowest rank
+//    (CollectiveProfile). collectives: of the rest of their time; of all where the ranks' calls
+//    were not matched.
 //  - layer: a layer takes three times the energy per multiply-accumulate of the median layer, also
 //    at the lower end of its interval.
 //  - processors: the CPU packages take more than 30 % of the machine's energy.
@@ -34,12 +33,5 @@ std::vector<model::Finding> findings_of(const model::Recording& recording,
                                         const model::Profile& profile,
                                         std::span<const model::ActivityProfile> activity,
                                         const model::CollectiveProfile* collectives = nullptr);
-
-// Of the launches of one GPU.
-void add_kernel_findings(const model::ActivityProfile& activity,
-                         const model::CollectiveProfile* collectives,
-                         std::vector<model::Finding>& out);
-
-inline constexpr double kLeastFindingShare = 0.05;
 
 }  // namespace jouleprof::analysis

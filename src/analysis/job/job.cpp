@@ -14,10 +14,10 @@
 namespace jouleprof::analysis {
 namespace {
 
-constexpr double kWallClockApart = 1;  // seconds; NTP keeps them within milliseconds
-
 using model::DomainKind;
 using Named = JobBuilder::Named;
+
+constexpr double kWallClockApart = 1;  // seconds; NTP keeps them within milliseconds
 
 class HostBuilder {
  public:
@@ -215,6 +215,29 @@ class RankRows {
   std::map<std::optional<std::uint32_t>, JobRank> rows_;
 };
 
+// Of ranks that waited for ranks of other machines.
+void set_collectives(const model::CollectiveProfile& found, std::vector<JobRank>& ranks) {
+  for (auto& rank : ranks) {
+    if (!rank.rank.global) continue;
+    std::optional<Duration> waiting;
+    std::optional<Duration> transfer;
+    std::optional<model::Measurement> waiting_energy;
+    std::optional<model::Measurement> transfer_energy;
+    for (const auto& own : found.ranks) {
+      if (own.rank.global != rank.rank.global || own.matched == 0) continue;
+      waiting = waiting.value_or(Duration{}) + own.waiting;
+      transfer = transfer.value_or(Duration{}) + own.transfer;
+      if (own.waiting_energy) add(waiting_energy, *own.waiting_energy);
+      if (own.transfer_energy) add(transfer_energy, *own.transfer_energy);
+    }
+    if (!waiting) continue;
+    rank.waiting = waiting;
+    rank.transfer = transfer;
+    rank.waiting_energy = waiting_energy;
+    rank.transfer_energy = transfer_energy;
+  }
+}
+
 }  // namespace
 
 // Of machines with collectives, as they were added.
@@ -274,33 +297,6 @@ Result<void> JobBuilder::add_host(const std::vector<Named>& recordings) {
   job_.hosts.push_back(std::move(host));
   return {};
 }
-
-namespace {
-
-// Of ranks that waited for ranks of other machines.
-void set_collectives(const model::CollectiveProfile& found, std::vector<JobRank>& ranks) {
-  for (auto& rank : ranks) {
-    if (!rank.rank.global) continue;
-    std::optional<Duration> waiting;
-    std::optional<Duration> transfer;
-    std::optional<model::Measurement> waiting_energy;
-    std::optional<model::Measurement> transfer_energy;
-    for (const auto& own : found.ranks) {
-      if (own.rank.global != rank.rank.global || own.matched == 0) continue;
-      waiting = waiting.value_or(Duration{}) + own.waiting;
-      transfer = transfer.value_or(Duration{}) + own.transfer;
-      if (own.waiting_energy) add(waiting_energy, *own.waiting_energy);
-      if (own.transfer_energy) add(transfer_energy, *own.transfer_energy);
-    }
-    if (!waiting) continue;
-    rank.waiting = waiting;
-    rank.transfer = transfer;
-    rank.waiting_energy = waiting_energy;
-    rank.transfer_energy = transfer_energy;
-  }
-}
-
-}  // namespace
 
 // Puts the machines on one clock, where their collectives allow it.
 void JobBuilder::align() {

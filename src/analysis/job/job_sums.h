@@ -34,10 +34,6 @@ bool is_counted(const model::Profile& profile, const model::Domain& domain);
 // Adds `m` to `sum`. Errors add linearly, as if all sensors erred to one side.
 void add(std::optional<model::Measurement>& sum, const model::Measurement& m);
 
-// The rank of each process of a recording by its id in the tool's namespace: by its trace, or by
-// the environment that it was started with.
-std::map<pid_t, model::Rank> ranks_of_processes(const Placed& placed);
-
 // Names of machines that can be distinguished. Of machines given as (name, boot id): for each that
 // shares its name with another, by boot id, its name with the first digits of the boot id, as many
 // as distinguish them (at least 8).

@@ -248,11 +248,8 @@ std::vector<ActivityRow> ActivityRows::filled(std::vector<Row> rows, const RowOf
   return rows;
 }
 
-}  // namespace jouleprof::analysis
+// --- The lists of an ActivityProfile other than its kernels ---
 
-// The lists of an ActivityProfile other than its kernels.
-
-namespace jouleprof::analysis {
 namespace {
 
 std::string process_name(const model::Trace& trace) {

@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <map>
-#include <tuple>
 #include <utility>
 #include <vector>
 

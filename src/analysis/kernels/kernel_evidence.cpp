@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
-#include <map>
 #include <utility>
 
 #include "analysis/timeline/sensors/error_model.h"
@@ -19,7 +18,6 @@ namespace jouleprof::analysis {
 namespace {
 
 // The idle power of a GPU with a context, observed while it runs nothing.
-
 // Idle power drifts with temperature by several percent. So observations close to work, and after
 // long work, have the greatest weights. `table` outlives it.
 class QuietPower {

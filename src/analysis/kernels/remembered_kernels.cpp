@@ -12,6 +12,9 @@
 namespace jouleprof::analysis {
 namespace {
 
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
 using model::RememberedKernel;
 
 constexpr double kLaunchApart = 0.07;  // of the time of a launch: as between variants
@@ -69,6 +72,34 @@ KnownKernel combined(const Found& found) {
   known.sigma = std::hypot(std::sqrt(between), least / kErrors.normal95);
   return known;
 }
+
+// Of `known` minus what `own` says, with the errors of both.
+struct Differences {
+  VectorXd value;
+  MatrixXd covariance;
+
+  Differences(const PowerSolution& own, std::span<const KnownPower> known, double model_error)
+      : value(static_cast<Index>(known.size())) {
+    MatrixXd factors = MatrixXd::Zero(own.watts.size(), value.size());
+    for (Index j = 0; j < value.size(); ++j) {
+      for (const std::size_t column : known[static_cast<std::size_t>(j)].columns) {
+        factors(static_cast<Index>(column), j) = 1;
+      }
+    }
+    // Both errors of the regression: to keep a wrong memory is better than to reject a right one
+    // because of an error of the model.
+    covariance = factors.transpose() * (own.covariance + own.robust) * factors;
+    for (Index j = 0; j < value.size(); ++j) {
+      const KnownPower& k = known[static_cast<std::size_t>(j)];
+      value[j] = k.watts - factors.col(j).dot(own.watts);
+      covariance(j, j) += std::pow(k.sigma, 2) + std::pow(model_error * k.watts, 2);
+      for (Index i = 0; i < value.size(); ++i) {
+        covariance(i, j) += std::pow(kErrors.known_together, 2) *
+                            known[static_cast<std::size_t>(i)].watts * k.watts;
+      }
+    }
+  }
+};
 
 }  // namespace
 
@@ -133,42 +164,6 @@ std::vector<RememberedKernel> resolved_kernels(const std::string& board, const A
   }
   return out;
 }
-
-namespace {
-
-using Eigen::Index;
-using Eigen::MatrixXd;
-using Eigen::VectorXd;
-
-// Of `known` minus what `own` says, with the errors of both.
-struct Differences {
-  VectorXd value;
-  MatrixXd covariance;
-
-  Differences(const PowerSolution& own, std::span<const KnownPower> known, double model_error)
-      : value(static_cast<Index>(known.size())) {
-    MatrixXd factors = MatrixXd::Zero(own.watts.size(), value.size());
-    for (Index j = 0; j < value.size(); ++j) {
-      for (const std::size_t column : known[static_cast<std::size_t>(j)].columns) {
-        factors(static_cast<Index>(column), j) = 1;
-      }
-    }
-    // Both errors of the regression: to keep a wrong memory is better than to reject a right one
-    // because of an error of the model.
-    covariance = factors.transpose() * (own.covariance + own.robust) * factors;
-    for (Index j = 0; j < value.size(); ++j) {
-      const KnownPower& k = known[static_cast<std::size_t>(j)];
-      value[j] = k.watts - factors.col(j).dot(own.watts);
-      covariance(j, j) += std::pow(k.sigma, 2) + std::pow(model_error * k.watts, 2);
-      for (Index i = 0; i < value.size(); ++i) {
-        covariance(i, j) += std::pow(kErrors.known_together, 2) *
-                            known[static_cast<std::size_t>(i)].watts * k.watts;
-      }
-    }
-  }
-};
-
-}  // namespace
 
 std::vector<std::size_t> contradicted(const PowerSolution& own, std::span<const KnownPower> known,
                                       double model_error) {

@@ -35,7 +35,6 @@ std::vector<model::RememberedKernel> resolved_kernels(const std::string& board,
                                                       std::optional<double> sm_clock_hertz);
 
 // Whether what earlier runs know of kernels agrees with this run's readings.
-
 // The indices of `known` that `own` contradicts, in order. `own` was solved without them;
 // `model_error` is the relative error of the regression's model of one kernel.
 //

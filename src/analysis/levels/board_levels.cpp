@@ -16,9 +16,10 @@
 namespace jouleprof::analysis {
 namespace {
 
-// The idle power of processors and memory: while the measured program does no work.
-
 using namespace std::chrono_literals;
+using model::Measurement;
+
+// --- The idle power of processors and memory: while the measured program does no work ---
 
 constexpr double kBusyCpu = 0.25;
 constexpr double kApart = 0.1;  // before and after, of the power: worth a warning
@@ -118,7 +119,7 @@ LevelResult machine_idle(EnergyTimeline& timeline, const model::Domain& domain,
   return out;
 }
 
-using model::Measurement;
+// --- The levels of a GPU ---
 
 constexpr Duration kStep = 20ms;       // of the curve in which an edge is located
 constexpr Duration kLocated = 30ms;    // error of such an edge

@@ -72,7 +72,6 @@ inline bool is_use_of(const model::Recording& recording, model::DomainId used,
 }
 
 // How warnings name a domain.
-
 // The device, "gpu0"; of a part of one also which: "gpu0 memory", "package-0 cpu cores".
 inline std::string label_of(const model::Domain& domain) {
   if (!domain.parent || domain.kind == model::DomainKind::kGpu) return domain.device;

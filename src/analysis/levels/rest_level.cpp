@@ -33,6 +33,39 @@ std::optional<double> read_at(const std::vector<model::GaugeReading>& readings, 
   return next->value;
 }
 
+constexpr Duration kLook = 300ms;  // before a reading of utilisation, which is a mean of the past
+constexpr Duration kLag = 20ms;
+constexpr Duration kHeldStep = 50ms;
+constexpr std::size_t kMany = 3;
+
+bool is_steady(EnergyTimeline& timeline, HostTime begin, HostTime end) {
+  double low = 1e300;
+  double high = 0;
+  for (const auto& step : timeline.curve(begin, end, kHeldStep)) {
+    low = std::min(low, step.power.watts());
+    high = std::max(high, step.power.watts());
+  }
+  return high >= low && high - low <= std::max(kErrors.steady_watts, kErrors.steady_ratio * high);
+}
+
+std::vector<double> quiet_powers(EnergyTimeline& timeline, const model::Domain& domain,
+                                 const model::Recording& recording, const BoardState& state) {
+  std::vector<double> powers;
+  for (const auto& r : gauge_of(recording, domain, model::gauge::kGpuUtilisation)) {
+    const HostTime begin = r.at - kLook;
+    const HostTime end = r.at - kLag;
+    // The power of a board whose context has just ended is neither held nor rest.
+    if (r.value > kAnyUse || !state.is_between(true, begin) || !state.is_between(true, end) ||
+        state.was_traced(begin, end))
+      continue;
+    if (!is_steady(timeline, begin, end)) continue;
+    if (const auto m = timeline.energy(begin, end))
+      powers.push_back((m->energy / (end - begin)).watts());
+  }
+  std::sort(powers.begin(), powers.end());
+  return powers;
+}
+
 }  // namespace
 
 BoardState::BoardState(const model::Recording& recording, const model::Domain& domain) {
@@ -357,43 +390,6 @@ LevelResult rest_level(EnergyTimeline& timeline, const model::Domain& domain,
                        const model::Recording& recording, const BoardState& state) {
   return RestSearch(timeline, domain, recording, state).find();
 }
-
-namespace {
-
-constexpr Duration kLook = 300ms;  // before a reading of utilisation, which is a mean of the past
-constexpr Duration kLag = 20ms;
-constexpr Duration kHeldStep = 50ms;
-constexpr std::size_t kMany = 3;
-
-bool is_steady(EnergyTimeline& timeline, HostTime begin, HostTime end) {
-  double low = 1e300;
-  double high = 0;
-  for (const auto& step : timeline.curve(begin, end, kHeldStep)) {
-    low = std::min(low, step.power.watts());
-    high = std::max(high, step.power.watts());
-  }
-  return high >= low && high - low <= std::max(kErrors.steady_watts, kErrors.steady_ratio * high);
-}
-
-std::vector<double> quiet_powers(EnergyTimeline& timeline, const model::Domain& domain,
-                                 const model::Recording& recording, const BoardState& state) {
-  std::vector<double> powers;
-  for (const auto& r : gauge_of(recording, domain, model::gauge::kGpuUtilisation)) {
-    const HostTime begin = r.at - kLook;
-    const HostTime end = r.at - kLag;
-    // The power of a board whose context has just ended is neither held nor rest.
-    if (r.value > kAnyUse || !state.is_between(true, begin) || !state.is_between(true, end) ||
-        state.was_traced(begin, end))
-      continue;
-    if (!is_steady(timeline, begin, end)) continue;
-    if (const auto m = timeline.energy(begin, end))
-      powers.push_back((m->energy / (end - begin)).watts());
-  }
-  std::sort(powers.begin(), powers.end());
-  return powers;
-}
-
-}  // namespace
 
 LevelResult held_level(EnergyTimeline& timeline, const model::Domain& domain,
                        const model::Recording& recording, const BoardState& state) {

@@ -80,7 +80,6 @@ std::optional<Power> lowest_sustained(
     const std::function<bool(const model::PowerStep&)>& counts = nullptr);
 
 // The power of a GPU at rest: no process holds a context, clocks are down.
-
 // Learnt from the recording's idle spans and from each interval in which the board was at rest:
 //  - no evidence of a context within it, and no process listed on the board; without any evidence,
 //    utilisation of at most 5 %;
@@ -95,7 +94,6 @@ LevelResult rest_level(EnergyTimeline& timeline, const model::Domain& domain,
                        const model::Recording& recording, const BoardState& state);
 
 // The power of a GPU that a context holds while nothing runs, rest included.
-
 // Learnt from the 0.3 s before each reading of zero utilisation while the board was held and no
 // launch was traced, if power was steady then: the median of their powers, with an interval that
 // holds 80 % of them. Without such a reading, the level that earlier runs observed is used.

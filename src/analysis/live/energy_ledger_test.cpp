@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "analysis/timeline/simulated_sensors_test.h"
 
 namespace jouleprof::analysis {

@@ -1,4 +1,4 @@
-// The energy of today, by the local date of the machine.
+// What a service knows of its machine after a tick, in addition to the energy accounts.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,7 @@
 
 namespace jouleprof::analysis {
 
+// The energy of today, by the local date of the machine.
 struct Day {
   std::optional<RealTime> begin;  // the day's first tick, or the start of a service on that day
   std::vector<Energy> before;     // the accounts' totals then, in their order
@@ -41,8 +42,6 @@ inline void follow_day(Day& day, RealTime now, const std::vector<DomainAccount>&
   day.before.clear();
   for (const auto& account : accounts) day.before.push_back(account.total);
 }
-
-// What a service knows of its machine after a tick, in addition to the energy accounts.
 
 // A process that holds a GPU.
 struct GpuHolder {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <cmath>
 #include <string_view>
 
 #include "analysis/repeated/repeated_windows.h"
@@ -37,6 +36,21 @@ using Asked = Result<model::Measurement> (EnergyLedger::*)(HostTime, HostTime);
 Asked asked(WindowTotals::State state) {
   return state == WindowTotals::State::kSettled ? &EnergyLedger::settled_energy
                                                 : &EnergyLedger::energy;
+}
+
+constexpr Duration kBlock = 60s;
+constexpr Duration kShortestBlock = 10s;  // a shorter one is fitted with the one before
+constexpr Duration kLongestBlock = 4min;  // two of them within a ledger's history
+constexpr Duration kAround = 1s;          // of a block: its windows act on the sensors there
+constexpr std::size_t kMostWindows = 50'000;
+// For a regression, a name has so many windows, and they are so short on average.
+constexpr std::int64_t kFewest = 20;
+constexpr Duration kShort = 100ms;
+
+std::uint32_t name_of(std::string_view text) {
+  std::uint32_t name = 0;
+  std::from_chars(text.data(), text.data() + text.size(), name);
+  return name;
 }
 
 }  // namespace
@@ -220,25 +234,6 @@ std::optional<WindowTotal> WindowTotals::total(std::uint32_t id, const Ledgers& 
   }
   return total;
 }
-
-namespace {
-
-constexpr Duration kBlock = 60s;
-constexpr Duration kShortestBlock = 10s;  // a shorter one is fitted with the one before
-constexpr Duration kLongestBlock = 4min;  // two of them within a ledger's history
-constexpr Duration kAround = 1s;          // of a block: its windows act on the sensors there
-constexpr std::size_t kMostWindows = 50'000;
-// For a regression, a name has so many windows, and they are so short on average.
-constexpr std::int64_t kFewest = 20;
-constexpr Duration kShort = 100ms;
-
-std::uint32_t name_of(std::string_view text) {
-  std::uint32_t name = 0;
-  std::from_chars(text.data(), text.data() + text.size(), name);
-  return name;
-}
-
-}  // namespace
 
 void RepeatedTotals::give_up() {
   given_up_ = true;

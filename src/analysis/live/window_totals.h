@@ -92,7 +92,6 @@ class WindowTotals {
 
 // The energy of all short windows of one name so far, from the power that they cause together
 // (analysis/repeated/repeated_windows.h), in bounded memory.
-
 // Windows are taken together in blocks: of a minute, or of up to four minutes while a name has too
 // few windows for a regression. A block of less than ten seconds is fitted with the one before it.
 // Errors of blocks add linearly: windows of one name err alike. A name has no total here, for good,

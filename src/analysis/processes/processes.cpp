@@ -1,10 +1,8 @@
 #include "analysis/processes/processes.h"
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <numeric>
-#include <set>
 
 #include "analysis/levels/domains.h"
 #include "analysis/processes/apportion.h"
@@ -32,6 +30,27 @@ std::map<model::ProcessId, std::size_t> index_of(const std::vector<model::Proces
   std::map<model::ProcessId, std::size_t> index;
   for (std::size_t i = 0; i < processes.size(); ++i) index[processes[i].id] = i;
   return index;
+}
+
+// Of a slice: the CPU time of other processes, and the joules that it was charged with.
+struct OthersSlice {
+  double seconds = 0;
+  double joules = 0;
+};
+
+// The joules of so many seconds of it at most.
+double most_joules(std::vector<OthersSlice> slices, double seconds) {
+  std::sort(slices.begin(), slices.end(), [](const OthersSlice& a, const OthersSlice& b) {
+    return a.joules * b.seconds > b.joules * a.seconds;
+  });
+  double joules = 0;
+  for (const auto& slice : slices) {
+    if (seconds <= 0) break;
+    const double taken = std::min(seconds, slice.seconds);
+    joules += slice.joules * taken / slice.seconds;
+    seconds -= taken;
+  }
+  return joules;
 }
 
 }  // namespace
@@ -129,31 +148,6 @@ void ProcessSplitter::add_cpu_time(const model::Recording& recording) {
     }
   }
 }
-
-namespace {
-
-// Of a slice: the CPU time of other processes, and the joules that it was charged with.
-struct OthersSlice {
-  double seconds = 0;
-  double joules = 0;
-};
-
-// The joules of so many seconds of it at most.
-double most_joules(std::vector<OthersSlice> slices, double seconds) {
-  std::sort(slices.begin(), slices.end(), [](const OthersSlice& a, const OthersSlice& b) {
-    return a.joules * b.seconds > b.joules * a.seconds;
-  });
-  double joules = 0;
-  for (const auto& slice : slices) {
-    if (seconds <= 0) break;
-    const double taken = std::min(seconds, slice.seconds);
-    joules += slice.joules * taken / slice.seconds;
-    seconds -= taken;
-  }
-  return joules;
-}
-
-}  // namespace
 
 DomainSplit ProcessSplitter::split(const DomainEnergy& domain, const OnPortions& also) const {
   if (is_gpu(domain.domain.kind)) return split_board(domain, also);

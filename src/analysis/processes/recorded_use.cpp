@@ -115,6 +115,26 @@ std::vector<BoardLook> looks_of(const model::Recording& recording, const model::
   return out;
 }
 
+// When a traced process had a context within [begin, end]: from its first launch to its end.
+// `process` may be null. Empty: the end is before the begin.
+struct ContextSpan {
+  HostTime begin{};
+  HostTime end{};
+};
+
+ContextSpan context_span(const model::Trace& trace, const model::Process* process, HostTime begin,
+                         HostTime end) {
+  HostTime first = HostTime::max();
+  HostTime last = HostTime::min();
+  for (const auto& chunk : trace.chunks) {
+    if (!model::is_bins(chunk.kind)) continue;
+    first = std::min(first, chunk.begin);
+    last = std::max(last, chunk.end);
+  }
+  if (process != nullptr) last = process->end.value_or(end);
+  return {std::max(first, begin), std::min(last, end)};
+}
+
 // Of traced processes that worked on the board.
 std::vector<KnownContext> known_contexts(const model::Recording& recording,
                                          const model::Domain& domain, HostTime begin,
@@ -170,6 +190,21 @@ void add_strangers(const std::vector<BoardLook>& looks,
       if (is_guessed) claim.candidates.push_back(kUnidentified);
     }
   }
+}
+
+bool uses_device(const model::Trace& trace) {
+  return std::any_of(trace.chunks.begin(), trace.chunks.end(),
+                     [](const auto& chunk) { return model::is_bins(chunk.kind); });
+}
+
+// Whether the process has a trace of its work on a GPU.
+std::vector<bool> traced_processes(const model::Recording& recording) {
+  std::vector<bool> out(recording.processes.size());
+  for (const auto& trace : recording.traces) {
+    const auto place = uses_device(trace) ? process_of(recording, trace) : std::nullopt;
+    if (place) out[*place] = true;
+  }
+  return out;
 }
 
 }  // namespace
@@ -257,17 +292,6 @@ Owner owner_of(const Claim& claim, const std::vector<model::Process>& processes)
   return own > 0 || unidentified ? Owner::kUnknown : Owner::kOthers;
 }
 
-std::vector<bool> traced_processes(const model::Recording& recording) {
-  std::vector<bool> out(recording.processes.size());
-  for (const auto& trace : recording.traces) {
-    const bool used = std::any_of(trace.chunks.begin(), trace.chunks.end(),
-                                  [](const auto& chunk) { return model::is_bins(chunk.kind); });
-    const auto place = used ? process_of(recording, trace) : std::nullopt;
-    if (place) out[*place] = true;
-  }
-  return out;
-}
-
 std::vector<UseSlice> untraced_use(const model::Recording& recording, const model::Domain& domain,
                                    HostTime begin, HostTime end) {
   const auto traced = traced_processes(recording);
@@ -280,15 +304,6 @@ std::vector<UseSlice> untraced_use(const model::Recording& recording, const mode
   }
   return slices;
 }
-
-namespace {
-
-bool uses_device(const model::Trace& trace) {
-  return std::any_of(trace.chunks.begin(), trace.chunks.end(),
-                     [](const auto& chunk) { return model::is_bins(chunk.kind); });
-}
-
-}  // namespace
 
 std::optional<std::size_t> process_of(const model::Recording& recording,
                                       const model::Trace& trace) {
@@ -305,19 +320,6 @@ std::optional<std::size_t> process_of(const model::Recording& recording,
     best = i;
   }
   return best;
-}
-
-ContextSpan context_span(const model::Trace& trace, const model::Process* process, HostTime begin,
-                         HostTime end) {
-  HostTime first = HostTime::max();
-  HostTime last = HostTime::min();
-  for (const auto& chunk : trace.chunks) {
-    if (!model::is_bins(chunk.kind)) continue;
-    first = std::min(first, chunk.begin);
-    last = std::max(last, chunk.end);
-  }
-  if (process != nullptr) last = process->end.value_or(end);
-  return {std::max(first, begin), std::min(last, end)};
 }
 
 void add_traced_processes(model::Recording& recording) {

@@ -31,9 +31,6 @@ enum class Owner {
 };
 Owner owner_of(const Claim& claim, const std::vector<model::Process>& processes);
 
-// Whether the process has a trace of its work on a GPU.
-std::vector<bool> traced_processes(const model::Recording& recording);
-
 // The same slices without the claims of traced processes, without these as candidates of others,
 // and without claims of processes at rest.
 std::vector<UseSlice> untraced_use(const model::Recording& recording, const model::Domain& domain,
@@ -56,15 +53,6 @@ struct TracedSplit {
 // process that lived when the trace began.
 std::optional<std::size_t> process_of(const model::Recording& recording, const model::Trace& trace);
 
-// When a traced process had a context within [begin, end]: from its first launch to its end.
-// `process` may be null. Empty: the end is before the begin.
-struct ContextSpan {
-  HostTime begin{};
-  HostTime end{};
-};
-ContextSpan context_span(const model::Trace& trace, const model::Process* process, HostTime begin,
-                         HostTime end);
-
 // Adds each traced process that no reading of processes caught, as a process of the command's tree.
 void add_traced_processes(model::Recording& recording);
 
@@ -75,7 +63,7 @@ void add_traced_processes(model::Recording& recording);
 TracedSplit split_traced(const model::Recording& recording, const model::ActivityProfile& activity,
                          Energy energy);
 
-// The end of a traced process that did not close its trace.
+// --- The end of a traced process that did not close its trace ---
 
 // What the process ran in this time may be in no record.
 struct LostEnd {

@@ -187,6 +187,9 @@ class Builder {
   std::vector<std::uint32_t> state_;  // by set
 };
 
+constexpr int kDriftRounds = 3;
+constexpr std::size_t kMostRows = 90'000;  // observations: half an hour
+
 }  // namespace
 
 std::unordered_set<std::string_view> short_window_names(std::span<const model::Window> windows) {
@@ -237,7 +240,6 @@ WindowStates window_states(std::span<const model::Window> windows,
 }
 
 // The power of each state of short windows, by regression.
-
 struct StatePowers {
   PowerSolution solution;  // `watts`: a base, then what each entry of the states adds to it
   // What is added to these watts if power next to windows is that elsewhere.
@@ -245,7 +247,6 @@ struct StatePowers {
 };
 
 // How the power of all states changes over a recording, as with temperature and clocks.
-
 // Observed over modelled energy of each second, interpolated between the seconds' middles.
 class PowerDrift {
  public:
@@ -432,13 +433,6 @@ double PowerDrift::variation() const {
   }
   return std::sqrt(std::max(squares - mean * mean, 0.0));
 }
-
-namespace {
-
-constexpr int kDriftRounds = 3;
-constexpr std::size_t kMostRows = 90'000;  // observations: half an hour
-
-}  // namespace
 
 struct RepeatedWindows::State {
   std::unordered_set<std::string_view> names;

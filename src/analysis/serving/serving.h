@@ -7,7 +7,6 @@
 // value of a cost which is a sum of own parts and of two fixed parts (Shapley 1953).
 #pragma once
 
-#include <optional>
 #include <span>
 
 #include "analysis/levels/board_levels.h"

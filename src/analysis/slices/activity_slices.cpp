@@ -19,8 +19,11 @@
 namespace jouleprof::analysis {
 namespace {
 
-// The rows of one list of an ActivityProfile, slice by slice.
+using namespace std::chrono_literals;
+using model::ActivityRow;
+using model::kNone;
 
+// The rows of one list of an ActivityProfile, slice by slice.
 class SliceRows {
  public:
   // The `most` rows with the highest energies. `rows` outlives this.
@@ -44,8 +47,6 @@ class SliceRows {
   std::vector<Uses> uses_;            // by place
   std::vector<double> joules_;        // by place
 };
-
-using model::kNone;
 
 SliceRows::SliceRows(const std::vector<model::ActivityRow>& rows, std::size_t most) : rows_(rows) {
   order_.resize(rows.size());
@@ -90,10 +91,6 @@ void SliceRows::finish(const KernelModel& model, double gain,
     joules_[i] = 0;
   }
 }
-
-using model::ActivityRow;
-
-using namespace std::chrono_literals;
 
 constexpr Duration kShortest = model::kScopeInterval;
 constexpr Duration kShortestOfLongChunks = 1s;  // of older recordings
@@ -373,6 +370,9 @@ class Slicer {
   std::vector<double> overlapped_;  // by share
 };
 
+constexpr std::size_t kFewest = 12;  // slices of a long run, however many rows there are
+constexpr std::size_t kMostSlices = 600;
+
 }  // namespace
 
 model::ActivitySlices activity_slices(const model::Recording& recording, const ActivityTable& table,
@@ -381,13 +381,6 @@ model::ActivitySlices activity_slices(const model::Recording& recording, const A
                                       const SliceRequest& request) {
   return Slicer(recording, table, model, rows, gain, profile).run(profile, request);
 }
-
-namespace {
-
-constexpr std::size_t kFewest = 12;  // slices of a long run, however many rows there are
-constexpr std::size_t kMostSlices = 600;
-
-}  // namespace
 
 Duration round_step(Duration least) {
   if (least <= 500ms) return 500ms;

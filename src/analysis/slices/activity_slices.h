@@ -26,7 +26,7 @@ model::ActivitySlices activity_slices(const model::Recording& recording, const A
                                       double gain, const model::ActivityProfile& profile,
                                       const SliceRequest& request);
 
-// Slices of time whose edges are round.
+// --- Slices of time whose edges are round ---
 
 // The shortest of 0.5 s and 1, 2 and 5 times 1 s, 10 s, 1 min and 10 min that is not below `least`.
 Duration round_step(Duration least);

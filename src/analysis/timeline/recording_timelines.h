@@ -29,7 +29,6 @@ HostTime common_begin(Timelines& timelines, HostTime first);
 HostTime common_end(Timelines& timelines, HostTime last);
 
 // Why a domain has no energy.
-
 // A sentence, for a domain without readings.
 std::string unavailable_reason(const model::Recording& recording, const model::Domain& domain);
 

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <string>
 
 #include "analysis/timeline/simulated_timeline_test.h"
 #include "model/device/sensor_table.h"

@@ -1,4 +1,4 @@
-// The choice of a domain's sensors for its timeline.
+// The timeline of a domain's energy, and the choice of its sensors.
 #pragma once
 
 #include <optional>
@@ -77,7 +77,6 @@ std::optional<TimelineSensors> choose_sensors(const std::vector<model::Sensor>& 
 // repeatability is this interval; error adds half of the sensor's gain interval x energy and half
 // of its offset interval x time in quadrature, and shift is where their middles lie (ScaleError).
 // Readings are multiplied by the sensors' correction first.
-
 // Thread safety: none; queries first process new readings. Readings of other sensors are ignored.
 class EnergyTimeline {
  public:

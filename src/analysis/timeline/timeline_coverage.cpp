@@ -7,7 +7,7 @@
 namespace jouleprof::analysis {
 namespace {
 
-// What an EnergyTimeline's counter covers, and how its samples agree with it.
+// --- What an EnergyTimeline's counter covers, and how its samples agree with it ---
 
 // Seconds.
 constexpr double kScaleTime = 60;  // of anchors that give the samples' scale
@@ -407,7 +407,7 @@ EnergyTimeline::Scale EnergyTimeline::scale_of_samples(double stop) const {
 
 namespace {
 
-// How an EnergyTimeline finds that its counter stands still, or is renewed more rarely than known.
+// --- How it is found that a counter stands still, or is renewed more rarely than known ---
 
 // In seconds.
 constexpr double kFrozen =

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "analysis/timeline/sensors/error_model.h"
@@ -10,7 +9,7 @@
 namespace jouleprof::analysis {
 namespace {
 
-// The queries of an EnergyTimeline.
+// --- The queries of an EnergyTimeline ---
 
 constexpr double kRoomLagged = 0.3;
 constexpr double kSilence = 60;  // seconds without a reading
@@ -300,7 +299,7 @@ model::Provenance EnergyTimeline::provenance() const {
 
 namespace {
 
-// The uncertainty of an EnergyTimeline's energies: the formula in timeline.h.
+// --- The uncertainty of an EnergyTimeline's energies: the formula in timeline.h ---
 
 const double kUniform = 1 / std::sqrt(12.0);  // standard deviation of a uniform unit interval
 

@@ -8,7 +8,7 @@
 namespace jouleprof::analysis {
 namespace {
 
-// How an interval of an EnergyTimeline is computed from its samples and anchors.
+// --- How an interval of an EnergyTimeline is computed from its samples and anchors ---
 
 constexpr double kLongMissing = 1.0;   // seconds without samples
 constexpr double kMostTiming = 0.002;  // seconds: the largest timing error of a lattice in a fit
@@ -206,7 +206,7 @@ std::vector<EnergyTimeline::Knot> EnergyTimeline::scale(double start, double sto
 
 namespace {
 
-// What an EnergyTimeline's sensors observed, one by one.
+// --- What an EnergyTimeline's sensors observed, one by one ---
 
 // Seconds from its nearest anchor within which a counter is interpolated.
 constexpr double kCounterReach = 0.15;

@@ -311,6 +311,21 @@ std::vector<WindowGroup> imported_groups(const model::Recording& recording,
   return groups;
 }
 
+// Begin and duration are rounded each for itself: so much of an overlap is none.
+constexpr Duration kRounding = std::chrono::milliseconds{2};
+
+struct Span {
+  HostTime begin;
+  HostTime end;
+  Energy energy;
+};
+
+// Of one setting of a sweep: a token or an epoch of it, and not all that ran.
+bool is_sample(const model::ImportedWindow& window) {
+  return std::any_of(window.labels.begin(), window.labels.end(),
+                     [](const auto& label) { return label.name == "power_limit_watts"; });
+}
+
 }  // namespace
 
 bool replaces(const model::Measurement& common, const model::Measurement& sum) {
@@ -346,25 +361,6 @@ std::vector<WindowGroup> window_groups(const model::Recording& recording, Timeli
                 std::make_move_iterator(imported.end()));
   return groups;
 }
-
-namespace {
-
-// Begin and duration are rounded each for itself: so much of an overlap is none.
-constexpr Duration kRounding = std::chrono::milliseconds{2};
-
-struct Span {
-  HostTime begin;
-  HostTime end;
-  Energy energy;
-};
-
-// Of one setting of a sweep: a token or an epoch of it, and not all that ran.
-bool is_sample(const model::ImportedWindow& window) {
-  return std::any_of(window.labels.begin(), window.labels.end(),
-                     [](const auto& label) { return label.name == "power_limit_watts"; });
-}
-
-}  // namespace
 
 Result<ReportedEnergy> reported_energy(std::span<const model::ImportedWindow> windows,
                                        model::DomainId domain) {

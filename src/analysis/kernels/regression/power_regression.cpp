@@ -334,6 +334,15 @@ class Solver {
   double effective_parameters_ = 0;  // trace of the hat matrix
 };
 
+// The share of [begin, end] within re-runs, which are few and may be of several processes.
+double part_in(std::span<const ActivityTable::Replay> replays, double begin, double end) {
+  double most = 0;
+  for (const auto& replay : replays) {
+    most = std::max(most, std::min(end, replay.end) - std::max(begin, replay.begin));
+  }
+  return end > begin ? most / (end - begin) : 0;
+}
+
 }  // namespace
 
 double PowerSolution::variance(const VectorXd& factor) const {
@@ -460,19 +469,6 @@ MatrixXd other_solutions(const PowerSolution& base, const std::vector<PowerPrior
   }
   return out / std::sqrt(std::max(static_cast<double>(others.size()), 1.0));
 }
-
-namespace {
-
-// The share of [begin, end] within re-runs, which are few and may be of several processes.
-double part_in(std::span<const ActivityTable::Replay> replays, double begin, double end) {
-  double most = 0;
-  for (const auto& replay : replays) {
-    most = std::max(most, std::min(end, replay.end) - std::max(begin, replay.begin));
-  }
-  return end > begin ? most / (end - begin) : 0;
-}
-
-}  // namespace
 
 void set_replay_scale(PowerRows& rows, std::span<const ActivityTable::Replay> replays,
                       std::uint32_t column, const Eigen::VectorXd& watts) {

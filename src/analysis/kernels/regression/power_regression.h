@@ -111,7 +111,6 @@ Eigen::MatrixXd other_solutions(const PowerSolution& base, const std::vector<Pow
 
 // In isolated re-runs all kernels draw other power than in place, by one factor: caches are warmer
 // and the board is cooler. The regression estimates the factor as one more column.
-
 // The prior of the difference, in percent of power above idle.
 inline constexpr PowerPrior kReplayScale{0, kErrors.rerun_percent, -50, 50};
 

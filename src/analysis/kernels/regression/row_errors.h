@@ -1,4 +1,4 @@
-// Rows of a linear system with few factors that are not zero, and their sums.
+// Rows of a linear system, and the errors of the rows.
 #pragma once
 
 #include <Eigen/Core>
@@ -15,11 +15,12 @@
 
 namespace jouleprof::analysis {
 
+// One factor of a row.
 struct Factor {
   Eigen::Index index = 0;
   double value = 0;
 };
-// In order of their indices; all other factors are zero.
+// Few factors, in order of their indices; all other factors are zero.
 using SparseRow = std::span<const Factor>;
 
 // Adds `times` the row to a column.
@@ -57,7 +58,6 @@ inline void add_outer_product(SparseRow row, double weight, Eigen::MatrixXd& low
 }
 
 // The errors of the regression's rows: variance, correlation of neighbours, weights of outliers.
-
 // Counter rows and sample rows each have a variance of their own. Their errors are first-order
 // moving averages, MA(1) (Box and Jenkins 1970): a jittering timestamp makes neighbouring rows err
 // in opposite directions. Rows beyond three sigma count less (weights of Huber 1964). `rows`

@@ -1,7 +1,6 @@
 // What a power sensor observed, and the sensor as its readings show it.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <optional>

@@ -242,6 +242,39 @@ std::array<double, 2> jackknife(const Problem& problem, const Shape& best) {
   return {scale * std::sqrt(squares[0]), scale * std::sqrt(std::max(squares[1], squares[2]))};
 }
 
+constexpr std::size_t kLeastUpdates = 10;
+
+std::vector<double> intervals_of(const std::vector<double>& times) {
+  std::vector<double> intervals;
+  for (std::size_t i = 1; i < times.size(); ++i) intervals.push_back(times[i] - times[i - 1]);
+  return intervals;
+}
+
+// The period of times on a lattice with independent errors, by linear regression on their lattice
+// index; absent where they lie on none.
+std::optional<FittedDuration> lattice_period(const std::vector<double>& times) {
+  const double interval = upper_median(intervals_of(times));
+  if (!(interval > 0)) return std::nullopt;
+  const double n = static_cast<double>(times.size());
+  double sum_k = 0, sum_t = 0, sum_kk = 0, sum_kt = 0, sum_tt = 0, k = 0;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (i > 0) k += std::round((times[i] - times[i - 1]) / interval);
+    const double t = times[i] - times.front();
+    sum_k += k;
+    sum_t += t;
+    sum_kk += k * k;
+    sum_kt += k * t;
+    sum_tt += t * t;
+  }
+  const double kk = sum_kk - sum_k * sum_k / n;
+  const double kt = sum_kt - sum_k * sum_t / n;
+  if (!(kk > 0)) return std::nullopt;
+  const double period = kt / kk;
+  const double variance = std::max(sum_tt - sum_t * sum_t / n - period * kt, 0.0) / (n - 2);
+  if (std::sqrt(variance) > interval / 4) return std::nullopt;
+  return FittedDuration::of(period, 1.96 * std::sqrt(variance / kk));
+}
+
 }  // namespace
 
 Result<SensorFit> fit_power_sensor(std::span<const BusySpan> busy,
@@ -295,43 +328,6 @@ Result<SensorFit> fit_power_sensor(std::span<const BusySpan> busy,
   }
   return fit;
 }
-
-namespace {
-
-constexpr std::size_t kLeastUpdates = 10;
-
-std::vector<double> intervals_of(const std::vector<double>& times) {
-  std::vector<double> intervals;
-  for (std::size_t i = 1; i < times.size(); ++i) intervals.push_back(times[i] - times[i - 1]);
-  return intervals;
-}
-
-// The period of times on a lattice with independent errors, by linear regression on their lattice
-// index; absent where they lie on none.
-std::optional<FittedDuration> lattice_period(const std::vector<double>& times) {
-  const double interval = upper_median(intervals_of(times));
-  if (!(interval > 0)) return std::nullopt;
-  const double n = static_cast<double>(times.size());
-  double sum_k = 0, sum_t = 0, sum_kk = 0, sum_kt = 0, sum_tt = 0, k = 0;
-  for (std::size_t i = 0; i < times.size(); ++i) {
-    if (i > 0) k += std::round((times[i] - times[i - 1]) / interval);
-    const double t = times[i] - times.front();
-    sum_k += k;
-    sum_t += t;
-    sum_kk += k * k;
-    sum_kt += k * t;
-    sum_tt += t * t;
-  }
-  const double kk = sum_kk - sum_k * sum_k / n;
-  const double kt = sum_kt - sum_k * sum_t / n;
-  if (!(kk > 0)) return std::nullopt;
-  const double period = kt / kk;
-  const double variance = std::max(sum_tt - sum_t * sum_t / n - period * kt, 0.0) / (n - 2);
-  if (std::sqrt(variance) > interval / 4) return std::nullopt;
-  return FittedDuration::of(period, 1.96 * std::sqrt(variance / kk));
-}
-
-}  // namespace
 
 FittedDuration median_interval(const std::vector<double>& times) {
   std::vector<double> intervals = intervals_of(times);

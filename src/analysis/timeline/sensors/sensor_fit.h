@@ -1,4 +1,5 @@
-// The refresh period of a sensor.
+// The traits of a sensor from its readings: how often it is renewed, and how a power sensor
+// responds.
 #pragma once
 
 #include <optional>
@@ -32,17 +33,16 @@ FittedDuration median_interval(const std::vector<double>& times);
 // value, or without a fixed period.
 Result<FittedDuration> fit_counter_refresh(std::span<const model::CounterReading> reads);
 
-// The response of a power sensor, from its readings of a load that was on and off at known times.
-//
+// --- The response of a power sensor to a load that was on and off at known times ---
+
+using model::BusySpan;
+
 // Model: a reading is idle + step x (the busy share of [t - lag - window, t - lag]), t being its
 // timestamp. Separable nonlinear least squares: idle and step are linear and eliminated (variable
 // projection, Golub and Pereyra 1973); window and lag come from a grid, then a pattern search
 // (Hooke and Jeeves 1961). Errors: jackknife over ten blocks of time. Busy spans of random length
 // avoid aliasing, as in Yang, Adamek, Armour, "Part-time Power Measurements" (SC'24), with known
 // busy times instead of an external meter.
-
-using model::BusySpan;
-
 struct SensorFit {
   FittedDuration refresh;  // between two new values
   FittedDuration window;
