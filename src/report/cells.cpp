@@ -1,7 +1,5 @@
 #include "report/cells.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -69,6 +67,17 @@ std::size_t columns(char32_t code) {
   return within(code, kWide) ? 2 : 1;
 }
 
+// With what punctuation follows: "mWh;".
+bool is_unit(std::string_view word) {
+  constexpr std::string_view kUnits[] = {
+      "J", "mJ", "kJ", "MJ", "GJ",  "uJ", "Wh", "mWh", "kWh", "MWh", "GWh", "W", "kW",  "MW",
+      "%", "s",  "ms", "us", "min", "h",  "kB", "KiB", "MiB", "GiB", "TiB", "B", "MHz", "Hz"};
+  const auto end = word.find_last_not_of(".,;:)");
+  if (end == std::string_view::npos) return false;
+  return std::find(std::begin(kUnits), std::end(kUnits), word.substr(0, end + 1)) !=
+         std::end(kUnits);
+}
+
 }  // namespace
 
 std::string printable(std::string_view text, bool ascii) {
@@ -119,21 +128,6 @@ std::string pad_left(std::string text, std::size_t width) {
   const std::size_t used = display_width(text);
   return used < width ? std::string(width - used, ' ') + text : text;
 }
-
-namespace {
-
-// With what punctuation follows: "mWh;".
-bool is_unit(std::string_view word) {
-  constexpr std::string_view kUnits[] = {
-      "J", "mJ", "kJ", "MJ", "GJ",  "uJ", "Wh", "mWh", "kWh", "MWh", "GWh", "W", "kW",  "MW",
-      "%", "s",  "ms", "us", "min", "h",  "kB", "KiB", "MiB", "GiB", "TiB", "B", "MHz", "Hz"};
-  const auto end = word.find_last_not_of(".,;:)");
-  if (end == std::string_view::npos) return false;
-  return std::find(std::begin(kUnits), std::end(kUnits), word.substr(0, end + 1)) !=
-         std::end(kUnits);
-}
-
-}  // namespace
 
 std::vector<std::string> wrap(std::string_view text, std::size_t width) {
   std::vector<std::string> lines;

@@ -49,7 +49,6 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width);
 std::string shell_word(std::string_view word);
 
 // Text in HTML and XML. Names come from the measured program: none may become markup.
-
 // As the text of an element, or the value of an attribute in double quotes. Control characters,
 // marks that turn the direction of writing and bytes that are no UTF-8 become U+FFFD.
 std::string markup_text(std::string_view text);

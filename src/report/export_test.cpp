@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <clocale>
-#include <cmath>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Power over time, reduced to what a screen or a sheet of paper shows.
+// What screens and sheets of paper show of a profile: power over time, parts of energies, windows.
 #pragma once
 
 #include <chrono>
@@ -14,6 +14,7 @@
 
 namespace jouleprof::report {
 
+// Power over time, reduced to what a screen or a sheet of paper shows.
 struct PowerTrack {
   struct Step {
     Energy energy;
@@ -41,7 +42,7 @@ struct PowerTrack {
 std::vector<PowerTrack> power_tracks(const analysis::Run& run, const analysis::Part& part,
                                      HostTime origin, std::size_t steps);
 
-// What a domain's energy consists of, for a bar: parts that sum to it exactly.
+// --- What a domain's energy consists of, for a bar: parts that sum to it exactly ---
 
 struct BalancePart {
   std::string_view label;                   // as in the glossary: "rest", "held", ...
@@ -54,7 +55,7 @@ struct BalancePart {
 std::vector<BalancePart> balance_parts(const model::Profile& profile,
                                        const model::DomainProfile& domain);
 
-// Power over time, as formats draw it.
+// --- Power over time, as formats draw it ---
 
 // The power of one domain over time. Steps are in order and do not overlap; time between two of
 // them is not known.
@@ -94,7 +95,7 @@ inline std::vector<PowerCurve> power_curves(const analysis::Run& run, const anal
   return curves;
 }
 
-// The energies of windows, as formats write them.
+// --- The energies of windows, as formats write them ---
 
 // The energy of a window in the domain at this place of the recording's list.
 using WindowEnergyOf =

@@ -80,6 +80,25 @@ std::size_t clock_width(int decimals) {
   return decimals > 3 ? 18 : 15;  // a '#', the digits and blanks
 }
 
+constexpr std::size_t kDeviceWidth = 12;
+
+std::string cell(const model::DomainSnapshot& domain, std::string_view figure, double scale,
+                 int decimals) {
+  const auto value = figure_of(domain, figure);
+  return value ? fixed_decimal(*value * scale, decimals) : "-";
+}
+
+std::string table_line(std::string_view time, std::string_view device, std::string_view power,
+                       std::string_view energy, std::string_view use, std::string_view memory,
+                       std::string_view temperature, std::string_view clock,
+                       std::string_view provenance) {
+  std::string line = fmt::format("{:<12} {} {:>8} {:>9} {:>5} {:>9} {:>5} {:>6}  {}", time,
+                                 pad_right(fit(device, kDeviceWidth), kDeviceWidth), power, energy,
+                                 use, memory, temperature, clock, provenance);
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line + '\n';
+}
+
 }  // namespace
 
 std::span<const std::string_view> snapshot_figures() {
@@ -150,29 +169,6 @@ std::string live_line(const model::Snapshot& snapshot, int width) {
   // A terminal too narrow for the first word shows nothing rather than a part of a figure.
   return display_width(line) <= room ? line : std::string();
 }
-
-namespace {
-
-constexpr std::size_t kDeviceWidth = 12;
-
-std::string cell(const model::DomainSnapshot& domain, std::string_view figure, double scale,
-                 int decimals) {
-  const auto value = figure_of(domain, figure);
-  return value ? fixed_decimal(*value * scale, decimals) : "-";
-}
-
-std::string table_line(std::string_view time, std::string_view device, std::string_view power,
-                       std::string_view energy, std::string_view use, std::string_view memory,
-                       std::string_view temperature, std::string_view clock,
-                       std::string_view provenance) {
-  std::string line = fmt::format("{:<12} {} {:>8} {:>9} {:>5} {:>9} {:>5} {:>6}  {}", time,
-                                 pad_right(fit(device, kDeviceWidth), kDeviceWidth), power, energy,
-                                 use, memory, temperature, clock, provenance);
-  line.erase(line.find_last_not_of(' ') + 1);
-  return line + '\n';
-}
-
-}  // namespace
 
 std::string monitor_table_header() {
   return table_line("time", "device", "power W", "energy", "use %", "memory", "deg C", "MHz", "");

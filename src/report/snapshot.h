@@ -27,24 +27,19 @@ std::optional<std::vector<std::string_view>> clock_limits_of(const model::Domain
 std::vector<const model::DomainSnapshot*> rows_of(const model::Snapshot& snapshot);
 
 // One line of status for a terminal, written over itself while a command runs.
-
 // "1 min 23 s  gpu0 312.4 W  package-0 81.0 W  12.34 kJ": at most `width` columns, no line end, no
 // control character. Shows the devices that the command can see; those that do not fit are counted
 // ("+3 more"), and no figure is cut. The energy is the sum over all of them, and is left out where
 // one with a power has none. Simulated and estimated figures are marked as such.
 std::string live_line(const model::Snapshot& snapshot, int width);
 
-// The monitor's table for people.
+// --- The monitor's table for people ---
 
 // `header` and rows have the same columns; a row a device.
 std::string monitor_table_header();
 std::string monitor_table_rows(const model::Snapshot& snapshot);
 
-// Rows as `nvidia-smi dmon` prints them, for programs that read its output.
-//
-// Columns, units, widths and the header that comes again every 44 rows are those of driver 590.
-// One difference: with an interval below a second the time has fractions, which the unit row shows
-// ("HH:MM:SS.mmm").
+// --- Rows as `nvidia-smi dmon` prints them ---
 
 struct DmonOptions {
   std::string select = "puc";  // -s: groups p u c v m e t, printed in this order
@@ -52,6 +47,9 @@ struct DmonOptions {
   Duration interval = std::chrono::seconds(1);
 };
 
+// For programs that read its output. Columns, units, widths and the header that comes again every
+// 44 rows are those of driver 590. One difference: with an interval below a second the time has
+// fractions, which the unit row shows ("HH:MM:SS.mmm").
 class DmonTable {
  public:
   // Errors: invalid_argument for a letter that names no group or no stamp.

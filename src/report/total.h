@@ -1,4 +1,4 @@
-// What a profile's domains add up to.
+// What a profile's domains add up to, also for a unit of the work.
 #pragma once
 
 #include <algorithm>
@@ -92,7 +92,7 @@ Energy energy_of(const model::Profile& profile, const model::ProcessProfile& pro
 // others have the same device too ("gpu0" and its memory), the kind before it.
 std::vector<std::string> labels_of(const model::Profile& profile);
 
-// Energy of one unit of work, of a run whose units the user counts: inferences, images, tokens.
+// --- Energy of one unit of work, which the user counts: inferences, images, tokens ---
 
 struct UnitCount {
   double count = 0;
@@ -105,7 +105,7 @@ Result<UnitCount> parse_unit_count(std::string_view text);
 struct PerUnit {
   UnitCount unit;
   double seconds = 0;  // for one
-  // Joules of one, of what the run quotes (report/total.h). Absent without a total.
+  // Joules of one, of what the run quotes. Absent without a total.
   std::optional<double> joules;
   bool is_command = false;               // of the command; else of all devices
   double error_joules = 0;               // of its 95 % interval, downwards

@@ -19,6 +19,8 @@ namespace jouleprof::report {
 namespace {
 
 using model::ActivityRow;
+using model::kNone;
+using model::Measurement;
 
 constexpr ActivityDimension kDimensions[]{
     {ActivityBy::kKernel, "kernel", &model::ActivityProfile::by_kernel, false, ""},
@@ -105,9 +107,6 @@ class Tree {
   std::vector<std::uint64_t> launches_;
 };
 
-using model::ActivityRow;
-using model::Measurement;
-
 void add(std::optional<Measurement>& sum, const std::optional<Measurement>& part) {
   if (!part || !sum) {
     sum.reset();
@@ -189,6 +188,24 @@ std::string spread_text(const model::FoldedLayers& folded) {
   text += fmt::format(", mean {}", energy_text(Energy::joules(mean)));
   if (mean > 0) text += fmt::format(", deviation {}", percent_text(deviation / mean));
   return text;
+}
+
+std::string frame_of(const ActivityRow& row, std::string_view detail) {
+  std::string frame = row.name;
+  if (!detail.empty() && detail != row.name) frame += fmt::format(" [{}]", detail);
+  if (row.energy && !row.resolvable) frame += " (not resolvable)";
+  return frame;
+}
+
+// Outermost first.
+void add_path(const std::vector<ActivityRow>& rows, std::uint32_t row,
+              std::vector<std::string>& frames) {
+  const std::size_t first = frames.size();
+  for (; row < rows.size(); row = rows[row].parent < row ? rows[row].parent : kNone) {
+    const std::string_view detail = rows[row].detail;
+    frames.push_back(frame_of(rows[row], detail.substr(0, detail.find(' '))));
+  }
+  std::reverse(frames.begin() + static_cast<std::ptrdiff_t>(first), frames.end());
 }
 
 }  // namespace
@@ -285,30 +302,6 @@ ActivityView view_of(const model::ActivityProfile& profile, const ActivityOption
   view.left_out = rows.size() - view.lines.size();
   return view;
 }
-
-namespace {
-
-using model::kNone;
-
-std::string frame_of(const ActivityRow& row, std::string_view detail) {
-  std::string frame = row.name;
-  if (!detail.empty() && detail != row.name) frame += fmt::format(" [{}]", detail);
-  if (row.energy && !row.resolvable) frame += " (not resolvable)";
-  return frame;
-}
-
-// Outermost first.
-void add_path(const std::vector<ActivityRow>& rows, std::uint32_t row,
-              std::vector<std::string>& frames) {
-  const std::size_t first = frames.size();
-  for (; row < rows.size(); row = rows[row].parent < row ? rows[row].parent : kNone) {
-    const std::string_view detail = rows[row].detail;
-    frames.push_back(frame_of(rows[row], detail.substr(0, detail.find(' '))));
-  }
-  std::reverse(frames.begin() + static_cast<std::ptrdiff_t>(first), frames.end());
-}
-
-}  // namespace
 
 std::vector<EnergyStack> energy_stacks(const model::ActivityProfile& profile) {
   std::string device = profile.domain.name.empty() || profile.domain.name == profile.domain.device

@@ -63,7 +63,7 @@ std::string activity_to_csv(const std::vector<model::ActivityProfile>& profiles,
 std::string activity_to_json(const std::vector<model::ActivityProfile>& profiles,
                              const ActivityOptions& options);
 
-// Which rows of an ActivityProfile are shown, in which order. Private to this folder.
+// --- Which rows of an ActivityProfile are shown, in which order; private to this folder ---
 
 struct ActivityLine {
   const model::ActivityRow* row = nullptr;
@@ -98,7 +98,7 @@ std::optional<double> joules_per_call(const model::ActivityRow& row);
 std::optional<double> share_of(const model::ActivityProfile& profile,
                                const std::optional<model::Measurement>& part);
 
-// Energies by call stack: what flame graphs draw.
+// --- Energies by call stack: what flame graphs draw ---
 
 // One path of a flame graph.
 struct EnergyStack {
@@ -112,7 +112,7 @@ struct EnergyStack {
 // that are not resolvable say so, and that of the device where it is estimated or simulated.
 std::vector<EnergyStack> energy_stacks(const model::ActivityProfile& profile);
 
-// Layers that differ only in numbers, such as those of a transformer's blocks, as one row.
+// --- Layers that differ only in numbers, such as those of a transformer's blocks, as one row ---
 
 // "model.layers.11.mlp.0" -> "model.layers.*.mlp.*": parts that are numbers become stars.
 std::string folded_name(std::string_view name);

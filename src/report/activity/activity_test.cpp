@@ -21,6 +21,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 std::string text(const ActivityOptions& options, const model::ActivityProfile& profile) {
   return activity_to_text({profile}, options);
@@ -309,9 +310,6 @@ TEST(ActivityOptions, WordsReadBack) {
   EXPECT_FALSE(parse_activity_sort(""));
 }
 
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
-
 TEST(FoldLayers, NumbersBecomeStars) {
   EXPECT_EQ(folded_name("model.layers.11.mlp"), "model.layers.*.mlp");
   EXPECT_EQ(folded_name("0"), "*");
@@ -416,5 +414,4 @@ TEST(FoldLayers, TheSameNameElsewhereIsAnotherRow) {
 }
 
 }  // namespace
-
 }  // namespace jouleprof::report

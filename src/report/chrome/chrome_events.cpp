@@ -14,8 +14,7 @@
 namespace jouleprof::report {
 namespace {
 
-// How busy a device was, as the counter of its process in a Chrome trace. Private to this folder.
-
+// How busy a device was, as the counter of its process in a Chrome trace.
 class BusyCounter {
  public:
   // Bins that are shorter than `step` are added up to steps, which count from `origin`.
@@ -109,6 +108,11 @@ std::string triple(const std::array<std::uint32_t, 3>& t) {
 }
 
 constexpr std::size_t kBlock = 64 * 1024;
+
+// Members "name" and "args" of counter events: of the mean, and where the interval is known of its
+// ends, the low one not below zero. Each is a counter of its own: viewers stack the series of one.
+constexpr std::string_view kChromeLow = ", 95 % low";
+constexpr std::string_view kChromeHigh = ", 95 % high";
 
 }  // namespace
 

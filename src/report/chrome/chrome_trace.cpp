@@ -10,6 +10,8 @@
 namespace jouleprof::report {
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr std::uint32_t kPowerProcess = 1;
 constexpr std::uint32_t kWindowProcess = 2;
 constexpr std::uint32_t kReplayProcess = 3;
@@ -195,17 +197,6 @@ class Writer {
   ChromeSink sink_;
 };
 
-}  // namespace
-
-Result<void> write_chrome_trace(std::ostream& out, const model::Recording& recording,
-                                const ChromeTraceParts& parts) {
-  return Writer(out, recording, parts).write();
-}
-
-namespace {
-
-using namespace std::chrono_literals;
-
 // Viewers take minutes for millions of values of a counter. A shorter part shows each.
 constexpr int kMostSteps = 200'000;  // an hour, by 18 ms
 
@@ -228,6 +219,11 @@ Result<void> write(const analysis::Run& run, const analysis::Part& part,
 }
 
 }  // namespace
+
+Result<void> write_chrome_trace(std::ostream& out, const model::Recording& recording,
+                                const ChromeTraceParts& parts) {
+  return Writer(out, recording, parts).write();
+}
 
 extern const Format chrome_format;
 constinit const Format chrome_format{

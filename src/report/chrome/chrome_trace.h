@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <functional>
 #include <iterator>
 #include <map>
 #include <ostream>
@@ -53,7 +52,7 @@ struct ChromeTraceParts {
 Result<void> write_chrome_trace(std::ostream& out, const model::Recording& recording,
                                 const ChromeTraceParts& parts);
 
-// The energy of one launch, as a share of the energy of all launches of its kernel.
+// --- The energy of one launch, as a share of the energy of all launches of its kernel ---
 
 struct JoulesRange {
   double joules = 0;
@@ -84,17 +83,13 @@ class KernelRows {
   std::unordered_map<std::string_view, std::vector<std::uint32_t>> by_name_;
 };
 
-// How a Chrome trace writes what its events consist of. Private to this folder.
+// --- How a Chrome trace writes what its events consist of; private to this folder ---
 
 std::string chrome_string(std::string_view text);  // quoted and escaped
 std::string chrome_time(Duration t);               // microseconds with nanoseconds as decimals
 // Members of "args": the energy, its bounds and its provenance; of what is not resolvable the upper
 // bound and the provenance. Empty where nothing is known.
 std::string chrome_energy(const JoulesRange& energy);
-// Members "name" and "args" of counter events: of the mean, and where the interval is known of its
-// ends, the low one not below zero. Each is a counter of its own: viewers stack the series of one.
-inline constexpr std::string_view kChromeLow = ", 95 % low";
-inline constexpr std::string_view kChromeHigh = ", 95 % high";
 std::vector<std::string> chrome_power(std::string_view name, const model::PowerStep& step);
 
 // Writes events, each a JSON object, as members of an array that has been opened. A trace has
@@ -123,7 +118,6 @@ class ChromeSink {
 
 // The launches of one traced process on one device, as events of a Chrome trace. Private to this
 // folder.
-
 class ChromeLaunches {
  public:
   // `profile` may be null. `parts` says what of it is written. All must outlive it.

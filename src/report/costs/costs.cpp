@@ -99,6 +99,28 @@ class SeriesCost {
   const CarbonSeries& series_;
 };
 
+// Amounts of money and grams: four significant digits, without an exponent.
+std::string amount(double value) {
+  for (int decimals = 2; decimals < 9; ++decimals) {
+    if (value == 0 || value * std::pow(10, decimals) >= 1000) {
+      return fixed_decimal(value, decimals);
+    }
+  }
+  return fixed_decimal(value, 9);
+}
+
+std::string carbon_source(const Costs& costs) {
+  const auto& series = costs.factors.series;
+  std::string text = series->file;
+  if (!series->zone.empty()) text += ", zone " + series->zone;
+  if (!series->column.empty()) text += ", " + series->column;
+  text += fmt::format(", mean over {} of its times", costs.steps);
+  if (costs.estimated_steps > 0) {
+    text += fmt::format(", of which the source estimated {}", costs.estimated_steps);
+  }
+  return text;
+}
+
 }  // namespace
 
 Result<Price> parse_price(std::string_view text) {
@@ -262,32 +284,6 @@ Result<CarbonSeries> parse_carbon_series(std::string_view text, std::string file
   series.length = shortest.value_or(std::chrono::hours{1});
   return series;
 }
-
-namespace {
-
-// Amounts of money and grams: four significant digits, without an exponent.
-std::string amount(double value) {
-  for (int decimals = 2; decimals < 9; ++decimals) {
-    if (value == 0 || value * std::pow(10, decimals) >= 1000) {
-      return fixed_decimal(value, decimals);
-    }
-  }
-  return fixed_decimal(value, 9);
-}
-
-std::string carbon_source(const Costs& costs) {
-  const auto& series = costs.factors.series;
-  std::string text = series->file;
-  if (!series->zone.empty()) text += ", zone " + series->zone;
-  if (!series->column.empty()) text += ", " + series->column;
-  text += fmt::format(", mean over {} of its times", costs.steps);
-  if (costs.estimated_steps > 0) {
-    text += fmt::format(", of which the source estimated {}", costs.estimated_steps);
-  }
-  return text;
-}
-
-}  // namespace
 
 std::optional<double> Costs::shown_money() const {
   if (!is_bound() || !money) return money;

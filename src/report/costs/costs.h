@@ -90,7 +90,7 @@ std::string amounts_text(std::optional<double> money, const std::string& currenc
 // What the figures do not include, for every output.
 std::string_view scope_of_costs();
 
-// Money and carbon as sentences, for text and the page.
+// --- Money and carbon as sentences, for text and the page ---
 
 struct CostLine {
   std::string label;  // "cost", "carbon" or "scope"

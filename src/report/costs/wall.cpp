@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "analysis/job/job_sums.h"
 #include "analysis/timeline/sensors/counter.h"

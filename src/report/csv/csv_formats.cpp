@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cstddef>
 #include <initializer_list>
 #include <optional>

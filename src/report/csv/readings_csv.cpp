@@ -96,6 +96,23 @@ class Writer {
 
 std::string finite(double value) { return std::isfinite(value) ? shortest(value) : ""; }
 
+std::string row(const model::Snapshot& snapshot, const model::DomainSnapshot& d) {
+  std::string line =
+      fmt::format("{},{},{},{},{},{},{},{}", utc_text(snapshot.time),
+                  seconds_decimal(snapshot.time.time_since_epoch()),
+                  seconds_decimal(snapshot.elapsed), to_string(d.domain.kind),
+                  csv_field(printable(d.domain.device)), csv_field(printable(d.domain.name)),
+                  to_string(d.provenance), d.energy ? joules_decimal(d.energy->energy) : "");
+  for (const auto name : snapshot_figures()) {
+    const auto value = figure_of(d, name);
+    line += ',' + (value ? shortest(*value) : "");
+  }
+  const auto limits = clock_limits_of(d);
+  line += ',' + (limits ? fmt::format("{}", fmt::join(*limits, " ")) : "");
+  line += ',' + (d.age ? seconds_decimal(*d.age) : "");
+  return line + '\n';
+}
+
 }  // namespace
 
 void write_power_csv(std::ostream& out, const Recording& recording,
@@ -205,27 +222,6 @@ void write_window_csv(std::ostream& out, const model::Recording& recording,
     for (const auto& [domain, energy] : w.energies) writer.row(domain, energy);
   }
 }
-
-namespace {
-
-std::string row(const model::Snapshot& snapshot, const model::DomainSnapshot& d) {
-  std::string line =
-      fmt::format("{},{},{},{},{},{},{},{}", utc_text(snapshot.time),
-                  seconds_decimal(snapshot.time.time_since_epoch()),
-                  seconds_decimal(snapshot.elapsed), to_string(d.domain.kind),
-                  csv_field(printable(d.domain.device)), csv_field(printable(d.domain.name)),
-                  to_string(d.provenance), d.energy ? joules_decimal(d.energy->energy) : "");
-  for (const auto name : snapshot_figures()) {
-    const auto value = figure_of(d, name);
-    line += ',' + (value ? shortest(*value) : "");
-  }
-  const auto limits = clock_limits_of(d);
-  line += ',' + (limits ? fmt::format("{}", fmt::join(*limits, " ")) : "");
-  line += ',' + (d.age ? seconds_decimal(*d.age) : "");
-  return line + '\n';
-}
-
-}  // namespace
 
 std::string snapshot_csv_header() {
   return fmt::format(

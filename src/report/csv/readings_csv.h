@@ -1,4 +1,5 @@
-// What a recording's sensors said, as CSV: every reading as it was read, in the order of time.
+// What a recording's sensors said, as CSV: every reading as it was read, in the order of time; the
+// energies of windows; and the rows of the monitor.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,7 @@ inline constexpr analysis::PartSpan kAll{HostTime::min(), HostTime::max()};
 // (nine decimals; empty when the recording holds no clock points), `time_seconds` counts from the
 // begin of the work, or from the first reading where there was none; readings before it have a
 // negative one.
-
+//
 // time_unix_seconds,time_seconds,device,domain,sensor,power_watts,provenance
 void write_power_csv(std::ostream& out, const model::Recording& recording,
                      const analysis::PartSpan& span = kAll);
@@ -48,7 +49,7 @@ void write_window_csv(std::ostream& out, const model::Recording& recording,
                       const WindowEnergyOf& energy_of,
                       const std::optional<analysis::PartSpan>& part = {});
 
-// The monitor's CSV.
+// --- The monitor's CSV ---
 
 // A header, then a row a device. What is absent is an empty field.
 std::string snapshot_csv_header();

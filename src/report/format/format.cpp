@@ -21,29 +21,6 @@ constexpr std::array kFormats{
 #undef JOULEPROF_FORMAT
 };
 
-}  // namespace
-
-std::span<const Format* const> formats() { return kFormats; }
-
-const Format* find_format(std::string_view name) {
-  const auto found = std::find_if(kFormats.begin(), kFormats.end(),
-                                  [&](const Format* f) { return f->name == name; });
-  return found == kFormats.end() ? nullptr : *found;
-}
-
-const Format* format_of_file(std::string_view path) {
-  const Format* best = nullptr;
-  for (const Format* format : kFormats) {
-    std::string_view name = path;
-    if (!format->is_packed && name.ends_with(".gz")) name.remove_suffix(3);
-    if (!name.ends_with(format->extension)) continue;
-    if (best == nullptr || format->extension.size() > best->extension.size()) best = format;
-  }
-  return best;
-}
-
-namespace {
-
 // What to record for rows of `by`, on a machine like this one.
 std::string missing_trace_text(const model::Recording& recording, ActivityBy by) {
   const bool has_gpu =
@@ -66,6 +43,25 @@ std::string missing_trace_text(const model::Recording& recording, ActivityBy by)
 }
 
 }  // namespace
+
+std::span<const Format* const> formats() { return kFormats; }
+
+const Format* find_format(std::string_view name) {
+  const auto found = std::find_if(kFormats.begin(), kFormats.end(),
+                                  [&](const Format* f) { return f->name == name; });
+  return found == kFormats.end() ? nullptr : *found;
+}
+
+const Format* format_of_file(std::string_view path) {
+  const Format* best = nullptr;
+  for (const Format* format : kFormats) {
+    std::string_view name = path;
+    if (!format->is_packed && name.ends_with(".gz")) name.remove_suffix(3);
+    if (!name.ends_with(format->extension)) continue;
+    if (best == nullptr || format->extension.size() > best->extension.size()) best = format;
+  }
+  return best;
+}
 
 Result<const std::vector<model::ActivityProfile>*> traced_activity(const analysis::Run& run,
                                                                    const analysis::Part& part,

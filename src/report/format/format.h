@@ -65,7 +65,7 @@ const Format* find_format(std::string_view name);
 // The format of files called so, ".gz" at the end left out; nullptr where none is known.
 const Format* format_of_file(std::string_view path);
 
-// What formats of attributed energy start from.
+// --- What formats of attributed energy start from ---
 
 // run.activity(part), which has at least one profile. Errors: as Run::activity(); unavailable, with
 // what the recording says of its tracing and what records rows of `by`, when nothing was traced.
@@ -87,7 +87,7 @@ Result<void> write_table_or_summary(
 // recorded. Errors: as Run::span(), of which imported windows without a time are none.
 Result<analysis::PartSpan> readings_span(const analysis::Run& run, const analysis::Part& part);
 
-// A profile as people and programs read it.
+// --- A profile as people and programs read it ---
 
 // At most one screen. Names are made harmless for a terminal.
 std::string to_text(const model::Profile& profile, const TextOptions& options = {});
@@ -118,7 +118,7 @@ std::string to_csv(const model::Profile& profile);
 // One row a process, with a header; after the fixed columns one "NAME_joules" for each domain.
 std::string processes_to_csv(const model::Profile& profile);
 
-// Requests of inference servers, as people and programs read them.
+// --- Requests of inference servers, as people and programs read them ---
 
 std::string serving_to_text(const model::ServingProfile& profile, const ServingOptions& options,
                             const TextOptions& text = {});
@@ -135,7 +135,7 @@ std::string serving_to_csv(const model::ServingProfile& profile, const ServingOp
 Result<const model::ServingProfile*> served_requests(const analysis::Run& run,
                                                      const analysis::Part& part);
 
-// Collectives by rank, as people and programs read them.
+// --- Collectives by rank, as people and programs read them ---
 
 std::string collectives_to_text(const model::CollectiveProfile& profile,
                                 const TextOptions& text = {});

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
@@ -19,19 +17,6 @@
 
 namespace jouleprof::report {
 namespace {
-
-// The part of the page that needs no script.
-
-// HTML: what ran, its energy with interval and provenance, its costs where `costs` is not null, a
-// table of the devices, findings with their next steps, warnings. Every name is escaped.
-std::string headline_html(const model::Profile& profile, const FormatOptions& options,
-                          const Costs* costs);
-
-// HTML: what made the page, from which file, and the command that prints the same figures.
-std::string provenance_html(const model::Profile& profile, const FormatOptions& options);
-
-// The document's title, as text.
-std::string page_title(const model::Profile& profile, bool redact);
 
 using model::DomainProfile;
 using model::Profile;
@@ -247,6 +232,8 @@ std::string warnings(const Profile& profile) {
   return html + "</ul></details>\n";
 }
 
+// What ran, its energy with interval and provenance, its costs where `costs` is not null, a table
+// of the devices, findings with their next steps, warnings. Every name is escaped.
 std::string headline_html(const Profile& profile, const FormatOptions& options,
                           const Costs* costs) {
   const Total total = total_of(profile);
@@ -270,6 +257,7 @@ std::string headline_html(const Profile& profile, const FormatOptions& options,
   return html + device_table(profile) + findings(profile) + warnings(profile);
 }
 
+// What made the page, from which file, and the command that prints the same figures.
 std::string provenance_html(const Profile& profile, const FormatOptions& options) {
   std::string html = fmt::format("<p>Made by jouleprof {}", markup_text(options.version));
   if (!profile.run.tool_version.empty() && profile.run.tool_version != options.version) {
@@ -286,12 +274,11 @@ std::string provenance_html(const Profile& profile, const FormatOptions& options
   return html + "</p>\n";
 }
 
+// The document's title, as text.
 std::string page_title(const Profile& profile, bool redact) {
   const std::string command = redact ? "" : command_text(profile.run);
   return command.empty() ? "jouleprof report" : fit(printable(command), 60) + " · jouleprof";
 }
-
-// A run as one page with everything in it.
 
 Result<void> write(const analysis::Run& run, const analysis::Part& part,
                    const FormatOptions& options, std::ostream& out) {

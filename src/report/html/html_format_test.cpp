@@ -398,9 +398,6 @@ TEST(HtmlFormat, NothingIsRequested) {
   }
 }
 
-using ::testing::HasSubstr;
-using ::testing::Not;
-
 TEST(HtmlText, MarkupIsText) {
   EXPECT_EQ(markup_text(R"(</script><b a="1">&amp;)"),
             "&lt;/script&gt;&lt;b a=&quot;1&quot;&gt;&amp;amp;");
@@ -471,5 +468,4 @@ TEST(BenchPage, HasAWarningInsteadOfColumnsThatNoRowHas) {
 }
 
 }  // namespace
-
 }  // namespace jouleprof::report

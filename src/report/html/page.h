@@ -40,7 +40,7 @@ Result<std::string> bench_to_html(const model::BenchDocument& document,
 Result<std::string> job_to_html(const analysis::Job& whole, const JobOptions& job_options,
                                 const PageOptions& options);
 
-// A page from its template and its parts.
+// --- A page from its template and its parts ---
 
 struct PageParts {
   std::string title;       // text
@@ -68,11 +68,10 @@ std::string figure_table(std::string_view name, const std::vector<std::string>& 
                          const std::vector<std::vector<std::string>>& rows);
 
 // The page without its data. Built from web/ by `make page`, and compiled in.
-
 extern const std::string_view kTemplate;         // of a run
 extern const std::string_view kResultsTemplate;  // of a comparison, sweep, benchmark or job
 
-// Data in a page. Names come from the measured program: none may become markup.
+// --- Data in a page. Names come from the measured program: none may become markup ---
 
 // A JSON document on one line, for a <script type="application/json">: it has no '<', so that
 // neither "</script>" nor "<!--" ends it, and no U+2028 or U+2029.
@@ -82,7 +81,7 @@ std::string script_json(const Json& document);
 // Keys of `dropped` are left out; the order of the others is the first row's.
 Json packed_rows(const Json& rows, const std::vector<std::string_view>& dropped = {});
 
-// What the page's script draws from.
+// --- What the page's script draws from ---
 
 // Energies of one row over one slice of time, in all.
 inline constexpr std::size_t kMostSliceCells = 24'000;
@@ -96,7 +95,6 @@ Result<Json> page_data(const analysis::Run& run, const analysis::Part& part,
                        const Costs* costs);
 
 // Power over time, for the page's script.
-
 // One object for each track. Times are seconds since `origin`.
 //   id, begin_seconds, end_seconds, step_seconds, resolution_seconds
 //   energy_microjoules   of each step; null where nothing was read
@@ -104,7 +102,7 @@ Result<Json> page_data(const analysis::Run& run, const analysis::Part& part,
 //   high_watts, low_watts   the extremes within each step, where they are known
 Json power_json(const std::vector<PowerTrack>& tracks, HostTime origin);
 
-// Clocks, temperatures, utilisation and limits over time, reduced to what a screen shows.
+// --- Clocks, temperatures, utilisation and limits over time, reduced to what a screen shows ---
 
 // One object for each gauge of a domain: id (of the domain), quantity (model/device/sensor.h),
 // times (seconds since `origin`) and values. Of more than `points` readings the extremes of equal
@@ -115,7 +113,7 @@ Json gauge_tracks(const analysis::Run& run, const analysis::PartSpan& span, Host
 // The intervals in which a GPU's clocks were reduced: id, begin_seconds, end_seconds and reasons.
 Json clock_limit_tracks(const analysis::Run& run, const analysis::PartSpan& span, HostTime origin);
 
-// Windows and isolated re-runs over time, reduced to what a screen shows.
+// --- Windows and isolated re-runs over time, reduced to what a screen shows ---
 
 // {"names": [...], "blocks": [...], "lanes": n}: each block is [lane, name, begin, length, count,
 // energies], and of several windows the sum of their lengths. Times are seconds since `origin`. A

@@ -1,11 +1,9 @@
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <map>
-#include <numeric>
 #include <set>
 #include <string>
 #include <vector>
@@ -24,7 +22,10 @@
 namespace jouleprof::report {
 namespace {
 
-// Energies of kernels, layers, ranges and phases by time, for the page's script.
+using model::ActivityProfile;
+using model::ActivityStack;
+
+// --- Energies of kernels, layers, ranges and phases by time ---
 
 constexpr std::int64_t kMostUnits = 100'000;  // five digits of the greatest slice
 constexpr double kMainPart = 0.1;             // of the greatest slice: decides the ratio
@@ -106,8 +107,8 @@ Json slices_json(const std::vector<model::ActivitySlices>& slices, HostTime orig
   return list;
 }
 
-// Energies and CPU time of processes by time, for the page's script.
-
+// Energies and CPU time of processes by time.
+//
 // An object: begin_seconds (since `origin`), step_seconds, count, and rows as arrays, whose values
 // are those of slices from `first` on:
 //   energy: [process, domain, microjoules of one unit, first, energies in units]
@@ -148,8 +149,7 @@ Json process_slices_json(const model::ProcessSlices& slices, const model::Profil
   return j;
 }
 
-using model::ActivityProfile;
-using model::ActivityStack;
+// --- All data of a page ---
 
 // Bounds that keep an hour of training below 3 MB.
 constexpr std::size_t kMostSteps = 3000;
@@ -280,10 +280,6 @@ Json serving_data(const model::ServingProfile& profile, const FormatOptions& opt
   j["requests"] = packed_rows(j["requests"]);
   return j;
 }
-
-}  // namespace
-
-namespace {
 
 // Where readings that are stamped far ahead have made the span long, the end of the others.
 HostTime end_of(const std::vector<PowerTrack>& tracks, HostTime end) {

@@ -108,6 +108,26 @@ std::string case_html(const BenchResult& result, std::string_view tag, bool reda
   return html + unit_heroes(result) + energies(result, redact);
 }
 
+std::string energy_cell(const std::optional<model::Measurement>& m) {
+  return m ? energy_text(m->energy) : "unavailable";
+}
+std::string error_cell(const std::optional<model::Measurement>& m) {
+  return m ? error_text(*m) : "";
+}
+std::string provenance_cell(const std::optional<model::Measurement>& m) {
+  return m ? provenance_word(m->provenance) : "";
+}
+
+std::string hosts_table(const analysis::Job& job) {
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& host : job.hosts) {
+    rows.push_back({host.host, std::to_string(host.recordings.size()), duration_text(host.covered),
+                    energy_cell(host.total), error_cell(host.total), provenance_cell(host.total)});
+  }
+  return figure_table("Energy by host",
+                      {"host", "recordings", "time", "energy", "95 %", "provenance"}, rows);
+}
+
 }  // namespace
 
 Result<std::string> bench_to_html(const model::BenchDocument& document,
@@ -233,30 +253,6 @@ Result<std::string> comparison_to_html(const ComparisonReport& whole, const Page
                                  {"after", compared_runs(report.after_runs)}};
   return assemble_page(parts);
 }
-
-namespace {
-
-std::string energy_cell(const std::optional<model::Measurement>& m) {
-  return m ? energy_text(m->energy) : "unavailable";
-}
-std::string error_cell(const std::optional<model::Measurement>& m) {
-  return m ? error_text(*m) : "";
-}
-std::string provenance_cell(const std::optional<model::Measurement>& m) {
-  return m ? provenance_word(m->provenance) : "";
-}
-
-std::string hosts_table(const analysis::Job& job) {
-  std::vector<std::vector<std::string>> rows;
-  for (const auto& host : job.hosts) {
-    rows.push_back({host.host, std::to_string(host.recordings.size()), duration_text(host.covered),
-                    energy_cell(host.total), error_cell(host.total), provenance_cell(host.total)});
-  }
-  return figure_table("Energy by host",
-                      {"host", "recordings", "time", "energy", "95 %", "provenance"}, rows);
-}
-
-}  // namespace
 
 Result<std::string> job_to_html(const analysis::Job& whole, const JobOptions& job_options,
                                 const PageOptions& options) {

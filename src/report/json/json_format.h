@@ -1,4 +1,4 @@
-// The summary as a JSON object (docs/json.md).
+// The summary and the tables of attributed energy as JSON objects (docs/json.md).
 #pragma once
 
 #include <vector>
@@ -14,7 +14,7 @@
 
 namespace jouleprof::report {
 
-// `costs`, `per`: may be null.
+// The summary. `costs`, `per`: may be null.
 Json profile_document(const model::Profile& profile, const Costs* costs = nullptr,
                       const PerUnit* per = nullptr);
 
@@ -28,16 +28,13 @@ Json command_json(const std::optional<model::CommandEnergy>& command);
 Json balance_json(const model::Profile& profile, const model::DomainProfile& domain);
 
 // Money and carbon as JSON.
-
 // The object `costs` of docs/json.md.
 Json costs_json(const Costs& costs);
 
 // The object `wall` (docs/json.md).
-
 Json wall_json(const WallComparison& wall);
 
 // A table of attributed energy as a JSON object (docs/json.md).
-
 Json activity_document(const std::vector<model::ActivityProfile>& profiles,
                        const ActivityOptions& options);
 

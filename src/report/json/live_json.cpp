@@ -211,15 +211,6 @@ class Document {
   const MachineJsonOptions& options_;
 };
 
-}  // namespace
-
-std::string machine_json(const MachineState& state, const EnergyAccounts& accounts,
-                         const MachineJsonOptions& options) {
-  return write_json(Document(state, accounts, options).write(), 0);
-}
-
-namespace {
-
 Json device_json(const model::Domain& domain, const Result<model::Measurement>& energy,
                  bool estimates) {
   const bool is_hidden =
@@ -246,7 +237,34 @@ Json time_json(const analysis::MachineState& state, const std::optional<HostTime
   return t ? Json(utc_text(state.real(*t))) : Json(nullptr);
 }
 
+Json device_json(const model::DomainSnapshot& d) {
+  Json device = record_json(d);
+  for (const auto name : snapshot_figures()) {
+    const auto value = figure_of(d, name);
+    device[std::string(name)] = value ? decimal(shortest(*value)) : Json(nullptr);
+  }
+  device["clock_limits"] = optional_json(clock_limits_of(d));
+  return device;
+}
+
+Json document(const model::Snapshot& snapshot,
+              const std::vector<const model::DomainSnapshot*>& of) {
+  Json line = Json::object();
+  line["schema"] = "jouleprof.snapshot/2";
+  line["time"] = utc_text(snapshot.time);
+  line["time_unix_seconds"] = seconds_json(snapshot.time.time_since_epoch());
+  line["elapsed_seconds"] = seconds_json(snapshot.elapsed);
+  line["devices"] = Json::array();
+  for (const auto* domain : of) line["devices"].push_back(device_json(*domain));
+  return line;
+}
+
 }  // namespace
+
+std::string machine_json(const MachineState& state, const EnergyAccounts& accounts,
+                         const MachineJsonOptions& options) {
+  return write_json(Document(state, accounts, options).write(), 0);
+}
 
 std::string machine_window_json(const analysis::MachineWindow& window,
                                 const analysis::MachineState& state, bool estimates) {
@@ -295,32 +313,6 @@ void columns(const model::DomainSnapshot& d, Columns& column) {
 std::vector<RecordKind> snapshot_kinds() {
   return {record_kind("devices[].", "snapshot_device", model::DomainSnapshot{})};
 }
-
-namespace {
-
-Json device_json(const model::DomainSnapshot& d) {
-  Json device = record_json(d);
-  for (const auto name : snapshot_figures()) {
-    const auto value = figure_of(d, name);
-    device[std::string(name)] = value ? decimal(shortest(*value)) : Json(nullptr);
-  }
-  device["clock_limits"] = optional_json(clock_limits_of(d));
-  return device;
-}
-
-Json document(const model::Snapshot& snapshot,
-              const std::vector<const model::DomainSnapshot*>& of) {
-  Json line = Json::object();
-  line["schema"] = "jouleprof.snapshot/2";
-  line["time"] = utc_text(snapshot.time);
-  line["time_unix_seconds"] = seconds_json(snapshot.time.time_since_epoch());
-  line["elapsed_seconds"] = seconds_json(snapshot.elapsed);
-  line["devices"] = Json::array();
-  for (const auto* domain : of) line["devices"].push_back(device_json(*domain));
-  return line;
-}
-
-}  // namespace
 
 std::string snapshot_json_line(const model::Snapshot& snapshot) {
   return write_json(document(snapshot, rows_of(snapshot)), 0) + '\n';

@@ -1,4 +1,4 @@
-// What a service knows of its machine, as one JSON object: `jouleprof.machine/1` (docs/json.md).
+// What is known now, as JSON (docs/json.md): of the machine of a service, and as a snapshot.
 #pragma once
 
 #include <string>
@@ -16,18 +16,18 @@ struct MachineJsonOptions {
   std::size_t most = 50;  // entities of each family: those with the highest energy
 };
 
+// What a service knows of its machine, as one JSON object: `jouleprof.machine/1`.
 std::string machine_json(const analysis::MachineState& state,
                          const analysis::EnergyAccounts& accounts,
                          const MachineJsonOptions& options);
 
 // A window of `jouleprof serve` as one JSON object: `jouleprof.window/1` (docs/json.md).
-
 // `state` has the domains and clocks of the machine. Without `estimates` figures that are computed
 // by a model are left out.
 std::string machine_window_json(const analysis::MachineWindow& window,
                                 const analysis::MachineState& state, bool estimates);
 
-// A snapshot as JSON, schema jouleprof.snapshot/2 (docs/json.md).
+// --- A snapshot as JSON, schema jouleprof.snapshot/2 (docs/json.md) ---
 
 // One object on one line, with the rows of the monitor.
 std::string snapshot_json_line(const model::Snapshot& snapshot);

@@ -1,8 +1,5 @@
 #include "report/json/records.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "model/window_sum.h"
 #include "report/json/json_format.h"
 

@@ -1,16 +1,11 @@
 // The columns of each kind of record that JSON, CSV, the Python package and the page have.
 #pragma once
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
-#include <span>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "base/clock.h"

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cmath>
 
 #include "report/format/format.h"
@@ -68,59 +67,11 @@ Json energy_json(const model::BenchCase& bench, const BenchEnergy& energy) {
   return j;
 }
 
-}  // namespace
-
-std::string bench_to_json(const model::BenchDocument& document,
-                          const std::vector<BenchResult>& results) {
-  Json j = Json::object();
-  j["schema"] = kBenchSchema;
-  j["versions"] = document.versions;
-  j["cases"] = Json::array();
-  for (const auto& result : results) {
-    Json entry = Json::parse(result.bench.document);
-    entry["energy"] = result.energy ? energy_json(result.bench, *result.energy) : Json(nullptr);
-    entry["energy_reason"] = result.energy ? Json(nullptr) : Json(result.energy.error().message);
-    j["cases"].push_back(std::move(entry));
-  }
-  return write_json(j) + '\n';
-}
-
-namespace {
-
 constexpr const char* kComparisonSchema = "jouleprof.comparison/2";
 
 Json interval_json(const std::optional<double>& low, const std::optional<double>& high) {
   return low && high ? Json::array({number_json(*low), number_json(*high)}) : Json(nullptr);
 }
-
-}  // namespace
-
-void columns(const analysis::Difference& d, const std::string& unit, Columns& column) {
-  constexpr std::string_view kNull = "a run has no figure";
-  column("name", d.name, "the row's name");
-  column("detail", d.detail, "a row's shapes, or grid and block", "it has none");
-  column("before_" + unit, d.before, "geometric mean over the runs", kNull);
-  column("after_" + unit, d.after, "geometric mean over the runs", kNull);
-  column("change_ratio", d.ratio(), "the change", kNull);
-  column(
-      "interval_ratio", [&] { return interval_json(d.low(), d.high()); },
-      "its 95 % interval, two numbers", "the spread between runs is not known");
-  column("sensor_noise_ratio", d.sensor_noise,
-         "half of the 95 % interval that the sensors' repeatability alone gives", kNull);
-  column("difference_at_most_joules", d.at_most,
-         "the means differ by so much at most, with 95 % confidence, where energies are not above "
-         "zero",
-         "`reason` is not `not_positive`");
-  column("p", d.log_ratio && d.log_ratio->half ? std::optional(d.p) : std::nullopt,
-         "of \"no change\"; of rows, adjusted by Holm", "there is no interval");
-  column("verdict", to_string(d.verdict), "`lower`, `higher`, `same` or `inconclusive`");
-  column("reason", d.reason,
-         "`interval_below_zero`, `interval_above_zero`, `within_threshold`, `interval_too_wide`, "
-         "`one_of_many`, `spread_unknown`, `estimated`, `absent`, `not_positive`, `rest_unknown`, "
-         "`not_resolvable`, or the code of a condition that prevents a verdict");
-}
-
-namespace {
 
 Json gate_json(const ComparisonReport& report, const JudgedGate& judged) {
   Json j = Json::object();
@@ -151,7 +102,54 @@ Json costs_json(const ComparisonReport& report) {
   return j;
 }
 
+constexpr const char* kRecommendationSchema = "jouleprof.recommendation/1";
+
+Json interval_json(const std::optional<analysis::Interval>& interval) {
+  if (!interval) return nullptr;
+  return Json::array({number_json(interval->low), number_json(interval->high)});
+}
+
 }  // namespace
+
+std::string bench_to_json(const model::BenchDocument& document,
+                          const std::vector<BenchResult>& results) {
+  Json j = Json::object();
+  j["schema"] = kBenchSchema;
+  j["versions"] = document.versions;
+  j["cases"] = Json::array();
+  for (const auto& result : results) {
+    Json entry = Json::parse(result.bench.document);
+    entry["energy"] = result.energy ? energy_json(result.bench, *result.energy) : Json(nullptr);
+    entry["energy_reason"] = result.energy ? Json(nullptr) : Json(result.energy.error().message);
+    j["cases"].push_back(std::move(entry));
+  }
+  return write_json(j) + '\n';
+}
+
+void columns(const analysis::Difference& d, const std::string& unit, Columns& column) {
+  constexpr std::string_view kNull = "a run has no figure";
+  column("name", d.name, "the row's name");
+  column("detail", d.detail, "a row's shapes, or grid and block", "it has none");
+  column("before_" + unit, d.before, "geometric mean over the runs", kNull);
+  column("after_" + unit, d.after, "geometric mean over the runs", kNull);
+  column("change_ratio", d.ratio(), "the change", kNull);
+  column(
+      "interval_ratio", [&] { return interval_json(d.low(), d.high()); },
+      "its 95 % interval, two numbers", "the spread between runs is not known");
+  column("sensor_noise_ratio", d.sensor_noise,
+         "half of the 95 % interval that the sensors' repeatability alone gives", kNull);
+  column("difference_at_most_joules", d.at_most,
+         "the means differ by so much at most, with 95 % confidence, where energies are not above "
+         "zero",
+         "`reason` is not `not_positive`");
+  column("p", d.log_ratio && d.log_ratio->half ? std::optional(d.p) : std::nullopt,
+         "of \"no change\"; of rows, adjusted by Holm", "there is no interval");
+  column("verdict", to_string(d.verdict), "`lower`, `higher`, `same` or `inconclusive`");
+  column("reason", d.reason,
+         "`interval_below_zero`, `interval_above_zero`, `within_threshold`, `interval_too_wide`, "
+         "`one_of_many`, `spread_unknown`, `estimated`, `absent`, `not_positive`, `rest_unknown`, "
+         "`not_resolvable`, or the code of a condition that prevents a verdict");
+}
 
 std::string comparison_to_json(const ComparisonReport& report) {
   const auto& c = report.comparison;
@@ -217,17 +215,6 @@ std::string comparison_to_benchmark(const ComparisonReport& report) {
   }
   return write_json(list) + "\n";
 }
-
-namespace {
-
-constexpr const char* kRecommendationSchema = "jouleprof.recommendation/1";
-
-Json interval_json(const std::optional<analysis::Interval>& interval) {
-  if (!interval) return nullptr;
-  return Json::array({number_json(interval->low), number_json(interval->high)});
-}
-
-}  // namespace
 
 void columns(const analysis::RatedPoint& rated, const analysis::SweepPoint& point,
              Columns& column) {

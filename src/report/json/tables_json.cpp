@@ -1,4 +1,3 @@
-#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
@@ -84,6 +83,18 @@ Json profile_json(const ActivityProfile& profile, const ActivityOptions& options
 std::optional<double> per_token(const model::ServedEnergy& e) {
   if (e.tokens_out == 0) return std::nullopt;
   return e.energy.joules() / static_cast<double>(e.tokens_out);
+}
+
+template <class Record>
+std::string csv_of(const std::vector<Record>& records, bool in_flight) {
+  const auto row_of = [in_flight](const Record& record) {
+    CsvColumns row;
+    columns(record, in_flight, row);
+    return row;
+  };
+  std::string csv = row_of({}).heading();
+  for (const auto& record : records) csv += row_of(record).line();
+  return csv;
 }
 
 }  // namespace
@@ -252,22 +263,6 @@ void columns(const model::ServedBoard& b, bool, Columns& column) {
   column("joules_per_decode_token", b.joules_per_decode_token, "of the model: own part of one");
   column("fixed_joules", b.fixed_joules, "of the model: not of any request's work, a step");
 }
-
-namespace {
-
-template <class Record>
-std::string csv_of(const std::vector<Record>& records, bool in_flight) {
-  const auto row_of = [in_flight](const Record& record) {
-    CsvColumns row;
-    columns(record, in_flight, row);
-    return row;
-  };
-  std::string csv = row_of({}).heading();
-  for (const auto& record : records) csv += row_of(record).line();
-  return csv;
-}
-
-}  // namespace
 
 Json serving_document(const model::ServingProfile& profile, bool being_written) {
   Json j = Json::object();

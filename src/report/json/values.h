@@ -8,10 +8,8 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -48,9 +46,11 @@ Json optional_json(const std::optional<T>& value) {
 // becomes U+FFFD.
 std::string write_json(const Json& document, int indent = 2);
 
-// A record described column by column: one list for each kind of record gives the name
-// of each column, its value, its meaning and when it is absent. JSON, CSV, the tables of
-// docs/json.md, the tables of the Python package and the types of the page are made of these lists.
+// --- Records described column by column ---
+
+// One list for each kind of record gives the name of each column, its value, its meaning and when
+// it is absent. JSON, CSV, the tables of docs/json.md, the tables of the Python package and the
+// types of the page are made of these lists.
 //
 //   column("launches", row.launches, "launches on the device, by this row itself");
 

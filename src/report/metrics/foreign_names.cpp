@@ -14,6 +14,8 @@
 namespace jouleprof::report {
 namespace {
 
+using model::DomainSnapshot;
+
 namespace gauge = model::gauge;
 using analysis::EnergyAccounts;
 using analysis::Family;
@@ -219,6 +221,33 @@ class Kepler {
   Metric metric_;
 };
 
+constexpr Metric kCpuPower{"power_draw_cpu", MetricType::kGauge, "", "CPU packages (W).", ""};
+constexpr Metric kRaplPower{"intel_power", MetricType::kGauge, "", "CPU packages and DRAM (W).",
+                            ""};
+constexpr Metric kGpuPower{"power_draw_gpu", MetricType::kGauge, "", "GPUs (W).", ""};
+constexpr Metric kMemory{"mem_used_cpu", MetricType::kGauge, "", "Memory in use (bytes).", ""};
+constexpr Metric kGpuMemory{"mem_used_gpu", MetricType::kGauge, "", "GPU memory in use (bytes).",
+                            ""};
+
+// Over the domains of these kinds that are no part of another; absent if there are none, or if one
+// of them has no value.
+template <typename Value>
+std::optional<double> sum(const MachineState& state, DomainKind kind, Value value) {
+  std::optional<double> out;
+  for (const auto& d : state.snapshot.domains) {
+    if (d.domain.kind != kind || d.domain.parent) continue;
+    const std::optional<double> one = value(d);
+    if (!one) return std::nullopt;
+    out = out.value_or(0) + *one;
+  }
+  return out;
+}
+
+void add(const Metric& metric, const std::optional<double>& value, Exposition& out) {
+  out.begin(metric);
+  if (value) out.sample({}, *value);
+}
+
 }  // namespace
 
 void add_dcgm_names(const MachineState& state, const EnergyAccounts& accounts,
@@ -261,39 +290,6 @@ void add_kepler_names(const MachineState& state, const EnergyAccounts& accounts,
                       const MetricsOptions& options, Exposition& out) {
   Kepler(state, accounts, options, out).write();
 }
-
-namespace {
-
-using model::DomainSnapshot;
-
-constexpr Metric kCpuPower{"power_draw_cpu", MetricType::kGauge, "", "CPU packages (W).", ""};
-constexpr Metric kRaplPower{"intel_power", MetricType::kGauge, "", "CPU packages and DRAM (W).",
-                            ""};
-constexpr Metric kGpuPower{"power_draw_gpu", MetricType::kGauge, "", "GPUs (W).", ""};
-constexpr Metric kMemory{"mem_used_cpu", MetricType::kGauge, "", "Memory in use (bytes).", ""};
-constexpr Metric kGpuMemory{"mem_used_gpu", MetricType::kGauge, "", "GPU memory in use (bytes).",
-                            ""};
-
-// Over the domains of these kinds that are no part of another; absent if there are none, or if one
-// of them has no value.
-template <typename Value>
-std::optional<double> sum(const MachineState& state, DomainKind kind, Value value) {
-  std::optional<double> out;
-  for (const auto& d : state.snapshot.domains) {
-    if (d.domain.kind != kind || d.domain.parent) continue;
-    const std::optional<double> one = value(d);
-    if (!one) return std::nullopt;
-    out = out.value_or(0) + *one;
-  }
-  return out;
-}
-
-void add(const Metric& metric, const std::optional<double>& value, Exposition& out) {
-  out.begin(metric);
-  if (value) out.sample({}, *value);
-}
-
-}  // namespace
 
 void add_aipowermeter_names(const MachineState& state, const MetricsOptions& options,
                             Exposition& out) {

@@ -13,7 +13,7 @@
 
 namespace jouleprof::report {
 
-// The metrics that the service exposes. docs/metrics.md lists them, as metrics_table() writes them.
+// --- The metrics that the service exposes: docs/metrics.md, which metrics_table() writes ---
 
 enum class MetricType { kCounter, kGauge, kInfo };
 
@@ -34,7 +34,7 @@ const Metric& metric(std::string_view name);
 // A Markdown table of all metrics.
 std::string metrics_table();
 
-// Text that Prometheus reads.
+// --- Text that Prometheus reads ---
 
 enum class Dialect {
   kOpenMetrics,  // 1.0.0: application/openmetrics-text
@@ -111,7 +111,7 @@ std::string machine_metrics(const analysis::MachineState& state,
                             const analysis::EnergyAccounts& accounts, const MetricsOptions& options,
                             Dialect dialect);
 
-// The same figures under other exporters' names and labels, so that existing dashboards work.
+// --- The same figures under other exporters' names and labels, for existing dashboards ---
 
 // NVIDIA's dcgm-exporter: whole GPUs. Its counter of energy is in millijoules, and counts from when
 // the service began to; `pci_bus_id` is left out. `hpc_job` is given where one job has the GPU: a
@@ -129,7 +129,7 @@ void add_kepler_names(const analysis::MachineState& state, const analysis::Energ
 void add_aipowermeter_names(const analysis::MachineState& state, const MetricsOptions& options,
                             Exposition& out);
 
-// For OpenTelemetry.
+// --- For OpenTelemetry ---
 
 struct OtlpOptions {
   std::string_view version;

@@ -60,7 +60,6 @@ std::string bench_to_json(const model::BenchDocument& document,
 std::string bench_to_csv(const std::vector<BenchResult>& results);
 
 // Energy of one inference, from a power log and a latency, as people read it.
-
 // A table for each device; `latency` is that of one inference.
 std::string latency_energy_to_text(const std::vector<analysis::DevicePower>& devices,
                                    Duration latency, const TextOptions& text = {});

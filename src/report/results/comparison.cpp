@@ -13,6 +13,9 @@
 namespace jouleprof::report {
 namespace {
 
+using analysis::Difference;
+using analysis::Verdict;
+
 constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kReasons{{
     {"interval_below_zero", "the 95 % interval lies below zero"},
     {"interval_above_zero", "the 95 % interval lies above zero"},
@@ -41,9 +44,6 @@ std::string number(double percent) {
   const double value = rounded(percent);
   return fmt::format("{:+.{}f}", value, std::abs(value) < 9.95 ? 2 : 1);
 }
-
-using analysis::Difference;
-using analysis::Verdict;
 
 // A side in a sentence.
 std::string side_name(const std::string& title, const std::vector<std::string>& runs,
@@ -181,6 +181,12 @@ std::string command(std::string_view level, std::string_view title, std::string_
   return fmt::format("::{} title={}::{}\n", level, title, message(text));
 }
 
+struct Case {
+  std::string name;
+  std::string text;
+  analysis::GateOutcome outcome;
+};
+
 }  // namespace
 
 std::string verdict_sentence(const ComparisonReport& report) { return Sentence(report).text(); }
@@ -250,16 +256,6 @@ std::string comparison_to_github(const ComparisonReport& report) {
   }
   return text;
 }
-
-namespace {
-
-struct Case {
-  std::string name;
-  std::string text;
-  analysis::GateOutcome outcome;
-};
-
-}  // namespace
 
 std::string comparison_to_junit(const ComparisonReport& report) {
   using analysis::GateOutcome;

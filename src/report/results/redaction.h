@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "model/activity/activity_profile.h"
@@ -22,7 +21,7 @@ model::Profile redacted(model::Profile profile);
 std::vector<model::ActivityProfile> redacted(std::vector<model::ActivityProfile> profiles,
                                              const model::Recording& recording);
 
-// What --redact leaves out of pages of comparisons, sweeps, benchmarks and jobs.
+// --- What --redact leaves out of pages of comparisons, sweeps, benchmarks and jobs ---
 
 // Runs get numbers for their names, and the sides no titles. Sentences lose the names and all
 // absolute paths. Names of windows, kernels and layers stay: they are what the page is about.

@@ -1,5 +1,4 @@
-// Google's profile.proto (github.com/google/pprof/blob/main/proto/profile.proto), gzip: for
-// `pprof -http` and Grafana's flame graphs. Its messages are written by their field numbers.
+// Flame graphs: for pprof and for speedscope.
 
 #include <fmt/format.h>
 
@@ -180,6 +179,8 @@ Result<void> write_speedscope(const analysis::Run& run, const analysis::Part& pa
 
 }  // namespace
 
+// Google's profile.proto (github.com/google/pprof/blob/main/proto/profile.proto), gzip: for
+// `pprof -http` and Grafana's flame graphs. Its messages are written by their field numbers.
 extern const Format pprof_format;
 constinit const Format pprof_format{
     .name = "pprof",
@@ -190,7 +191,6 @@ constinit const Format pprof_format{
 
 // A flame graph for speedscope.app (speedscope.app/file-format-schema.json), "sampled" profiles:
 // one of energy and one of time for each device.
-
 extern const Format speedscope_format;
 constinit const Format speedscope_format{.name = "speedscope",
                                          .extension = ".speedscope.json",

@@ -104,6 +104,17 @@ const Result<Renderer>& renderer() {
   return *opened;
 }
 
+// The figure of a run as a picture.
+Result<void> write(const analysis::Run& run, const analysis::Part& part,
+                   const FormatOptions& options, std::ostream& out) {
+  const auto figure = run_svg(run, part, options);
+  if (!figure) return forward_error(figure);
+  const auto png = png_of_svg(*figure);
+  if (!png) return forward_error(png);
+  out << *png;
+  return {};
+}
+
 }  // namespace
 
 void Drawing::text(double x, double y, std::string_view text, std::string_view attributes) {
@@ -207,22 +218,6 @@ Result<std::string> png_of_svg(const std::string& svg, double scale) {
   }
   return png;
 }
-
-namespace {
-
-// The figure of a run as a picture.
-
-Result<void> write(const analysis::Run& run, const analysis::Part& part,
-                   const FormatOptions& options, std::ostream& out) {
-  const auto figure = run_svg(run, part, options);
-  if (!figure) return forward_error(figure);
-  const auto png = png_of_svg(*figure);
-  if (!png) return forward_error(png);
-  out << *png;
-  return {};
-}
-
-}  // namespace
 
 extern const Format png_format;
 constinit const Format png_format{

@@ -15,7 +15,7 @@
 namespace jouleprof::report {
 namespace {
 
-// A run as one figure.
+using model::Profile;
 
 constexpr const char* kStyles =
     ".title{font-weight:bold;font-size:15px}.heading{font-weight:bold;font-size:14px}"
@@ -37,41 +37,6 @@ Result<void> write(const analysis::Run& run, const analysis::Part& part,
   out << *figure;
   return {};
 }
-
-}  // namespace
-
-Result<std::string> run_svg(const analysis::Run& run, const analysis::Part& part,
-                            const FormatOptions& options) {
-  const auto& whole = run.profile(part);
-  if (!whole) return tl::unexpected(whole.error());
-  const model::Profile profile = options.redact ? redacted(*whole) : *whole;
-  Drawing drawing(kStyles);
-  drawing.markup(kHatch);
-  double y = draw_headline(drawing, 16, profile, options.text.whole_machine);
-  y = draw_balance(drawing, y + 14, profile);
-  if (const auto span = run.span(part)) {
-    const HostTime origin = run.recording().run.work_begin.value_or(span->begin);
-    y = draw_timeline(drawing, y + 16, profile, power_tracks(run, part, origin, kSteps), origin);
-  }
-  std::string source = "jouleprof " + options.version;
-  if (!options.text.recording_path.empty() && !options.redact) {
-    source += " · " + options.text.recording_path;
-  }
-  drawing.text(kFigureMargin, y += 28, fit_width(source, kFigureInner, 12), "class=\"soft\"");
-  const std::string command = command_text(profile.run);
-  return drawing.document(kFigureWidth, y + 18,
-                          fit(command.empty() ? "Energy report" : command, 200), 12);
-}
-
-extern const Format svg_format;
-constinit const Format svg_format{.name = "svg",
-                                  .extension = ".svg",
-                                  .shows = "headline, balance and power over time as one figure",
-                                  .write = write};
-
-namespace {
-
-using model::Profile;
 
 constexpr std::size_t kColumns = 150;  // of a line of small text
 
@@ -106,6 +71,35 @@ std::string energy_markup(double y, const std::optional<Quoted>& quote) {
 }
 
 }  // namespace
+
+Result<std::string> run_svg(const analysis::Run& run, const analysis::Part& part,
+                            const FormatOptions& options) {
+  const auto& whole = run.profile(part);
+  if (!whole) return tl::unexpected(whole.error());
+  const model::Profile profile = options.redact ? redacted(*whole) : *whole;
+  Drawing drawing(kStyles);
+  drawing.markup(kHatch);
+  double y = draw_headline(drawing, 16, profile, options.text.whole_machine);
+  y = draw_balance(drawing, y + 14, profile);
+  if (const auto span = run.span(part)) {
+    const HostTime origin = run.recording().run.work_begin.value_or(span->begin);
+    y = draw_timeline(drawing, y + 16, profile, power_tracks(run, part, origin, kSteps), origin);
+  }
+  std::string source = "jouleprof " + options.version;
+  if (!options.text.recording_path.empty() && !options.redact) {
+    source += " · " + options.text.recording_path;
+  }
+  drawing.text(kFigureMargin, y += 28, fit_width(source, kFigureInner, 12), "class=\"soft\"");
+  const std::string command = command_text(profile.run);
+  return drawing.document(kFigureWidth, y + 18,
+                          fit(command.empty() ? "Energy report" : command, 200), 12);
+}
+
+extern const Format svg_format;
+constinit const Format svg_format{.name = "svg",
+                                  .extension = ".svg",
+                                  .shows = "headline, balance and power over time as one figure",
+                                  .write = write};
 
 double draw_headline(Drawing& drawing, double y, const Profile& profile, bool whole_machine) {
   const Total total = total_of(profile);

@@ -16,7 +16,6 @@
 namespace jouleprof::report {
 
 // An SVG document in the making, without scripts or references.
-
 // Places are in pixels, from the top left. `attributes` is markup that the caller wrote, such as
 // "class=\"grid\""; every other text may be anything, and becomes text.
 class Drawing {
@@ -51,7 +50,7 @@ double text_width(std::string_view text, double font_size);
 // At most about `width` wide; a cut is shown by "...".
 std::string fit_width(std::string_view text, double width, double font_size);
 
-// A scale of a figure, and its round numbers.
+// --- A scale of a figure, and its round numbers ---
 
 // Maps values onto places of a drawing; `to` may be less than `from`, as upwards in an SVG.
 struct Axis {
@@ -70,12 +69,11 @@ Axis padded_axis(double low, double high, double from, double to);
 std::vector<double> ticks(double low, double high, int count = 4);
 
 // A run as one figure: headline, balance and power over time.
-
 // An SVG document without scripts or references. Errors: as Run::profile().
 Result<std::string> run_svg(const analysis::Run& run, const analysis::Part& part,
                             const FormatOptions& options);
 
-// The parts of a run's figure: headline, balance, power over time.
+// --- The parts of a run's figure: headline, balance, power over time ---
 
 inline constexpr double kFigureWidth = 960;
 inline constexpr double kFigureMargin = 24;
@@ -95,14 +93,13 @@ double draw_timeline(Drawing& drawing, double y, const model::Profile& profile,
                      const std::vector<PowerTrack>& tracks, HostTime origin);
 
 // A sweep as a figure.
-
 // An SVG document without scripts or references: one panel each for energy, time, throughput and
 // mean power against the setting, and for clock, temperature and utilisation where `runs` have them
 // (of our own sweep; empty: the sweep's samples alone). Every measurement is a point; the curve is
 // a monotone interpolation of the means; the recommended setting is marked.
 std::string sweep_svg(const AdvisedSweep& sweep, const std::vector<model::SweepRun>& runs);
 
-// A smooth curve through points that neither overshoots nor adds an extremum.
+// --- A smooth curve through points that neither overshoots nor adds an extremum ---
 
 struct CurvePoint {
   double x = 0;
@@ -113,7 +110,7 @@ struct CurvePoint {
 // are (Fritsch and Carlson 1980). `points`: at least two, with ascending x.
 std::vector<double> monotone_slopes(const std::vector<CurvePoint>& points);
 
-// A picture of an SVG document.
+// --- A picture of an SVG document ---
 
 // Errors: unavailable where librsvg-2 or cairo is not installed.
 Result<void> check_png();

@@ -1,8 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "report/svg/svg_format.h"
 
 namespace jouleprof::report {

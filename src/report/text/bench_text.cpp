@@ -19,7 +19,8 @@
 namespace jouleprof::report {
 namespace {
 
-// What the blocks of a benchmark's text share.
+using analysis::BenchEnergy;
+using model::BenchCase;
 
 // Also of less than a microjoule: one token, or 1e9 multiply-accumulates.
 std::string joules_text(double joules) {
@@ -36,8 +37,8 @@ std::string plus_minus(double half, double of, bool ascii) {
   if (!(of > 0)) return "-";
   return (ascii ? "+-" : "±") + percent_text(half / of);
 }
-// A table with one line for each case.
 
+// A table with one line for each case.
 std::vector<std::string> bench_comparison(const std::vector<BenchResult>& results,
                                           const TextOptions& text) {
   Table table({"batch", "latency", "p99", "samples/s", "energy per sample", "95 %", "total", "W"});
@@ -68,9 +69,6 @@ std::vector<std::string> bench_comparison(const std::vector<BenchResult>& result
   }
   return table.lines(static_cast<std::size_t>(std::max(text.width, 60)), text.colour);
 }
-
-using analysis::BenchEnergy;
-using model::BenchCase;
 
 constexpr std::size_t kMostReasonLines = 3;
 constexpr std::size_t kBriefDomainLines = 4;
@@ -349,6 +347,33 @@ class BenchText {
   Lines lines_;
 };
 
+std::vector<Cell> row(const char* label, Power median, Power mean, Duration latency, Style style) {
+  return {{label},
+          {fmt::format("{:.2f}", median.watts())},
+          {fmt::format("{:.2f}", mean.watts())},
+          {joules_text(median.watts() * seconds(latency)), style}};
+}
+
+// "0.0764 EUR, 25.5 g CO2e per million": of so many units that no amount has a row of zeros.
+std::string costs_of_some_text(const PerUnit& per) {
+  constexpr double kLeast = 1e-3;
+  constexpr std::pair<double, const char*> kCounts[] = {
+      {1, ""}, {1e3, " per thousand"}, {1e6, " per million"}, {1e9, " per billion"}};
+  const auto is_small = [](std::optional<double> amount, double count) {
+    return amount && *amount > 0 && *amount * count < kLeast;
+  };
+  const auto* some = std::begin(kCounts);
+  while (some + 1 != std::end(kCounts) &&
+         (is_small(per.shown_money, some->first) || is_small(per.shown_grams, some->first))) {
+    ++some;
+  }
+  const auto of = [&](std::optional<double> amount) {
+    return amount ? std::optional(*amount * some->first) : std::nullopt;
+  };
+  const std::string text = amounts_text(of(per.shown_money), per.currency, of(per.shown_grams));
+  return text.empty() ? text : text + some->second;
+}
+
 }  // namespace
 
 std::string bench_to_text(const std::vector<BenchResult>& results, const BenchOptions& options,
@@ -372,17 +397,6 @@ std::string bench_to_text(const std::vector<BenchResult>& results, const BenchOp
   }
   return all;
 }
-
-namespace {
-
-std::vector<Cell> row(const char* label, Power median, Power mean, Duration latency, Style style) {
-  return {{label},
-          {fmt::format("{:.2f}", median.watts())},
-          {fmt::format("{:.2f}", mean.watts())},
-          {joules_text(median.watts() * seconds(latency)), style}};
-}
-
-}  // namespace
 
 std::string latency_energy_to_text(const std::vector<analysis::DevicePower>& devices,
                                    Duration latency, const TextOptions& text) {
@@ -414,30 +428,6 @@ std::string latency_energy_to_text(const std::vector<analysis::DevicePower>& dev
   }
   return all;
 }
-
-namespace {
-
-// "0.0764 EUR, 25.5 g CO2e per million": of so many units that no amount has a row of zeros.
-std::string costs_of_some_text(const PerUnit& per) {
-  constexpr double kLeast = 1e-3;
-  constexpr std::pair<double, const char*> kCounts[] = {
-      {1, ""}, {1e3, " per thousand"}, {1e6, " per million"}, {1e9, " per billion"}};
-  const auto is_small = [](std::optional<double> amount, double count) {
-    return amount && *amount > 0 && *amount * count < kLeast;
-  };
-  const auto* some = std::begin(kCounts);
-  while (some + 1 != std::end(kCounts) &&
-         (is_small(per.shown_money, some->first) || is_small(per.shown_grams, some->first))) {
-    ++some;
-  }
-  const auto of = [&](std::optional<double> amount) {
-    return amount ? std::optional(*amount * some->first) : std::nullopt;
-  };
-  const std::string text = amounts_text(of(per.shown_money), per.currency, of(per.shown_grams));
-  return text.empty() ? text : text + some->second;
-}
-
-}  // namespace
 
 std::string per_unit_to_text(const PerUnit& per, const TextOptions& text) {
   std::string words;

@@ -56,13 +56,9 @@ Lines balance_block(const TextContext& context);
 Lines window_block(const TextContext& context, std::size_t most);
 Lines process_block(const TextContext& context, std::size_t most);
 
-// For a device of which a part of the imported windows has a figure: how many have none. Empty for
-// any other.
-std::string imported_gap(const TextContext& context, std::size_t domain);
-
 Style style_of(model::Provenance p);
 
-// What the tables of attributed energies share. Private to this folder.
+// --- What the tables of attributed energies share; private to this folder ---
 
 // One device's section. Refers to what it was made of.
 struct ActivityContext : TextStyle {
@@ -87,7 +83,6 @@ Lines part_lines(const ActivityContext& context);
 std::string count_text(std::uint64_t count);  // "1 234 567"
 
 // Kernels' names in the columns of a terminal.
-
 // Each name in at most `width` columns. Without the return type and the parameters, which say what
 // the template arguments say; what is still too long is cut around the place where it begins to
 // differ from the name that is most like it, so that two names do not look the same.

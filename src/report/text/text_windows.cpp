@@ -152,6 +152,20 @@ bool says_name(const WindowGroup* group) {
   });
 }
 
+// For a device of which a part of the imported windows has a figure: how many have none. Empty for
+// any other.
+std::string imported_gap(const TextContext& c, std::size_t domain) {
+  std::uint64_t have = 0;
+  std::uint64_t all = 0;
+  for (const WindowGroup& group : c.profile.windows) {
+    if (!group.imported) continue;
+    have += group.energies[domain].count;
+    all += group.count;
+  }
+  if (have == 0 || have == all) return {};
+  return fmt::format("{} of {} imported windows have no figure in the file", all - have, all);
+}
+
 class Block {
  public:
   Block(const TextContext& c, const Groups& groups)
@@ -300,22 +314,6 @@ class Block {
   bool fits_ = true;
 };
 
-}  // namespace
-
-std::string imported_gap(const TextContext& c, std::size_t domain) {
-  std::uint64_t have = 0;
-  std::uint64_t all = 0;
-  for (const WindowGroup& group : c.profile.windows) {
-    if (!group.imported) continue;
-    have += group.energies[domain].count;
-    all += group.count;
-  }
-  if (have == 0 || have == all) return {};
-  return fmt::format("{} of {} imported windows have no figure in the file", all - have, all);
-}
-
-namespace {
-
 Lines lines_of(const TextContext& c, const Groups& groups, std::size_t most) {
   if (groups.empty()) return {};
   Block block(c, groups);
@@ -339,22 +337,6 @@ Lines lines_of(const TextContext& c, const Groups& groups, std::size_t most) {
   });
   return block.lines(shown, rest, labels, true);
 }
-
-}  // namespace
-
-Lines window_block(const TextContext& c, std::size_t most) {
-  Groups live;
-  Groups imported;
-  for (const WindowGroup& group : c.profile.windows) {
-    (group.imported ? imported : live).push_back(&group);
-  }
-  Lines lines = lines_of(c, live, most);
-  const Lines other = lines_of(c, imported, most);
-  lines.insert(lines.end(), other.begin(), other.end());
-  return lines;
-}
-
-namespace {
 
 std::optional<Energy> mean_of_any(const WindowEnergy& e) {
   if (e.count == 0) return std::nullopt;
@@ -466,6 +448,18 @@ class Writer {
 };
 
 }  // namespace
+
+Lines window_block(const TextContext& c, std::size_t most) {
+  Groups live;
+  Groups imported;
+  for (const WindowGroup& group : c.profile.windows) {
+    (group.imported ? imported : live).push_back(&group);
+  }
+  Lines lines = lines_of(c, live, most);
+  const Lines other = lines_of(c, imported, most);
+  lines.insert(lines.end(), other.begin(), other.end());
+  return lines;
+}
 
 std::string windows_to_text(const model::Profile& profile, const TextOptions& options) {
   return Writer(TextContext(profile, options)).write();

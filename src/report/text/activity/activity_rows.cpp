@@ -66,6 +66,20 @@ std::vector<std::string> remarks_of(const ActivityContext& c, const ActivityRow&
   return remarks;
 }
 
+// A layer's name without its parent's.
+std::string label_of(const ActivityContext& c, const ActivityLine& line) {
+  std::string_view name = line.row->name;
+  if (line.depth > 0) {
+    const std::string& parent = rows_of(c.profile, c.options.by)[line.row->parent].name;
+    if (name.starts_with(parent + ".")) name.remove_prefix(parent.size() + 1);
+  }
+  std::string label = std::string(2 * line.depth, ' ') + c.safe(name);
+  if (!line.row->detail.empty() && line.row->detail != name) {
+    label += "  " + c.safe(line.row->detail);
+  }
+  return label;
+}
+
 }  // namespace
 
 Lines kernel_lines(const ActivityContext& c) {
@@ -180,24 +194,6 @@ std::vector<std::string> shortened_names(const std::vector<std::string>& names, 
   }
   return shortened;
 }
-
-namespace {
-
-// A layer's name without its parent's.
-std::string label_of(const ActivityContext& c, const ActivityLine& line) {
-  std::string_view name = line.row->name;
-  if (line.depth > 0) {
-    const std::string& parent = rows_of(c.profile, c.options.by)[line.row->parent].name;
-    if (name.starts_with(parent + ".")) name.remove_prefix(parent.size() + 1);
-  }
-  std::string label = std::string(2 * line.depth, ' ') + c.safe(name);
-  if (!line.row->detail.empty() && line.row->detail != name) {
-    label += "  " + c.safe(line.row->detail);
-  }
-  return label;
-}
-
-}  // namespace
 
 Lines part_lines(const ActivityContext& c) {
   Lines lines;
