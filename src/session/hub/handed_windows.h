@@ -7,7 +7,6 @@
 #include <map>
 #include <mutex>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 

@@ -53,6 +53,9 @@ HostTime newest(const model::Readings& readings) {
   return t;
 }
 
+constexpr Duration kPoll = 5ms;        // while a program waits for a read
+constexpr Duration kLongestRead = 2s;  // of all sensors: a meter may hang
+
 }  // namespace
 
 Result<std::unique_ptr<HubServer>> HubServer::start(HubSocket socket, HubOptions options,
@@ -502,13 +505,6 @@ void HubServer::change_pace() {
   programs_ = programs;
   wake_();
 }
-
-namespace {
-
-constexpr Duration kPoll = 5ms;        // while a program waits for a read
-constexpr Duration kLongestRead = 2s;  // of all sensors: a meter may hang
-
-}  // namespace
 
 HostTime AskedReads::serve(HubServer& hub, RecordedSampling& sampling) {
   const HostTime now = HostClock::now();

@@ -7,7 +7,6 @@
 #include <deque>
 #include <filesystem>
 #include <functional>
-#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -162,7 +161,6 @@ class HubServer {
 };
 
 // Reads of all sensors that programs ask for.
-
 class AskedReads {
  public:
   // Has the sensors read when programs ask, and collects what was read. Returns when to call it

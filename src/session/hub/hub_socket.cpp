@@ -57,6 +57,43 @@ Result<void> remove_left(const fs::path& path) {
   return {};
 }
 
+constexpr std::string_view kPrefix = "jouleprof-";
+constexpr std::size_t kRandomLetters = 6;
+
+int open_folder(const fs::path& path) {
+  return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+bool is_name_of_ours(std::string_view name) {
+  if (!name.starts_with(kPrefix) || name.size() != kPrefix.size() + kRandomLetters) return false;
+  name.remove_prefix(kPrefix.size());
+  return std::all_of(name.begin(), name.end(),
+                     [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; });
+}
+
+bool is_old_and_mine(int folder, Duration age) {
+  struct stat about {};
+  if (::fstat(folder, &about) != 0 || about.st_uid != ::geteuid()) return false;
+  const RealTime changed{std::chrono::seconds{about.st_mtim.tv_sec}};
+  return RealClock::now() - changed >= age;
+}
+
+void remove_if_dead(const fs::path& path, Duration age) {
+  const int folder = open_folder(path);
+  if (folder < 0) return;
+  if (is_old_and_mine(folder, age) && ::flock(folder, LOCK_EX | LOCK_NB) == 0 &&
+      is_free(path / "session")) {
+    ::unlinkat(folder, "session", 0);
+    ::rmdir(path.c_str());  // fails where there is anything else in it
+  }
+  ::close(folder);
+}
+
+template <typename T>
+std::optional<T> sum_of(const std::optional<T>& a, const std::optional<T>& b) {
+  return a && b ? std::optional<T>(*a + *b) : std::nullopt;
+}
+
 }  // namespace
 
 Result<HubSocket> HubSocket::create(const ShareAccess& access) {
@@ -119,42 +156,6 @@ HubSocket::~HubSocket() {
   ::unlink(path_.c_str());
 }
 
-namespace {
-
-constexpr std::string_view kPrefix = "jouleprof-";
-constexpr std::size_t kRandomLetters = 6;
-
-int open_folder(const fs::path& path) {
-  return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
-bool is_name_of_ours(std::string_view name) {
-  if (!name.starts_with(kPrefix) || name.size() != kPrefix.size() + kRandomLetters) return false;
-  name.remove_prefix(kPrefix.size());
-  return std::all_of(name.begin(), name.end(),
-                     [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; });
-}
-
-bool is_old_and_mine(int folder, Duration age) {
-  struct stat about {};
-  if (::fstat(folder, &about) != 0 || about.st_uid != ::geteuid()) return false;
-  const RealTime changed{std::chrono::seconds{about.st_mtim.tv_sec}};
-  return RealClock::now() - changed >= age;
-}
-
-void remove_if_dead(const fs::path& path, Duration age) {
-  const int folder = open_folder(path);
-  if (folder < 0) return;
-  if (is_old_and_mine(folder, age) && ::flock(folder, LOCK_EX | LOCK_NB) == 0 &&
-      is_free(path / "session")) {
-    ::unlinkat(folder, "session", 0);
-    ::rmdir(path.c_str());  // fails where there is anything else in it
-  }
-  ::close(folder);
-}
-
-}  // namespace
-
 Result<SessionFolder> SessionFolder::create(const fs::path& parent) {
   std::string made = (parent / kPrefix).string() + std::string(kRandomLetters, 'X');
   if (::mkdtemp(made.data()) == nullptr) {
@@ -185,15 +186,6 @@ void SessionFolder::remove_dead(const fs::path& parent, Duration age) {
     if (is_name_of_ours(name)) remove_if_dead(parent / name, age);
   }
 }
-
-namespace {
-
-template <typename T>
-std::optional<T> sum_of(const std::optional<T>& a, const std::optional<T>& b) {
-  return a && b ? std::optional<T>(*a + *b) : std::nullopt;
-}
-
-}  // namespace
 
 std::optional<uid_t> user_of(pid_t pid, const std::filesystem::path& root) {
   const auto text = read_file(root / fmt::format("proc/{}/status", pid));

@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "base/result.h"

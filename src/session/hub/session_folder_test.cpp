@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <fstream>
-#include <optional>
 
 #include "session/hub/hub_socket.h"
 #include "tests/support/temp_tree.h"

@@ -74,7 +74,6 @@ class NameTable {
 };
 
 // How many windows a recording takes.
-
 // Windows are recorded one by one up to a limit, beyond which a recording would grow without bound.
 // Thread safety: none.
 class WindowQuota {

@@ -1,7 +1,5 @@
 #include "session/live/live_engine.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -24,6 +22,28 @@ std::optional<double> busy_ratio(const model::MachineReading& from,
 
 bool is_package(const model::Domain& domain) {
   return domain.kind == model::DomainKind::kCpu && !domain.parent;
+}
+
+// A difference of two reads is wrong by up to a step of the counter: 5 % over 20 of them.
+constexpr Duration kShortestDifference = std::chrono::milliseconds{500};
+constexpr int kFewestSteps = 20;
+constexpr Duration kCoarse = std::chrono::milliseconds{20};
+
+int rank(const model::Sensor& sensor) {
+  const bool coarse = sensor.traits.refresh.value_or(Duration{}) > kCoarse;
+  switch (sensor.kind) {
+    case model::SensorKind::kPowerRing:
+      return 0;
+    case model::SensorKind::kEnergyCounter:
+      return coarse ? 4 : 1;
+    case model::SensorKind::kPowerInstant:
+      return 2;
+    case model::SensorKind::kPowerAverage:
+      return 3;
+    case model::SensorKind::kGauge:
+      break;
+  }
+  return 5;
 }
 
 }  // namespace
@@ -109,32 +129,6 @@ void LiveEngine::look_at_gauges(HostTime now, model::DomainSnapshot& out) const 
     out.gauges.try_emplace(std::string(model::gauge::kCpuUtilisation), busy_->value);
   }
 }
-
-namespace {
-
-// A difference of two reads is wrong by up to a step of the counter: 5 % over 20 of them.
-constexpr Duration kShortestDifference = std::chrono::milliseconds{500};
-constexpr int kFewestSteps = 20;
-constexpr Duration kCoarse = std::chrono::milliseconds{20};
-
-int rank(const model::Sensor& sensor) {
-  const bool coarse = sensor.traits.refresh.value_or(Duration{}) > kCoarse;
-  switch (sensor.kind) {
-    case model::SensorKind::kPowerRing:
-      return 0;
-    case model::SensorKind::kEnergyCounter:
-      return coarse ? 4 : 1;
-    case model::SensorKind::kPowerInstant:
-      return 2;
-    case model::SensorKind::kPowerAverage:
-      return 3;
-    case model::SensorKind::kGauge:
-      break;
-  }
-  return 5;
-}
-
-}  // namespace
 
 LivePower::LivePower(const std::vector<model::Sensor>& sensors) {
   for (const auto& sensor : sensors) {

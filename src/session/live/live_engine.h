@@ -1,4 +1,5 @@
-// The latest power of every domain. For display: energies come from a timeline.
+// What is known of a machine's domains while they are being measured: readings in, energies and
+// snapshots out.
 #pragma once
 
 #include <optional>
@@ -13,6 +14,7 @@
 
 namespace jouleprof::session {
 
+// The latest power of every domain. For display: energies come from a timeline.
 class LivePower {
  public:
   explicit LivePower(const std::vector<model::Sensor>& sensors);
@@ -46,7 +48,6 @@ class LivePower {
 
 // What is known of a machine's domains while they are being measured: readings in, energies and
 // snapshots out.
-
 // Passive: its owner feeds it readings and chooses its thread. It reads no clock and no sensor, and
 // takes no lock.
 // Thread safety: none.

@@ -23,9 +23,10 @@
 namespace jouleprof::session {
 namespace {
 
-// What this process has used so far.
+using namespace std::chrono_literals;
+using model::DomainKind;
 
-// 0: unknown
+// --- What this process has used so far ---
 
 Duration of(const timeval& t) {
   return std::chrono::seconds{t.tv_sec} + std::chrono::microseconds{t.tv_usec};
@@ -37,6 +38,7 @@ Duration own_cpu_time() {
   return of(usage.ru_utime) + of(usage.ru_stime);
 }
 
+// 0: unknown.
 std::uint64_t own_resident_bytes() {
   const auto text = read_file("/proc/self/statm");
   const auto fields = text ? split_blanks(*text) : std::vector<std::string_view>{};
@@ -45,8 +47,7 @@ std::uint64_t own_resident_bytes() {
   return pages ? static_cast<std::uint64_t>(*pages) * page : 0;
 }
 
-using namespace std::chrono_literals;
-using model::DomainKind;
+// --- The ticks of the service ---
 
 constexpr std::uint64_t kFirstTicks = 12;
 constexpr Duration kHistory = 30s;
@@ -491,7 +492,7 @@ void MachineService::describe(HostTime at) {
   }
 }
 
-// Sharing its sensors with local programs.
+// --- Sharing its sensors with local programs ---
 
 Result<void> MachineService::start_sharing() {
   if (!options_.share) return {};

@@ -251,6 +251,16 @@ class Saved {
   std::vector<std::optional<std::size_t>> places_;  // by saved domain; absent: it is gone
 };
 
+constexpr std::size_t kLargestState = std::size_t{256} << 20;
+constexpr std::size_t kMostPatches = std::size_t{1} << 20;  // bytes, before the whole is written
+constexpr std::size_t kGzipHeader = 10;
+
+Result<std::string> member(const json& content) {
+  auto out = gzip_text(content.dump() + "\n");
+  if (out.empty()) return fail(Errc::kUnavailable, "there is no memory to compress the counters");
+  return out;
+}
+
 }  // namespace
 
 json service_state(const MachineState& state, const EnergyAccounts& accounts,
@@ -322,20 +332,6 @@ Result<void> restore_service_state(const json& file, std::string_view name, std:
   }
   return {};
 }
-
-namespace {
-
-constexpr std::size_t kLargestState = std::size_t{256} << 20;
-constexpr std::size_t kMostPatches = std::size_t{1} << 20;  // bytes, before the whole is written
-constexpr std::size_t kGzipHeader = 10;
-
-Result<std::string> member(const json& content) {
-  auto out = gzip_text(content.dump() + "\n");
-  if (out.empty()) return fail(Errc::kUnavailable, "there is no memory to compress the counters");
-  return out;
-}
-
-}  // namespace
 
 Result<json> StateFile::read(const std::filesystem::path& path) {
   const auto file = read_file(path, kLargestState);

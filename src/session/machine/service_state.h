@@ -29,7 +29,6 @@ Result<void> restore_service_state(const nlohmann::json& saved, std::string_view
                                    analysis::EnergyAccounts& accounts);
 
 // The file in which a service keeps its counters.
-
 // A file of members of gzip, each a line of JSON: a state, and then what changed in it from save to
 // save, as patches (RFC 6902). After a crash it has the state of the last save, or of the one
 // before if that was cut off. A member that is damaged while others follow it makes the file

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <string_view>
 #include <vector>
 
 #include "analysis/live/energy_accounts.h"

@@ -81,6 +81,19 @@ StartFailure start_failure(const std::string& program, int err) {
   return {err == ENOENT || err == ENOTDIR ? 127 : 126, system_error(what, err)};
 }
 
+constexpr int kMostGenerations =
+    10'000;  // pids that are reused while they are read may form a ring
+
+Result<void> check_attachable(pid_t pid) {
+  if (pid <= 0) return fail(Errc::kInvalidArgument, fmt::format("{} is no process id", pid));
+  if (::kill(pid, 0) == 0) return {};
+  if (errno == EPERM) {
+    return fail(Errc::kPermissionDenied,
+                fmt::format("process {} is another user's: run as that user, or as root", pid));
+  }
+  return fail(Errc::kNotFound, fmt::format("there is no process {}", pid));
+}
+
 }  // namespace
 
 Result<Child> Child::prepare(const std::vector<std::string>& command, const SignalStream& signals,
@@ -183,23 +196,6 @@ void Child::wait() {
 void Child::send(int signal) const {
   if (!reaped_) ::kill(pid_, signal);
 }
-
-namespace {
-
-constexpr int kMostGenerations =
-    10'000;  // pids that are reused while they are read may form a ring
-
-Result<void> check_attachable(pid_t pid) {
-  if (pid <= 0) return fail(Errc::kInvalidArgument, fmt::format("{} is no process id", pid));
-  if (::kill(pid, 0) == 0) return {};
-  if (errno == EPERM) {
-    return fail(Errc::kPermissionDenied,
-                fmt::format("process {} is another user's: run as that user, or as root", pid));
-  }
-  return fail(Errc::kNotFound, fmt::format("there is no process {}", pid));
-}
-
-}  // namespace
 
 Result<void> check_attachable(const std::vector<pid_t>& pids) {
   for (const pid_t pid : pids) {

@@ -1,4 +1,4 @@
-// The measured command as a child process.
+// The measured processes: a command as a child of this one, and others that are followed.
 #pragma once
 
 #include <sys/types.h>
@@ -62,7 +62,7 @@ class Child {
   bool reaped_ = false;
 };
 
-// Running processes that a session follows without having started them.
+// --- Running processes that a session follows without having started them ---
 
 // Errors: invalid_argument, not_found or permission_denied, for the first that cannot be followed.
 Result<void> check_attachable(const std::vector<pid_t>& pids);

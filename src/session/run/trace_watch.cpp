@@ -99,6 +99,10 @@ bool is_others(const std::optional<std::string>& path, const fs::path& ours) {
   return path && !path->empty() && fs::path(*path).filename() != ours.filename();
 }
 
+// Variables that a traced process finds, too (trace_watch.h has the others).
+constexpr const char* kTraceWhatVariable = "JOULEPROF_TRACE_WHAT";  // kernels,layers,events
+constexpr const char* kInjectVariable = "JOULEPROF_INJECT";         // the library, for Python
+
 }  // namespace
 
 // What the processes recorded since it was last taken.

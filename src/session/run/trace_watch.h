@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,9 +16,7 @@
 namespace jouleprof::session {
 
 // The variables that a traced process finds.
-inline constexpr const char* kTraceVariable = "JOULEPROF_TRACE";           // the spool's folder
-inline constexpr const char* kTraceWhatVariable = "JOULEPROF_TRACE_WHAT";  // kernels,layers,events
-inline constexpr const char* kInjectVariable = "JOULEPROF_INJECT";  // the library, for Python
+inline constexpr const char* kTraceVariable = "JOULEPROF_TRACE";    // the spool's folder
 inline constexpr const char* kReplayVariable = "JOULEPROF_REPLAY";  // seconds for each layer
 
 // A spool's folder and what was read from it. Thread safety: none.

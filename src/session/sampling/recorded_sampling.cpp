@@ -17,6 +17,13 @@ namespace {
 
 constexpr std::size_t kMostWarnings = 1000;
 
+// Between two looks. A clock being slewed changes by 0.5 ms a second at most.
+constexpr Duration kStep = std::chrono::milliseconds{50};
+constexpr Duration kSleep = std::chrono::milliseconds{100};
+
+constexpr Duration kFirstStep = std::chrono::milliseconds{100};
+constexpr Duration kLongestStep = std::chrono::seconds{10};
+
 }  // namespace
 
 RecordedSampling::RecordedSampling(Sampler sampler, std::vector<model::Domain> domains, Sink* sink,
@@ -96,14 +103,6 @@ void RecordedSampling::warn(std::string text) {
   batch.warnings.push_back(warnings_.back());
 }
 
-namespace {
-
-// Between two looks. A clock being slewed changes by 0.5 ms a second at most.
-constexpr Duration kStep = std::chrono::milliseconds{50};
-constexpr Duration kSleep = std::chrono::milliseconds{100};
-
-}  // namespace
-
 ClockWatch::Observed ClockWatch::look(const ClockPoint& now) {
   Observed observed;
   if (last_) {
@@ -141,13 +140,6 @@ model::RunInfo run_info_here(std::string tool_version) {
   run.working_directory = std::filesystem::current_path(err).string();
   return run;
 }
-
-namespace {
-
-constexpr Duration kFirstStep = std::chrono::milliseconds{100};
-constexpr Duration kLongestStep = std::chrono::seconds{10};
-
-}  // namespace
 
 ProcessWatch::ProcessWatch(const std::filesystem::path& root, Duration period)
     : procs_(root),

@@ -1,4 +1,4 @@
-// Notices that the wall clock was set or that the machine slept.
+// Samples and records: what every kind of session does, whatever else it does.
 #pragma once
 
 #include <filesystem>
@@ -17,6 +17,7 @@
 
 namespace jouleprof::session {
 
+// Notices that the wall clock was set or that the machine slept.
 class ClockWatch {
  public:
   struct Observed {
@@ -37,7 +38,6 @@ class ClockWatch {
 };
 
 // Samples and records: what every kind of session does, whatever else it does.
-
 // Thread safety: one thread calls everything.
 class RecordedSampling {
  public:
@@ -106,12 +106,10 @@ class RecordedSampling {
 };
 
 // What a recording says of the machine and the process that made it.
-
 // The machine's name and this process's working directory; the rest is the caller's to fill.
 model::RunInfo run_info_here(std::string tool_version);
 
 // Looks at the machine and at the measured processes as often as it may.
-
 // Thread safety: none.
 class ProcessWatch {
  public:

@@ -19,6 +19,16 @@ Result<void> add_all(Sink& sink, const std::vector<T>& items) {
   return {};
 }
 
+template <typename T>
+void move_append(std::vector<T>& from, std::vector<T>& to) {
+  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+template <typename... T>
+std::size_t bytes_of(const std::vector<T>&... lists) {
+  return ((lists.size() * sizeof(T)) + ... + 0);
+}
+
 }  // namespace
 
 std::string RecordingLoss::text() const {
@@ -168,20 +178,6 @@ Result<void> Recorder::write(const Batch& batch) {
   if (ok) ok = sink.commit();
   return ok;
 }
-
-namespace {
-
-template <typename T>
-void move_append(std::vector<T>& from, std::vector<T>& to) {
-  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
-}
-
-template <typename... T>
-std::size_t bytes_of(const std::vector<T>&... lists) {
-  return ((lists.size() * sizeof(T)) + ... + 0);
-}
-
-}  // namespace
 
 bool Batch::empty() const {
   return !run && clock_points.empty() && domains.empty() && sensors.empty() && processes.empty() &&

@@ -1,4 +1,4 @@
-// Things to record, in any amount.
+// Writes what a session records on a thread of its own.
 #pragma once
 
 #include <condition_variable>
@@ -15,6 +15,7 @@
 
 namespace jouleprof::session {
 
+// Things to record, in any amount.
 struct Batch {
   std::optional<model::RunInfo> run;
   std::vector<ClockPoint> clock_points;
@@ -41,9 +42,6 @@ struct Batch {
   void drop_series();
 };
 
-// Writes to a sink on a thread of its own, so that a slow disk delays neither the sampling nor the
-// command.
-
 // What was not recorded, because the sink took nothing for so long that the queue was full.
 struct RecordingLoss {
   HostTime begin{};
@@ -54,6 +52,9 @@ struct RecordingLoss {
   std::string text() const;
 };
 
+// Writes to a sink on a thread of its own, so that a slow disk delays neither the sampling nor the
+// command.
+//
 // After the first error of the sink it records nothing more, and says which error that was. A sink
 // that goes on in memory (Sink::trouble) is given all. Without a thread the caller writes.
 // Readings and windows wait in at most `most_bytes`; while the queue is full, new ones are dropped

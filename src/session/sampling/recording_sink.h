@@ -184,7 +184,6 @@ class MemorySink : public Sink {
 };
 
 // A recording's file as a sink, and memory before and after it.
-
 // A file that is to be replaced stays until the work begins (RunInfo::work_begin); what comes
 // before is kept in memory. It comes back where the new one gets no readings. When the file takes
 // no more, all that it has and what follows is kept in memory, so that the figures of the run are

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <sys/prctl.h>
 
+#include <condition_variable>
 #include <exception>
+#include <mutex>
 #include <unordered_map>
 #include <utility>
 
@@ -16,6 +18,36 @@ namespace {
 
 model::DomainId shifted(model::DomainId id, std::uint32_t by) {
   return model::DomainId{static_cast<std::uint32_t>(id) + by};
+}
+
+constexpr Duration kHangs = std::chrono::seconds{10};
+constexpr Duration kShortestSleep = std::chrono::milliseconds{1};
+// What is due this soon is read now: waking up costs more than most reads. Less than what a probe
+// takes for a last read (see CounterProbe).
+constexpr Duration kSoon = std::chrono::microseconds{900};
+constexpr Duration kLongestSleep = std::chrono::hours{1};
+constexpr Duration kRarestLook = std::chrono::seconds{5};  // at processes
+constexpr int kSmoothed = 8;  // such looks, of whose cost there is a mean
+
+constexpr HostTime kNever = HostTime::max();
+
+template <typename T, typename Id>
+void append_renumbered(std::vector<T>& from, std::vector<T>& to, Id T::*id,
+                       const std::vector<std::optional<Id>>& map) {
+  for (auto& item : from) {
+    const auto index = static_cast<std::size_t>(item.*id);
+    if (index >= map.size() || !map[index]) continue;
+    item.*id = *map[index];
+    to.push_back(std::move(item));
+  }
+}
+
+bool is_wanted(const meters::Probe& probe, const IdMap& ids) {
+  return probe.sensors.empty() ||
+         std::any_of(probe.sensors.begin(), probe.sensors.end(), [&ids](model::SensorId sensor) {
+           const auto own = static_cast<std::size_t>(sensor);
+           return own < ids.sensors.size() && ids.sensors[own];
+         });
 }
 
 }  // namespace
@@ -116,40 +148,6 @@ void Sampler::stop(Duration patience, Sampled& out, bool last_reads) {
   for (auto& lane : lanes_) lane->finish(deadline, out);
   lanes_.clear();
 }
-
-namespace {
-
-constexpr Duration kHangs = std::chrono::seconds{10};
-constexpr Duration kShortestSleep = std::chrono::milliseconds{1};
-// What is due this soon is read now: waking up costs more than most reads. Less than what a probe
-// takes for a last read (see CounterProbe).
-constexpr Duration kSoon = std::chrono::microseconds{900};
-constexpr Duration kLongestSleep = std::chrono::hours{1};
-constexpr Duration kRarestLook = std::chrono::seconds{5};  // at processes
-constexpr int kSmoothed = 8;  // such looks, of whose cost there is a mean
-
-constexpr HostTime kNever = HostTime::max();
-
-template <typename T, typename Id>
-void append_renumbered(std::vector<T>& from, std::vector<T>& to, Id T::*id,
-                       const std::vector<std::optional<Id>>& map) {
-  for (auto& item : from) {
-    const auto index = static_cast<std::size_t>(item.*id);
-    if (index >= map.size() || !map[index]) continue;
-    item.*id = *map[index];
-    to.push_back(std::move(item));
-  }
-}
-
-bool is_wanted(const meters::Probe& probe, const IdMap& ids) {
-  return probe.sensors.empty() ||
-         std::any_of(probe.sensors.begin(), probe.sensors.end(), [&ids](model::SensorId sensor) {
-           const auto own = static_cast<std::size_t>(sensor);
-           return own < ids.sensors.size() && ids.sensors[own];
-         });
-}
-
-}  // namespace
 
 struct Lane::State {
   std::unique_ptr<meters::Meter> meter;  // used by the lane's thread only, once it runs

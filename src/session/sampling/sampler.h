@@ -1,15 +1,12 @@
-// The thread of one meter: reads each of its probes when it is due.
+// Reads meters on threads: one for each, which reads each of its probes when it is due.
 #pragma once
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -96,7 +93,6 @@ class Lane {
 };
 
 // All meters together: one set of ids, one thread each.
-
 // Thread safety: one thread calls everything.
 class Sampler {
  public:

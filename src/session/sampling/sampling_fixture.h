@@ -167,7 +167,6 @@ Meters meters_of(std::unique_ptr<M>... all) {
 }
 
 // A sink whose disk becomes full, for tests.
-
 class FailingSink final : public Sink {
  public:
   // The commit after so many good ones fails, and everything after it.

@@ -1,10 +1,9 @@
-// Which GPUs the measured command can see, and which devices the user asked for.
+// Which GPUs a program can see, and which devices the user asked for.
 #pragma once
 
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -41,7 +40,7 @@ Visibility apply_visibility(std::vector<model::Domain>& domains, const Environme
 Result<std::vector<bool>> select_devices(const std::vector<model::Domain>& domains,
                                          const std::vector<std::string>& words);
 
-// Which domains a monitor in a program measures.
+// --- Which domains a monitor in a program measures ---
 
 struct DeviceChoice {
   // As select_devices(); empty: all that the program can see.

@@ -134,6 +134,13 @@ class Experiment {
   int reverted_ = 0;
 };
 
+constexpr const char* kDecided = "the recommendation is decided";
+
+// std::shuffle may differ between libraries; the order of a seed must not.
+void shuffle(std::vector<double>& values, std::mt19937_64& random) {
+  for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[random() % i]);
+}
+
 }  // namespace
 
 Result<void> run_sweep(SweepPlanner& planner, SettingControl& control, recording::SweepFile& file,
@@ -144,17 +151,6 @@ Result<void> run_sweep(SweepPlanner& planner, SettingControl& control, recording
   if (outcome) return restored;
   return fail(outcome.error().code, outcome.error().message + ". " + restored.error().message);
 }
-
-namespace {
-
-constexpr const char* kDecided = "the recommendation is decided";
-
-// std::shuffle may differ between libraries; the order of a seed must not.
-void shuffle(std::vector<double>& values, std::mt19937_64& random) {
-  for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[random() % i]);
-}
-
-}  // namespace
 
 analysis::RecommendOptions recommend_options(const model::SweepPlan& plan,
                                              const analysis::Sweep& sweep) {

@@ -1,10 +1,9 @@
-// Which run of a sweep comes next.
+// A sweep: which run comes next, and the runs one after the other.
 #pragma once
 
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +16,7 @@
 
 namespace jouleprof::session {
 
+// Which run of a sweep comes next.
 struct NextRun {
   unsigned number = 1;
   unsigned block = 0;  // 0: warm-up
@@ -74,7 +74,7 @@ class SweepPlanner {
 analysis::RecommendOptions recommend_options(const model::SweepPlan& plan,
                                              const analysis::Sweep& sweep);
 
-// Runs a sweep.
+// --- Runs a sweep ---
 
 // What one execution of the command gave.
 struct Execution {

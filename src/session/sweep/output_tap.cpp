@@ -8,7 +8,6 @@
 
 #include <array>
 #include <cerrno>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <utility>

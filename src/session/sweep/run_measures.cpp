@@ -158,6 +158,102 @@ std::vector<PrintedNumber> printed_within(std::vector<PrintedNumber> printed,
   return printed;
 }
 
+// A time during which all GPUs reported the same power limit.
+struct SettingInterval {
+  analysis::PartSpan span;
+  double watts = 0;
+};
+
+using Intervals = std::vector<SettingInterval>;
+
+constexpr Duration kSettling = std::chrono::seconds{1};
+
+// Of one GPU, over all time: before the first and after the last reading the setting is theirs.
+Intervals intervals_of(const std::vector<model::GaugeReading>& readings) {
+  Intervals found;
+  for (const auto& reading : readings) {
+    if (!found.empty() && found.back().watts == reading.value) {
+      found.back().span.end = reading.at;
+    } else {
+      found.push_back({{reading.at, reading.at}, reading.value});
+    }
+  }
+  for (std::size_t i = 1; i < found.size(); ++i) found[i].span.begin += kSettling;
+  if (!found.empty()) {
+    found.front().span.begin = HostTime::min();
+    found.back().span.end = HostTime::max();
+  }
+  return found;
+}
+
+// The times in both lists at which their settings are the same.
+Intervals common(const Intervals& a, const Intervals& b) {
+  Intervals both;
+  for (const auto& x : a) {
+    for (const auto& y : b) {
+      const analysis::PartSpan span{std::max(x.span.begin, y.span.begin),
+                                    std::min(x.span.end, y.span.end)};
+      if (x.watts == y.watts && span.begin < span.end) both.push_back({span, x.watts});
+    }
+  }
+  return both;
+}
+
+std::string list_of(const Intervals& intervals) {
+  std::string list;
+  for (const auto& interval : intervals) {
+    list += fmt::format("{}{:g}", list.empty() ? "" : ", ", interval.watts);
+  }
+  return list;
+}
+
+SweepRun measured(const analysis::Run& run, const model::SweepPlan& plan, const WorkReport& report,
+                  const SettingInterval& interval) {
+  SweepRun out;
+  out.block = 1;
+  out.setting = interval.watts;
+  out.requested = out.requested_after = out.enforced_watts = interval.watts;
+  out.exit_status = 0;
+  out.wall_seconds = seconds(interval.span.end - interval.span.begin);
+  measure_run(run, plan, report, out, interval.span);
+  judge_setting(plan, out);
+  return out;
+}
+
+// Those within `span`, in order of time. After a change the first second is left out. Errors:
+// unavailable where a GPU does not report its limit, or the limits of the GPUs are never the same.
+Result<Intervals> setting_intervals(const model::Recording& recording,
+                                    const analysis::PartSpan& span) {
+  Intervals found{{span, 0}};
+  bool is_first = true;
+  for (const auto& domain : recording.domains) {
+    if (domain.kind != model::DomainKind::kGpu || domain.parent) continue;
+    const auto own = intervals_of(model::gauge_of(recording, domain, model::gauge::kPowerLimit));
+    if (own.empty()) {
+      return fail(Errc::kUnavailable,
+                  fmt::format("{} does not report its power limit, so that runs cannot be grouped "
+                              "by it",
+                              domain.device));
+    }
+    if (is_first) {
+      found.clear();
+      for (auto interval : own) {
+        interval.span = {std::max(interval.span.begin, span.begin),
+                         std::min(interval.span.end, span.end)};
+        if (interval.span.begin < interval.span.end) found.push_back(interval);
+      }
+    } else {
+      found = common(found, own);
+    }
+    is_first = false;
+  }
+  if (is_first) return fail(Errc::kUnavailable, "no GPU was measured");
+  if (!found.empty()) return found;
+  return fail(Errc::kUnavailable,
+              "the GPUs never had the same power limit for longer than a second; choose some with "
+              "--devices");
+}
+
 }  // namespace
 
 void measure_run(const analysis::Run& run, const model::SweepPlan& plan, const WorkReport& report,
@@ -217,98 +313,6 @@ void judge_setting(const model::SweepPlan& plan, SweepRun& run) {
     leave_unranked(
         run, fmt::format("slowed by heat in {:.0f} % of the readings", 100 * *run.limited_by_heat));
   }
-}
-
-namespace {
-
-using Intervals = std::vector<SettingInterval>;
-
-constexpr Duration kSettling = std::chrono::seconds{1};
-
-// Of one GPU, over all time: before the first and after the last reading the setting is theirs.
-Intervals intervals_of(const std::vector<model::GaugeReading>& readings) {
-  Intervals found;
-  for (const auto& reading : readings) {
-    if (!found.empty() && found.back().watts == reading.value) {
-      found.back().span.end = reading.at;
-    } else {
-      found.push_back({{reading.at, reading.at}, reading.value});
-    }
-  }
-  for (std::size_t i = 1; i < found.size(); ++i) found[i].span.begin += kSettling;
-  if (!found.empty()) {
-    found.front().span.begin = HostTime::min();
-    found.back().span.end = HostTime::max();
-  }
-  return found;
-}
-
-// The times in both lists at which their settings are the same.
-Intervals common(const Intervals& a, const Intervals& b) {
-  Intervals both;
-  for (const auto& x : a) {
-    for (const auto& y : b) {
-      const analysis::PartSpan span{std::max(x.span.begin, y.span.begin),
-                                    std::min(x.span.end, y.span.end)};
-      if (x.watts == y.watts && span.begin < span.end) both.push_back({span, x.watts});
-    }
-  }
-  return both;
-}
-
-std::string list_of(const Intervals& intervals) {
-  std::string list;
-  for (const auto& interval : intervals) {
-    list += fmt::format("{}{:g}", list.empty() ? "" : ", ", interval.watts);
-  }
-  return list;
-}
-
-SweepRun measured(const analysis::Run& run, const model::SweepPlan& plan, const WorkReport& report,
-                  const SettingInterval& interval) {
-  SweepRun out;
-  out.block = 1;
-  out.setting = interval.watts;
-  out.requested = out.requested_after = out.enforced_watts = interval.watts;
-  out.exit_status = 0;
-  out.wall_seconds = seconds(interval.span.end - interval.span.begin);
-  measure_run(run, plan, report, out, interval.span);
-  judge_setting(plan, out);
-  return out;
-}
-
-}  // namespace
-
-Result<Intervals> setting_intervals(const model::Recording& recording,
-                                    const analysis::PartSpan& span) {
-  Intervals found{{span, 0}};
-  bool is_first = true;
-  for (const auto& domain : recording.domains) {
-    if (domain.kind != model::DomainKind::kGpu || domain.parent) continue;
-    const auto own = intervals_of(model::gauge_of(recording, domain, model::gauge::kPowerLimit));
-    if (own.empty()) {
-      return fail(Errc::kUnavailable,
-                  fmt::format("{} does not report its power limit, so that runs cannot be grouped "
-                              "by it",
-                              domain.device));
-    }
-    if (is_first) {
-      found.clear();
-      for (auto interval : own) {
-        interval.span = {std::max(interval.span.begin, span.begin),
-                         std::min(interval.span.end, span.end)};
-        if (interval.span.begin < interval.span.end) found.push_back(interval);
-      }
-    } else {
-      found = common(found, own);
-    }
-    is_first = false;
-  }
-  if (is_first) return fail(Errc::kUnavailable, "no GPU was measured");
-  if (!found.empty()) return found;
-  return fail(Errc::kUnavailable,
-              "the GPUs never had the same power limit for longer than a second; choose some with "
-              "--devices");
 }
 
 Result<std::vector<SweepRun>> observe_runs(const analysis::Run& run, const model::SweepPlan& plan,

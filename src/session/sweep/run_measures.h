@@ -1,4 +1,4 @@
-// What the recording of one run of a sweep says.
+// What the recordings of the runs of a sweep say.
 #pragma once
 
 #include <cstdint>
@@ -44,23 +44,12 @@ void measure_run(const analysis::Run& run, const model::SweepPlan& plan, const W
 // limit that another limiter lowers, one that reverted during the run, heat.
 void judge_setting(const model::SweepPlan& plan, model::SweepRun& run);
 
-// The runs of a sweep that changes nothing: the work, grouped by the setting that was found.
-
-// A time during which all GPUs reported the same power limit.
-struct SettingInterval {
-  analysis::PartSpan span;
-  double watts = 0;
-};
-
-// Those within `span`, in order of time. After a change the first second is left out. Errors:
-// unavailable where a GPU does not report its limit, or the limits of the GPUs are never the same.
-Result<std::vector<SettingInterval>> setting_intervals(const model::Recording& recording,
-                                                       const analysis::PartSpan& span);
+// --- The runs of a sweep that changes nothing: the work, grouped by the setting that was found ---
 
 // One run for each interval, with the units of work that lie in it. Where the command itself is the
 // work, it is one run, and unavailable where the setting changed meanwhile. `first`: the number of
-// the first run. Errors: of setting_intervals(); unavailable where no unit of work lies in an
-// interval.
+// the first run. Errors: unavailable where a GPU does not report its limit, where the limits of the
+// GPUs are never the same, and where no unit of work lies in an interval.
 Result<std::vector<model::SweepRun>> observe_runs(const analysis::Run& run,
                                                   const model::SweepPlan& plan,
                                                   const WorkReport& report, unsigned first);

@@ -64,8 +64,6 @@ std::string reasons(const std::vector<model::Domain>& domains) {
 
 }  // namespace
 
-// The sampling, live engine and thread of a LiveMonitor.
-
 struct LiveCoreOptions {
   Duration history{};  // as EnergyLedger's
   std::string tool_version;
@@ -75,6 +73,7 @@ struct LiveCoreOptions {
   Duration process_period = std::chrono::seconds{1};
 };
 
+// The sampling, live engine and thread of a LiveMonitor.
 // Samples from the constructor to the destructor. Does not check whether the process has forked.
 // The program that it is part of outlives a lack of memory here, or any other exception. What was
 // known of energies is then lost: windows, and names, from before are an error that says why, those
