@@ -21,6 +21,108 @@
 #include "report/cells.h"
 
 namespace jouleprof::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+void warn(const Error& error) { say("jouleprof: warning: {}\n", report::printable(error.message)); }
+
+bool exists(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+constexpr const char* kLibrary = "libjouleprof_inject.so";
+constexpr const char* kHook = "sitecustomize.py";
+
+fs::path own_folder() {
+  std::error_code err;
+  return fs::read_symlink("/proc/self/exe", err).parent_path();
+}
+
+// Folders such as lib/x86_64-linux-gnu, where Debian's libraries lie.
+std::vector<fs::path> architecture_folders(const fs::path& lib) {
+  std::vector<fs::path> folders;
+  for (const auto& name : list_folder(lib).value_or(std::vector<std::string>{})) {
+    if (name.ends_with("-linux-gnu")) folders.push_back(lib / name);
+  }
+  return folders;
+}
+
+Result<fs::path> first_of(const std::vector<fs::path>& places, const fs::path& file,
+                          std::string_view what) {
+  std::string tried;
+  for (const auto& place : places) {
+    std::error_code err;
+    if (fs::is_regular_file(place / file, err)) return fs::weakly_canonical(place, err);
+    tried += fmt::format("{}{}", tried.empty() ? "" : ", ", place.string());
+  }
+  return fail(Errc::kNotFound,
+              fmt::format("{} was not found; tried {}. Install jouleprof as a whole", what, tried));
+}
+
+// The folders to search, in order, for a tool in `folder`: of an installation, of the Python
+// package, of the build tree.
+std::vector<fs::path> inject_library_places(const fs::path& folder) {
+  std::vector<fs::path> places{folder / "../lib"};
+  for (const auto& architecture : architecture_folders(folder / "../lib")) {
+    places.push_back(architecture);
+  }
+  places.push_back(folder / "../lib64");
+  places.push_back(folder);
+  places.push_back(folder / "../inject");
+  for (auto& place : places) place = place.lexically_normal();
+  return places;
+}
+
+std::vector<fs::path> python_hook_places(const fs::path& folder) {
+  std::vector<fs::path> places{folder / "../share/jouleprof/python_hook", folder / "../_hook",
+                               folder / "python_hook"};
+  for (auto& place : places) place = place.lexically_normal();
+  return places;
+}
+
+// libjouleprof_inject.so: the file that JOULEPROF_INJECT_LIBRARY names, else one of the places
+// above. Errors: not_found, with the places that were tried.
+Result<fs::path> find_inject_library() {
+  const char* named = std::getenv("JOULEPROF_INJECT_LIBRARY");
+  if (named != nullptr && *named != '\0') {
+    std::error_code err;
+    const fs::path path = fs::absolute(named, err);
+    if (fs::is_regular_file(path, err)) return path;
+    return fail(Errc::kNotFound,
+                fmt::format("JOULEPROF_INJECT_LIBRARY names {}, which is not a file", named));
+  }
+  auto folder = first_of(inject_library_places(own_folder()), kLibrary,
+                         fmt::format("{}, which traces kernels,", kLibrary));
+  if (!folder) {
+    folder.error().message += ", or set JOULEPROF_INJECT_LIBRARY to its path";
+    return folder;
+  }
+  return *folder / kLibrary;
+}
+
+// The folder of our sitecustomize.py. Errors: as above.
+Result<fs::path> find_python_hook() {
+  return first_of(python_hook_places(own_folder()), kHook,
+                  fmt::format("{}, which traces layers,", kHook));
+}
+
+constexpr Duration kLayersOnCpu = std::chrono::milliseconds{100};
+
+// Whether a program here may use CUDA: NVML lists a GPU, or its driver is present without NVML.
+bool may_use_cuda(const meters::MeterSet& found) {
+  for (const auto& meter : found.meters) {
+    for (const auto& domain : meter->domains()) {
+      if (domain.kind == model::DomainKind::kGpu && domain.unavailable_reason.empty()) return true;
+    }
+  }
+  std::error_code ignored;
+  return std::filesystem::exists("/dev/nvidiactl", ignored) ||
+         std::filesystem::exists("/dev/dxg", ignored);
+}
+
+}  // namespace
 
 Result<Destination> Destination::file(const std::filesystem::path& path, bool overwrite) {
   std::error_code ignored;
@@ -123,12 +225,6 @@ Result<meters::MeterOptions> SensorChoice::meters(const meters::Demand& demand) 
   return options;
 }
 
-namespace {
-
-void warn(const Error& error) { say("jouleprof: warning: {}\n", report::printable(error.message)); }
-
-}  // namespace
-
 std::filesystem::path kernel_store_path() {
   const auto calibration = meters::nvml::calibration_path();
   return calibration.empty() ? calibration : calibration.parent_path() / "kernels.sqlite";
@@ -197,15 +293,6 @@ Result<std::string> output_name(const std::string& pattern, const std::string& h
   return name;
 }
 
-namespace {
-
-bool exists(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
-}
-
-}  // namespace
-
 std::string KeptRecording::words() const {
   if (path.empty()) return "";
   const std::string file = " " + report::shell_word(path.string());
@@ -234,110 +321,6 @@ KeptRecording AppendChoice::conclude(const Destination& destination, bool quiet)
   std::filesystem::remove(own, ignored);
   if (!quiet) say("appended   to {} as run {}\n", report::printable(file), *number);
   return {file, *number};
-}
-
-namespace {
-
-// Finds the installed files that traced programs load.
-
-// The folders to search, in order, for a tool in `folder`: of an installation, of the Python
-// package, of the build tree.
-std::vector<std::filesystem::path> inject_library_places(const std::filesystem::path& folder);
-std::vector<std::filesystem::path> python_hook_places(const std::filesystem::path& folder);
-
-// libjouleprof_inject.so: the file that JOULEPROF_INJECT_LIBRARY names, else one of the places
-// above. Errors: not_found, with the places that were tried.
-Result<std::filesystem::path> find_inject_library();
-
-// The folder of our sitecustomize.py. Errors: as above.
-Result<std::filesystem::path> find_python_hook();
-
-namespace fs = std::filesystem;
-
-constexpr const char* kLibrary = "libjouleprof_inject.so";
-constexpr const char* kHook = "sitecustomize.py";
-
-fs::path own_folder() {
-  std::error_code err;
-  return fs::read_symlink("/proc/self/exe", err).parent_path();
-}
-
-// Folders such as lib/x86_64-linux-gnu, where Debian's libraries lie.
-std::vector<fs::path> architecture_folders(const fs::path& lib) {
-  std::vector<fs::path> folders;
-  for (const auto& name : list_folder(lib).value_or(std::vector<std::string>{})) {
-    if (name.ends_with("-linux-gnu")) folders.push_back(lib / name);
-  }
-  return folders;
-}
-
-Result<fs::path> first_of(const std::vector<fs::path>& places, const fs::path& file,
-                          std::string_view what) {
-  std::string tried;
-  for (const auto& place : places) {
-    std::error_code err;
-    if (fs::is_regular_file(place / file, err)) return fs::weakly_canonical(place, err);
-    tried += fmt::format("{}{}", tried.empty() ? "" : ", ", place.string());
-  }
-  return fail(Errc::kNotFound,
-              fmt::format("{} was not found; tried {}. Install jouleprof as a whole", what, tried));
-}
-
-std::vector<fs::path> inject_library_places(const fs::path& folder) {
-  std::vector<fs::path> places{folder / "../lib"};
-  for (const auto& architecture : architecture_folders(folder / "../lib")) {
-    places.push_back(architecture);
-  }
-  places.push_back(folder / "../lib64");
-  places.push_back(folder);
-  places.push_back(folder / "../inject");
-  for (auto& place : places) place = place.lexically_normal();
-  return places;
-}
-
-std::vector<fs::path> python_hook_places(const fs::path& folder) {
-  std::vector<fs::path> places{folder / "../share/jouleprof/python_hook", folder / "../_hook",
-                               folder / "python_hook"};
-  for (auto& place : places) place = place.lexically_normal();
-  return places;
-}
-
-Result<fs::path> find_inject_library() {
-  const char* named = std::getenv("JOULEPROF_INJECT_LIBRARY");
-  if (named != nullptr && *named != '\0') {
-    std::error_code err;
-    const fs::path path = fs::absolute(named, err);
-    if (fs::is_regular_file(path, err)) return path;
-    return fail(Errc::kNotFound,
-                fmt::format("JOULEPROF_INJECT_LIBRARY names {}, which is not a file", named));
-  }
-  auto folder = first_of(inject_library_places(own_folder()), kLibrary,
-                         fmt::format("{}, which traces kernels,", kLibrary));
-  if (!folder) {
-    folder.error().message += ", or set JOULEPROF_INJECT_LIBRARY to its path";
-    return folder;
-  }
-  return *folder / kLibrary;
-}
-
-Result<fs::path> find_python_hook() {
-  return first_of(python_hook_places(own_folder()), kHook,
-                  fmt::format("{}, which traces layers,", kHook));
-}
-
-constexpr Duration kLayersOnCpu = std::chrono::milliseconds{100};
-
-}  // namespace
-
-bool may_use_cuda(const meters::MeterSet& found) {
-  for (const auto& meter : found.meters) {
-    for (const auto& domain : meter->domains()) {
-      if (domain.kind == model::DomainKind::kGpu && domain.unavailable_reason.empty()) return true;
-    }
-  }
-  std::error_code ignored;
-  return std::filesystem::exists("/dev/nvidiactl", ignored) ||
-         std::filesystem::exists("/dev/dxg", ignored);
 }
 
 Result<double> parse_replay(const std::string& text) {

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -71,7 +70,7 @@ struct SensorChoice {
   Result<meters::MeterOptions> meters(const meters::Demand& demand) const;
 };
 
-// What runs remember of kernels, from one run to the next.
+// --- What runs remember of kernels, from one run to the next ---
 
 // The store of this user: next to the calibration. Empty: there is no folder for it.
 std::filesystem::path kernel_store_path();
@@ -94,14 +93,13 @@ class KernelMemory {
 };
 
 // The name of a recording with what differs among the processes of a job.
-
 // `pattern` with %h (host), %p (process id of the tool), %j (Slurm's number of the job), %r (rank)
 // and %% replaced. Errors: invalid_argument for another letter, and where job or rank are not
 // known.
 Result<std::string> output_name(const std::string& pattern, const std::string& host,
                                 const model::Rank& rank);
 
-// The option --append: the recording becomes a further part of a file.
+// --- The option --append: the recording becomes a further part of a file ---
 
 // Where a recording is kept.
 struct KeptRecording {
@@ -125,8 +123,7 @@ class AppendChoice {
   KeptRecording conclude(const Destination& destination, bool quiet) const;
 };
 
-// Whether a program here may use CUDA: NVML lists a GPU, or its driver is present without NVML.
-bool may_use_cuda(const meters::MeterSet& found);
+// --- What tracing kernels and layers needs ---
 
 // What --replay without a time means: how long each kind of layer and kernel runs in isolation.
 inline constexpr const char* kReplay = "0.4s";

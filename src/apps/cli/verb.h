@@ -51,8 +51,7 @@ std::size_t count_of_options(Verb& verb, const std::vector<std::string>& argumen
 // Errors: invalid_argument, with the source of the value.
 Result<void> parse(Verb& verb, std::vector<std::string> arguments);
 
-// The user's configuration file: `name = value` lines, # comments.
-
+// A line of the user's configuration file: `name = value` lines, # comments.
 struct Setting {
   std::string name;
   std::string value;
@@ -62,11 +61,6 @@ using Settings = std::vector<Setting>;
 
 // Errors: corrupt, with the line's number.
 Result<Settings> parse_config(std::string_view text);
-
-// Reads $JOULEPROF_CONFIG, else $XDG_CONFIG_HOME/jouleprof/config, else ~/.config/jouleprof/config.
-// A default file that does not exist is empty settings, and so is, with a warning, one that cannot
-// be read. One named by $JOULEPROF_CONFIG is then an error.
-Result<Settings> read_config_file();
 
 // Runs `jouleprof ARGUMENTS...` and returns its exit status.
 int main(std::vector<std::string> arguments);

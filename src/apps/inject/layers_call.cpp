@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <string>
@@ -195,6 +194,12 @@ void put(const PythonApi& api, Object* function, VectorCall* call) {
   }
 }
 
+template <typename F>
+bool bind(F*& function, const char* name) {
+  function = reinterpret_cast<F*>(dlsym(RTLD_DEFAULT, name));
+  return function != nullptr;
+}
+
 }  // namespace
 
 layers::ModuleMap& LayersCall::modules() {
@@ -237,16 +242,6 @@ Result<void> LayersCall::install(const PythonApi& api, Object* function, Object*
   put(api, function, &call_function);
   return {};
 }
-
-namespace {
-
-template <typename F>
-bool bind(F*& function, const char* name) {
-  function = reinterpret_cast<F*>(dlsym(RTLD_DEFAULT, name));
-  return function != nullptr;
-}
-
-}  // namespace
 
 Result<PythonApi> PythonApi::load() {
   PythonApi api;

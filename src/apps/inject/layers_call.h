@@ -43,7 +43,6 @@ struct PythonApi {
 };
 
 // The hook in the calls of PyTorch's modules.
-
 // All calls with Python's global lock held. Once installed, it stays for the life of the process.
 class LayersCall {
  public:

@@ -1,6 +1,5 @@
 // The functions for Python that define and call layers.
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "apps/inject/layers_call.h"

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <string>
 #include <type_traits>
 
 #include "apps/inject/trace.h"

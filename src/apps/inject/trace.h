@@ -15,9 +15,8 @@
 
 // Isolated re-runs of this process's kernels when it ends (`jouleprof run --replay`), or when it
 // asks.
-namespace jouleprof::inject::replay {
-
 // Thread safety: all functions from any thread. None throws or fails the program.
+namespace jouleprof::inject::replay {
 
 // Whether the trace asks for re-runs, or JOULEPROF_REPLAY does for when the process ends.
 bool wanted() noexcept;
@@ -67,10 +66,9 @@ void leave_if_stuck(int status) noexcept;
 
 }  // namespace jouleprof::inject::replay
 
-namespace jouleprof::inject {
-
 // Thread safety: all functions from any thread. None throws or fails the program. A forked child
 // has no trace until it begins its own.
+namespace jouleprof::inject {
 
 // Begins to write a spool into `folder`; `what` is a comma list of kernels, layers, events and
 // replay (re-runs on request).
@@ -105,7 +103,6 @@ void add_source(cupti::Tracer::Source source) noexcept;
 
 // The spool as a tracer's sink: ends the trace in order, and adds the problems of layers and of the
 // spool to the status.
-
 class SpoolSink final : public model::ActivitySink {
  public:
   explicit SpoolSink(std::unique_ptr<spool::SpoolWriter> writer) : writer_(std::move(writer)) {}

@@ -80,7 +80,6 @@ static_assert(static_cast<int>(Errc::kNotFound) + 1 == JOULEPROF_NOT_FOUND);
 static_assert(static_cast<int>(Errc::kInternal) + 1 == JOULEPROF_INTERNAL);
 
 // The handles that callers hold, so that one that was closed is not closed again.
-
 // Thread-safe.
 template <typename T>
 class OpenHandles {
@@ -111,7 +110,6 @@ OpenHandles<T>& open_handles() noexcept {
 }
 
 // Keeps the memory of this library's thread-local data from being asked for late.
-
 // Does nothing. Its thread-local variable, compiled as CMakeLists.txt says, makes the loader place
 // all of this library's thread-local data, libstdc++'s of exceptions among them, in the block that
 // each thread has from its begin, if there is room. Otherwise the C library asks for memory at a

@@ -120,13 +120,12 @@ nb::bytes StepTable::shares(const nb::list& names, const nb::list& tokens, const
 
 }  // namespace jouleprof::python
 
-// jouleprof._native: the C interface for the Python package, nothing more. python/jouleprof has
-// what people call.
-
 using jouleprof::python::Monitor;
 using jouleprof::python::StepTable;
 using nb::literals::operator""_a;
 
+// jouleprof._native: the C interface for the Python package, nothing more. python/jouleprof has
+// what people call.
 NB_MODULE(_native, module) {
   // Windows held by a program's globals outlive the interpreter; they are no leaks.
   nb::set_leak_warnings(false);

@@ -91,7 +91,6 @@ nanobind::object sum_energies(
     bool independent);
 
 // The shares of an inference server's steps, as python/jouleprof/serving/_recorder.py records them.
-
 // Knows of each request how far it was computed, so that a step needs no more than what the engine
 // schedules. Every method is called with the interpreter's lock held.
 class StepTable {

@@ -1,4 +1,4 @@
-// What the connections of the HTTP server share. Only http_connection.h and http_server.cpp include
+// A connection of the HTTP server, and what all connections share. Only http_server.cpp includes
 // it.
 
 // clang-format off
@@ -94,8 +94,6 @@ inline bool is_loopback_name(std::string_view host) {
   const bool is_number = host.find_first_not_of("0123456789.") == std::string_view::npos;
   return host.empty() || host == "localhost" || (is_number && host.starts_with("127."));
 }
-
-// One connection of the HTTP server. Only http_server.cpp includes it.
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:

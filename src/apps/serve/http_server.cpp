@@ -5,7 +5,6 @@
 
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <optional>
 #include <thread>
 
 #include "apps/serve/http_connection.h"

@@ -63,6 +63,21 @@ std::string why_nothing_is_measured(const analysis::MachineState& state) {
       reasons);
 }
 
+constexpr std::string_view kPath = "/api/v1/windows/";
+
+unsigned status_of(Errc code) {
+  switch (code) {
+    case Errc::kInvalidArgument:
+      return 400;
+    case Errc::kNotFound:
+      return 404;
+    case Errc::kUnsupported:
+      return 409;
+    default:
+      return 503;
+  }
+}
+
 }  // namespace
 
 bool accepts_open_metrics(std::string_view accept) {
@@ -356,25 +371,6 @@ HttpResponse Pages::respond(const HttpRequest& request) {
   }
   return HttpResponse::text(404, "there is no such page; docs/metrics.md lists the pages\n");
 }
-
-namespace {
-
-constexpr std::string_view kPath = "/api/v1/windows/";
-
-unsigned status_of(Errc code) {
-  switch (code) {
-    case Errc::kInvalidArgument:
-      return 400;
-    case Errc::kNotFound:
-      return 404;
-    case Errc::kUnsupported:
-      return 409;
-    default:
-      return 503;
-  }
-}
-
-}  // namespace
 
 bool WindowApi::is_for(const HttpRequest& request) { return request.path.starts_with(kPath); }
 

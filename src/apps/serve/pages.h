@@ -131,7 +131,6 @@ bool accepts_open_metrics(std::string_view accept);
 bool accepts_gzip(std::string_view accept_encoding);
 
 // Windows over HTTP: other programs begin and end them by name, and get their energy.
-
 // POST /api/v1/windows/NAME/begin, POST /api/v1/windows/NAME/end, GET /api/v1/windows/NAME. An end,
 // and a GET of a window that ended, wait some seconds until its energy is settled.
 // Thread safety: respond() is called from one thread.

@@ -6,7 +6,6 @@
 #include <boost/asio/ssl/context.hpp>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,8 +21,7 @@
 
 namespace jouleprof::serve {
 
-// The file of --web.config.file: TLS, users and headers, in the format of Prometheus'
-// exporter-toolkit.
+// --- The file of --web.config.file, in the format of Prometheus' exporter-toolkit ---
 
 enum class ClientAuth {
   kNone,              // NoClientCert
@@ -89,7 +87,6 @@ class BasicAuth {
 };
 
 // TLS and passwords as a file says, read anew when it or a file that it names changes.
-
 // Thread safety: none; what it returns may be used from other threads as its type says.
 class WebSecurity {
  public:

@@ -57,7 +57,6 @@ struct BenchWorkload {
 Result<std::string> seconds_of(const char* option, const std::string& text);
 
 // The file in which a benchmark's workload says what it did.
-
 // Reads what python/jouleprof/bench/__main__.py wrote. Errors: corrupt; unsupported, another
 // version of the Python package wrote it.
 Result<model::BenchDocument> parse_bench_document(std::string_view text);

@@ -28,7 +28,6 @@ namespace jouleprof::cli {
 namespace {
 
 // The options of compare that say what is written where.
-
 struct CompareOutputs {
   bool json = false;
   std::string html;

@@ -180,6 +180,24 @@ class PairRunner {
   int& status_;
 };
 
+bool is_file_name(std::string_view name) {
+  return !name.empty() && name.front() != '.' && name.size() <= 100 &&
+         name.find_first_of("/@\\") == std::string_view::npos &&
+         std::all_of(name.begin(), name.end(), [](unsigned char c) { return c >= ' '; });
+}
+
+Error error_of(const std::string& what, const std::error_code& code) {
+  return system_error(what, code.value());
+}
+
+std::vector<fs::path> sorted_entries(const fs::path& folder) {
+  std::vector<fs::path> entries;
+  for (const auto& name : list_folder(folder).value_or(std::vector<std::string>{})) {
+    entries.push_back(folder / name);
+  }
+  return entries;
+}
+
 }  // namespace
 
 Result<std::pair<std::vector<std::string>, std::vector<std::string>>> split_commands(
@@ -201,28 +219,6 @@ Result<PairRuns> run_pairs(const PairPlan& plan,
   if (!folder) return forward_error(folder);
   return PairRunner(plan, on_progress, *folder, status).run();
 }
-
-namespace {
-
-bool is_file_name(std::string_view name) {
-  return !name.empty() && name.front() != '.' && name.size() <= 100 &&
-         name.find_first_of("/@\\") == std::string_view::npos &&
-         std::all_of(name.begin(), name.end(), [](unsigned char c) { return c >= ' '; });
-}
-
-Error error_of(const std::string& what, const std::error_code& code) {
-  return system_error(what, code.value());
-}
-
-std::vector<fs::path> sorted_entries(const fs::path& folder) {
-  std::vector<fs::path> entries;
-  for (const auto& name : list_folder(folder).value_or(std::vector<std::string>{})) {
-    entries.push_back(folder / name);
-  }
-  return entries;
-}
-
-}  // namespace
 
 Result<Baselines> Baselines::of_user() {
   const auto variable = [](const char* name) -> std::string {

@@ -21,6 +21,8 @@ namespace control = meters::control;
 
 namespace {
 
+using nlohmann::json;
+
 std::string nvml_library() {
   const char* value = std::getenv("JOULEPROF_NVML_LIBRARY");
   return value != nullptr ? value : "";
@@ -32,6 +34,34 @@ control::HoldOptions hold_options(control::Knob knob, const std::vector<std::str
   options.devices = devices;
   options.library = nvml_library();
   return options;
+}
+
+void answer(const json& line) {
+  fmt::print("{}\n", line.dump());
+  std::fflush(stdout);
+}
+
+// As jouleprof_status numbers them.
+json to_json(const Error& error) {
+  return {{"status", static_cast<int>(error.code) + 1}, {"message", error.message}};
+}
+
+json optional(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
+
+json reply(meters::control::HeldBoards& held, const std::string& line) {
+  const auto words = split_blanks(line);
+  const auto value = words.size() == 2 ? parse_number(words[1]) : std::nullopt;
+  if (words.size() == 1 && words[0] == "restore") {
+    if (const auto restored = held.restore(); !restored) return to_json(restored.error());
+    return {{"warnings", held.warnings()}};
+  }
+  if (words.empty() || words[0] != "set" || !value) {
+    return to_json({Errc::kInvalidArgument, "unknown request: " + line});
+  }
+  const auto set = held.apply(*value);
+  if (!set) return to_json(set.error());
+  return {{"requested", optional(set->front().requested)},
+          {"enforced_watts", optional(set->front().enforced_watts)}};
 }
 
 }  // namespace
@@ -98,40 +128,6 @@ int status_of_setting(const Error& error) {
   if (error.code == Errc::kInvalidArgument) return kUsageError;
   return error.code == Errc::kPermissionDenied ? kNotPermitted : kNothingToMeasure;
 }
-
-namespace {
-
-using nlohmann::json;
-
-void answer(const json& line) {
-  fmt::print("{}\n", line.dump());
-  std::fflush(stdout);
-}
-
-// As jouleprof_status numbers them.
-json to_json(const Error& error) {
-  return {{"status", static_cast<int>(error.code) + 1}, {"message", error.message}};
-}
-
-json optional(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
-
-json reply(meters::control::HeldBoards& held, const std::string& line) {
-  const auto words = split_blanks(line);
-  const auto value = words.size() == 2 ? parse_number(words[1]) : std::nullopt;
-  if (words.size() == 1 && words[0] == "restore") {
-    if (const auto restored = held.restore(); !restored) return to_json(restored.error());
-    return {{"warnings", held.warnings()}};
-  }
-  if (words.empty() || words[0] != "set" || !value) {
-    return to_json({Errc::kInvalidArgument, "unknown request: " + line});
-  }
-  const auto set = held.apply(*value);
-  if (!set) return to_json(set.error());
-  return {{"requested", optional(set->front().requested)},
-          {"enforced_watts", optional(set->front().enforced_watts)}};
-}
-
-}  // namespace
 
 int serve_settings(const std::vector<std::string>& arguments) {
   const auto knob =

@@ -45,7 +45,7 @@ std::string smi_devices(const std::string& sweep_file, const model::SweepPlan& p
 // The exit status for an error of hold_boards() or of a change.
 int status_of_setting(const Error& error);
 
-// Settings for the Python package, which starts this program as its child.
+// --- Settings for the Python package, which starts this program as its child ---
 
 // The word with which this program becomes the server: see main().
 inline constexpr const char* kServerWord = "hold-settings";

@@ -41,6 +41,29 @@ Result<std::pair<double, double>> parse_range(const std::string& text) {
       fmt::format("--range {}: give the least and the highest setting, such as 300:700", text));
 }
 
+constexpr Duration kSettle = std::chrono::milliseconds{500};
+
+meters::MeterOptions meter_options(const model::SweepPlan& plan) {
+  meters::MeterOptions options;
+  options.demand.shortest_window = std::chrono::seconds{1};
+  // Clocks show a steady state, and limits the time of a change.
+  if (!plan.bench.empty() || plan.observe) {
+    options.demand.state_period = std::chrono::milliseconds{250};
+  }
+  return options;
+}
+
+void read_bench(const BenchResult& bench, SweepWorkDone& done) {
+  const auto document = bench.read();
+  if (!document || document->cases.empty()) {
+    done.failure = document ? "the workload measured nothing" : document.error().message;
+    return;
+  }
+  const auto& measured = document->cases.front();
+  done.report.bench = session::BenchWork{measured.window, measured.iterations};
+  if (!measured.steady) done.remark = "not steady: " + measured.not_steady;
+}
+
 }  // namespace
 
 Result<double> parse_amount(std::string_view option, std::string_view text, std::string_view unit,
@@ -199,33 +222,6 @@ Result<model::SweepPlan> SweepChoices::plan(const BoardState& boards,
   plan.most_celsius = most_celsius;
   return plan;
 }
-
-namespace {
-
-constexpr Duration kSettle = std::chrono::milliseconds{500};
-
-meters::MeterOptions meter_options(const model::SweepPlan& plan) {
-  meters::MeterOptions options;
-  options.demand.shortest_window = std::chrono::seconds{1};
-  // Clocks show a steady state, and limits the time of a change.
-  if (!plan.bench.empty() || plan.observe) {
-    options.demand.state_period = std::chrono::milliseconds{250};
-  }
-  return options;
-}
-
-void read_bench(const BenchResult& bench, SweepWorkDone& done) {
-  const auto document = bench.read();
-  if (!document || document->cases.empty()) {
-    done.failure = document ? "the workload measured nothing" : document.error().message;
-    return;
-  }
-  const auto& measured = document->cases.front();
-  done.report.bench = session::BenchWork{measured.window, measured.iterations};
-  if (!measured.steady) done.remark = "not steady: " + measured.not_steady;
-}
-
-}  // namespace
 
 void SweepWork::remove_recording() const {
   std::error_code ignored;

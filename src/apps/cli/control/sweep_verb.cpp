@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <iostream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -28,11 +27,6 @@
 namespace jouleprof::cli {
 namespace {
 
-// What a sweep says while it runs.
-
-// "350 W", "1200 MHz".
-std::string setting_text(const model::SweepPlan& plan, double setting);
-
 using report::duration_text;
 using report::energy_text;
 
@@ -41,6 +35,11 @@ constexpr const char* kRow = "{:>7} {:>5} {:>9} {:>9} {:>9} {:>7} {:>7}  {}\n";
 std::string unit_of(const model::SweepPlan& plan) {
   const auto knob = meters::control::knob_of_label(plan.knob);
   return std::string(knob ? meters::control::unit_of(*knob) : "");
+}
+
+// "350 W", "1200 MHz".
+std::string setting_text(const model::SweepPlan& plan, double setting) {
+  return fmt::format("{:g} {}", setting, unit_of(plan));
 }
 
 double mean_wall(const std::vector<model::SweepRun>& runs) {
@@ -76,28 +75,25 @@ std::string row_of(const model::SweepPlan& plan, const model::SweepRun& run,
                      run.sm_megahertz ? fmt::format("{:.0f}", *run.sm_megahertz) : "-", remark);
 }
 
-std::string setting_text(const model::SweepPlan& plan, double setting) {
-  return fmt::format("{:g} {}", setting, unit_of(plan));
-}
-// The head of the table of runs, and the row of the planner's newest run with the time left.
-
+// The head of the table of runs.
 std::string progress_head(const model::SweepPlan& plan) {
   return fmt::format(kRow, "run", "block", plan.knob == "power_limit_watts" ? "limit" : "clock",
                      "time", "energy", "mean W", "SM MHz", "");
 }
 
+// The row of the planner's newest run, with the time left.
 std::string progress_row(const session::SweepPlanner& planner) {
   const auto& run = planner.runs().back();
   return row_of(planner.plan(), run, fmt::format("{}/{}", run.number, planner.most_runs()),
                 run.is_warm_up() ? "warm" : fmt::format("{}", run.block), left_text(planner));
 }
-// The row of a run that was only observed.
 
+// The row of a run that was only observed.
 std::string observed_row(const model::SweepPlan& plan, const model::SweepRun& run) {
   return row_of(plan, run, fmt::format("{}", run.number), "-", "");
 }
-// What a sweep will do, and what it needs. `trial`: one run at the present setting.
 
+// What a sweep will do, and what it needs. `trial`: one run at the present setting.
 std::string plan_text(const session::SweepPlanner& planner, const model::SweepRun& trial,
                       bool may_set) {
   const auto& plan = planner.plan();

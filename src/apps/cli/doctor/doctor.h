@@ -64,10 +64,7 @@ Result<void> parse_efficiency(const std::string& text, WallCalibration& out);
 // meant or an option is wrong; unavailable where the meter does not follow the load.
 Result<void> calibrate_by_wall(const WallCalibration& options);
 
-// The result of `doctor` as text and as JSON.
-
-// What a sensor is used for, in a few words.
-std::string use_of(const model::Sensor& sensor);
+// --- The result of `doctor` as text and as JSON ---
 
 // The kernels that runs of this user remember.
 struct RememberedKernels {
@@ -83,7 +80,7 @@ std::string doctor_json(const meters::MeterSet& found,
                         const std::optional<Result<void>>& calibration,
                         const RememberedKernels& remembered);
 
-// A known power level of a board in words.
+// --- A known power level of a board, in words ---
 
 // "at rest 80.1 W ± 1 W, observed 2026-11-22 14:03:11 UTC at 31 °C"; `name`: "at rest".
 std::string level_text(std::string_view name, const model::KnownLevel& level);

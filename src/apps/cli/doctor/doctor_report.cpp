@@ -74,6 +74,24 @@ ordered_json optional_seconds(const std::optional<Duration>& d) {
   return d ? ordered_json(seconds(*d)) : ordered_json(nullptr);
 }
 
+// What a sensor is used for, in a few words.
+std::string use_of(const Sensor& sensor) {
+  switch (sensor.kind) {
+    case SensorKind::kEnergyCounter:
+      return "the amount of energy";
+    case SensorKind::kPowerRing:
+      return "the power curve";
+    case SensorKind::kPowerInstant:
+      return sensor.provenance == model::Provenance::kEstimated ? "an estimate of the energy"
+                                                                : "the power curve";
+    case SensorKind::kPowerAverage:
+      return "a check; energy only where no better sensor exists";
+    case SensorKind::kGauge:
+      return "shown with the power";
+  }
+  return "";
+}
+
 ordered_json sensor_json(const Sensor& sensor) {
   const auto& t = sensor.traits;
   return {{"kind", to_string(sensor.kind)},
@@ -159,24 +177,29 @@ ordered_json calibration_json(const std::optional<Result<void>>& calibration) {
   return json;
 }
 
-}  // namespace
+constexpr Duration kTime = std::chrono::milliseconds{2600};
+constexpr Duration kCounterPeriod = std::chrono::milliseconds{100};  // each of its updates
 
-std::string use_of(const Sensor& sensor) {
-  switch (sensor.kind) {
-    case SensorKind::kEnergyCounter:
-      return "the amount of energy";
-    case SensorKind::kPowerRing:
-      return "the power curve";
-    case SensorKind::kPowerInstant:
-      return sensor.provenance == model::Provenance::kEstimated ? "an estimate of the energy"
-                                                                : "the power curve";
-    case SensorKind::kPowerAverage:
-      return "a check; energy only where no better sensor exists";
-    case SensorKind::kGauge:
-      return "shown with the power";
+struct Looked {
+  meters::Meter* meter;
+  model::DomainId domain;
+  analysis::EnergyTimeline timeline;
+};
+
+std::vector<Looked> both_sensors(meters::MeterSet& meters) {
+  std::vector<Looked> out;
+  for (const auto& meter : meters.meters) {
+    const std::vector<bool> all(meter->sensors().size(), true);
+    for (const auto& domain : meter->domains()) {
+      const auto chosen = analysis::choose_sensors(meter->sensors(), domain.id, all);
+      if (!chosen || !chosen->counter || !chosen->power) continue;
+      out.push_back({meter.get(), domain.id, analysis::EnergyTimeline(*chosen)});
+    }
   }
-  return "";
+  return out;
 }
+
+}  // namespace
 
 RememberedKernels remembered() {
   const auto path = kernel_store_path();
@@ -272,32 +295,6 @@ std::string level_text(std::string_view name, const model::KnownLevel& level) {
   if (level.temperature_celsius) text += fmt::format(" at {:.0f} °C", *level.temperature_celsius);
   return text;
 }
-
-namespace {
-
-constexpr Duration kTime = std::chrono::milliseconds{2600};
-constexpr Duration kCounterPeriod = std::chrono::milliseconds{100};  // each of its updates
-
-struct Looked {
-  meters::Meter* meter;
-  model::DomainId domain;
-  analysis::EnergyTimeline timeline;
-};
-
-std::vector<Looked> both_sensors(meters::MeterSet& meters) {
-  std::vector<Looked> out;
-  for (const auto& meter : meters.meters) {
-    const std::vector<bool> all(meter->sensors().size(), true);
-    for (const auto& domain : meter->domains()) {
-      const auto chosen = analysis::choose_sensors(meter->sensors(), domain.id, all);
-      if (!chosen || !chosen->counter || !chosen->power) continue;
-      out.push_back({meter.get(), domain.id, analysis::EnergyTimeline(*chosen)});
-    }
-  }
-  return out;
-}
-
-}  // namespace
 
 UnitLooks look_at_units(meters::MeterSet& meters) {
   auto looked = both_sensors(meters);

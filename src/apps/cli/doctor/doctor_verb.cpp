@@ -29,9 +29,11 @@
 namespace jouleprof::cli {
 namespace {
 
-// `doctor --forget` and `--forget-kernels`: remove what is stored of GPUs and of kernels.
-
 namespace nvml = meters::nvml;
+using model::SensorKind;
+using model::SensorTraits;
+
+// --- `doctor --forget` and `--forget-kernels`: remove what is stored of GPUs and of kernels ---
 
 Result<std::vector<std::string>> uuids_of(const std::vector<std::string>& devices) {
   meters::NvmlOptions options;
@@ -61,9 +63,9 @@ Result<void> forget(const std::vector<std::string>& devices) {
       nvml::calibration_path().string());
   return {};
 }
+
 // Removes what runs remember of kernels, and prints on stderr which file. Errors: of the file
 // system.
-
 Result<void> forget_kernels() {
   const auto path = kernel_store_path();
   if (path.empty()) return {};
@@ -72,11 +74,8 @@ Result<void> forget_kernels() {
   return {};
 }
 
-// `doctor --calibrate`: observes a GPU's power levels, and measures the traits of its sensors with
-// the tool's own load.
-
-using model::SensorKind;
-using model::SensorTraits;
+// --- `doctor --calibrate`: a GPU's power levels, and its sensors' traits by the tool's own load
+// ---
 
 void note(const std::string& text) { say("jouleprof: {}\n", text); }
 

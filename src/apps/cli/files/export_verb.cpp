@@ -49,7 +49,6 @@ int become_python(const std::string& python, const std::string& module,
 }
 
 // `export --format parquet`: the tables of a recording, written by the Python package.
-
 struct TablesExport {
   std::string file;
   unsigned run = 0;    // of a sweep or a merged file; 0: not given

@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 
 #include "analysis/job/job_ranks.h"
 #include "apps/cli/options/option_table.h"

@@ -30,8 +30,7 @@
 namespace jouleprof::cli {
 namespace {
 
-// The report of a job: of recordings and merged files.
-
+// What the report of a job (of recordings and merged files) is, and where it goes.
 struct JobOutput {
   Output page;          // an empty path: to stdout
   bool redact = false;  // without names of hosts and files
@@ -40,10 +39,6 @@ struct JobOutput {
   bool strict = false;      // a warning is a failure
   report::TextOptions text;
 };
-
-// Returns the exit status.
-int report_job(const std::vector<std::string>& files, report::JobOptions options,
-               const JobOutput& wanted);
 
 // What can be shown, and how.
 enum View : unsigned {
@@ -178,6 +173,171 @@ struct ByChoice {
     return options;
   }
 };
+
+constexpr std::uint64_t kMostJoules = 1'000'000'000'000;  // Slurm prints ~0 where it has none
+
+std::optional<std::uint64_t> whole_number(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_all = error == std::errc{} && end == text.data() + text.size();
+  return is_all && !text.empty() ? std::optional(value) : std::nullopt;
+}
+
+// Slurm's own numbers of jobs: "17", "17_3" of an array, "17+1" of a heterogeneous job.
+bool is_job(std::string_view job) {
+  return !job.empty() && job.find_first_not_of("0123456789_+") == std::string_view::npos;
+}
+
+// From lines of JobID|ConsumedEnergyRaw: that of the job, else the sum of its numbered steps, which
+// are apart from each other. Steps `batch` and `extern` have their time once more.
+report::SlurmEnergy slurm_energy_of(const std::string& job, std::string_view lines) {
+  std::uint64_t of_job = 0;
+  std::uint64_t of_steps = 0;
+  bool any = false;
+  for (const auto line : split(lines, '\n')) {
+    const auto cells = split(line, '|');
+    if (cells.size() < 2) continue;
+    const auto id = trim(cells[0]);
+    const auto joules = whole_number(trim(cells[1]));
+    if (id != job && !id.starts_with(job + ".")) continue;
+    any = true;
+    if (!joules || *joules > kMostJoules) continue;
+    if (id == job) {
+      of_job = *joules;
+    } else if (whole_number(id.substr(job.size() + 1))) {
+      of_steps += *joules;
+    }
+  }
+  const auto joules = static_cast<double>(of_job > 0 ? of_job : of_steps);
+  if (joules > 0) return {job, Energy::joules(joules), ""};
+  return {job, std::nullopt,
+          any ? "Slurm recorded no energy: the site has no AcctGatherEnergyType, or the job runs on"
+              : "sacct does not list the job"};
+}
+
+// Starts `sacct`. One figure for each of `jobs`, in their order. Absent with the reason where sacct
+// fails or has none.
+std::vector<report::SlurmEnergy> slurm_energies(const std::vector<std::string>& jobs) {
+  std::vector<std::string> known;
+  std::copy_if(jobs.begin(), jobs.end(), std::back_inserter(known), is_job);
+  std::string lines;
+  bool ran = known.empty();
+  if (!known.empty()) {
+    const auto command = fmt::format(
+        "sacct --noheader --parsable2 --format=JobID,ConsumedEnergyRaw --jobs={} 2>/dev/null",
+        fmt::join(known, ","));
+    FILE* sacct = ::popen(command.c_str(), "r");
+    std::array<char, 4096> buffer{};
+    std::size_t read = 0;
+    while (sacct != nullptr && (read = std::fread(buffer.data(), 1, buffer.size(), sacct)) > 0) {
+      lines.append(buffer.data(), read);
+    }
+    ran = sacct != nullptr && ::pclose(sacct) == 0;
+  }
+  std::vector<report::SlurmEnergy> found;
+  for (const auto& job : jobs) {
+    if (!is_job(job)) {
+      found.push_back({job, std::nullopt, "not a job of Slurm"});
+    } else if (!ran) {
+      found.push_back({job, std::nullopt,
+                       "sacct is missing or failed; run this where it reaches Slurm's accounting"});
+    } else {
+      found.push_back(slurm_energy_of(job, lines));
+    }
+  }
+  return found;
+}
+
+// A file to merge into; its folder is removed again.
+class MergedInputs {
+ public:
+  MergedInputs() {
+    std::error_code err;
+    folder_ = (std::filesystem::temp_directory_path(err) / "jouleprof-XXXXXX").string();
+    if (::mkdtemp(folder_.data()) == nullptr) folder_.clear();
+  }
+  MergedInputs(const MergedInputs&) = delete;
+  MergedInputs& operator=(const MergedInputs&) = delete;
+  ~MergedInputs() {
+    std::error_code ignored;
+    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+  }
+  Result<std::string> merge(const std::vector<std::string>& files) const {
+    if (folder_.empty()) {
+      return fail(Errc::kUnavailable,
+                  "no temporary folder can be made; set TMPDIR to one that can be written");
+    }
+    const auto path = std::filesystem::path(folder_) / "merged.jprof";
+    const auto merged = recording::merge_recordings({files.begin(), files.end()}, path, false);
+    if (!merged) return forward_error(merged);
+    return path.string();
+  }
+
+ private:
+  std::string folder_;
+};
+
+Result<analysis::Job> read_job(const std::string& file, const analysis::JobRules& rules) {
+  analysis::JobBuilder builder(rules);
+  const auto add = [&](recording::OfOneHost recordings) {
+    std::vector<analysis::JobBuilder::Named> named;
+    for (auto& [part, recording] : recordings) {
+      named.push_back({part.name, analysis::Run(std::move(recording))});
+    }
+    return builder.add_host(named);
+  };
+  Result<void> added;
+  if (recording::is_merged_file(file)) {
+    added = recording::read_merged(file, add);
+  } else {
+    auto recording = recording::read_recording(file);
+    if (!recording) return forward_error(recording);
+    recording::OfOneHost one;
+    one.push_back(
+        {{std::filesystem::path(file).filename().string(), "", ""}, std::move(*recording)});
+    added = add(std::move(one));
+  }
+  if (!added) return forward_error(added);
+  return std::move(builder).finish();
+}
+
+// Returns the exit status.
+int report_job(const std::vector<std::string>& files, report::JobOptions options,
+               const JobOutput& wanted) {
+  const Output& html = wanted.page;
+  if (!html.path.empty()) {
+    if (const auto possible = check_output(html); !possible) {
+      return complain(possible.error(), kCannotWrite);
+    }
+  }
+  const MergedInputs several;
+  const auto file = files.size() > 1 ? several.merge(files) : Result<std::string>(files.front());
+  if (!file) return complain(file.error(), status_of_input(file.error()));
+  const auto job = read_job(*file, options.rules);
+  if (!job) return complain(job.error(), status_of_input(job.error()));
+  const int done = wanted.strict && !job->warnings.empty() ? kGateFailed : kDone;
+  if (wanted.with_slurm) {
+    std::vector<std::string> jobs;
+    for (const auto& share : job->shares) {
+      if (!share.job.empty()) jobs.push_back(share.job);
+    }
+    options.slurm = slurm_energies(jobs);
+  }
+  if (!html.path.empty()) {
+    const std::string name = std::filesystem::path(files.front()).filename();
+    const auto page = report::job_to_html(
+        *job, options,
+        {JOULEPROF_VERSION, "jouleprof report " + report::shell_word(name), wanted.redact});
+    if (!page) return complain(page.error(), kInternalError);
+    const auto made = write_output(html, *page);
+    return made ? done : complain(made.error(), kCannotWrite);
+  }
+  const auto text = wanted.json ? report::job_to_json(*job, options)
+                                : report::job_to_text(*job, options, wanted.text);
+  if (!text) return complain(text.error(), status_of_input(text.error()));
+  const auto written = write_output(Output{}, *text);
+  return written ? done : complain(written.error(), kCannotWrite);
+}
 
 class ReportVerb : public Verb {
  public:
@@ -349,175 +509,5 @@ class ReportVerb : public Verb {
 }  // namespace
 
 std::unique_ptr<Verb> make_report() { return std::make_unique<ReportVerb>(); }
-
-namespace {
-
-// The energy that Slurm's accounting has for jobs, as `sacct` prints it.
-
-constexpr std::uint64_t kMostJoules = 1'000'000'000'000;  // Slurm prints ~0 where it has none
-
-std::optional<std::uint64_t> whole_number(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_all = error == std::errc{} && end == text.data() + text.size();
-  return is_all && !text.empty() ? std::optional(value) : std::nullopt;
-}
-
-// Slurm's own numbers of jobs: "17", "17_3" of an array, "17+1" of a heterogeneous job.
-bool is_job(std::string_view job) {
-  return !job.empty() && job.find_first_not_of("0123456789_+") == std::string_view::npos;
-}
-
-// From lines of JobID|ConsumedEnergyRaw: that of the job, else the sum of its numbered steps, which
-// are apart from each other. Steps `batch` and `extern` have their time once more.
-report::SlurmEnergy slurm_energy_of(const std::string& job, std::string_view lines) {
-  std::uint64_t of_job = 0;
-  std::uint64_t of_steps = 0;
-  bool any = false;
-  for (const auto line : split(lines, '\n')) {
-    const auto cells = split(line, '|');
-    if (cells.size() < 2) continue;
-    const auto id = trim(cells[0]);
-    const auto joules = whole_number(trim(cells[1]));
-    if (id != job && !id.starts_with(job + ".")) continue;
-    any = true;
-    if (!joules || *joules > kMostJoules) continue;
-    if (id == job) {
-      of_job = *joules;
-    } else if (whole_number(id.substr(job.size() + 1))) {
-      of_steps += *joules;
-    }
-  }
-  const auto joules = static_cast<double>(of_job > 0 ? of_job : of_steps);
-  if (joules > 0) return {job, Energy::joules(joules), ""};
-  return {job, std::nullopt,
-          any ? "Slurm recorded no energy: the site has no AcctGatherEnergyType, or the job runs on"
-              : "sacct does not list the job"};
-}
-
-// Starts `sacct`. One figure for each of `jobs`, in their order. Absent with the reason where sacct
-// fails or has none.
-std::vector<report::SlurmEnergy> slurm_energies(const std::vector<std::string>& jobs) {
-  std::vector<std::string> known;
-  std::copy_if(jobs.begin(), jobs.end(), std::back_inserter(known), is_job);
-  std::string lines;
-  bool ran = known.empty();
-  if (!known.empty()) {
-    const auto command = fmt::format(
-        "sacct --noheader --parsable2 --format=JobID,ConsumedEnergyRaw --jobs={} 2>/dev/null",
-        fmt::join(known, ","));
-    FILE* sacct = ::popen(command.c_str(), "r");
-    std::array<char, 4096> buffer{};
-    std::size_t read = 0;
-    while (sacct != nullptr && (read = std::fread(buffer.data(), 1, buffer.size(), sacct)) > 0) {
-      lines.append(buffer.data(), read);
-    }
-    ran = sacct != nullptr && ::pclose(sacct) == 0;
-  }
-  std::vector<report::SlurmEnergy> found;
-  for (const auto& job : jobs) {
-    if (!is_job(job)) {
-      found.push_back({job, std::nullopt, "not a job of Slurm"});
-    } else if (!ran) {
-      found.push_back({job, std::nullopt,
-                       "sacct is missing or failed; run this where it reaches Slurm's accounting"});
-    } else {
-      found.push_back(slurm_energy_of(job, lines));
-    }
-  }
-  return found;
-}
-
-// A file to merge into; its folder is removed again.
-class MergedInputs {
- public:
-  MergedInputs() {
-    std::error_code err;
-    folder_ = (std::filesystem::temp_directory_path(err) / "jouleprof-XXXXXX").string();
-    if (::mkdtemp(folder_.data()) == nullptr) folder_.clear();
-  }
-  MergedInputs(const MergedInputs&) = delete;
-  MergedInputs& operator=(const MergedInputs&) = delete;
-  ~MergedInputs() {
-    std::error_code ignored;
-    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
-  }
-  Result<std::string> merge(const std::vector<std::string>& files) const {
-    if (folder_.empty()) {
-      return fail(Errc::kUnavailable,
-                  "no temporary folder can be made; set TMPDIR to one that can be written");
-    }
-    const auto path = std::filesystem::path(folder_) / "merged.jprof";
-    const auto merged = recording::merge_recordings({files.begin(), files.end()}, path, false);
-    if (!merged) return forward_error(merged);
-    return path.string();
-  }
-
- private:
-  std::string folder_;
-};
-
-Result<analysis::Job> read_job(const std::string& file, const analysis::JobRules& rules) {
-  analysis::JobBuilder builder(rules);
-  const auto add = [&](recording::OfOneHost recordings) {
-    std::vector<analysis::JobBuilder::Named> named;
-    for (auto& [part, recording] : recordings) {
-      named.push_back({part.name, analysis::Run(std::move(recording))});
-    }
-    return builder.add_host(named);
-  };
-  Result<void> added;
-  if (recording::is_merged_file(file)) {
-    added = recording::read_merged(file, add);
-  } else {
-    auto recording = recording::read_recording(file);
-    if (!recording) return forward_error(recording);
-    recording::OfOneHost one;
-    one.push_back(
-        {{std::filesystem::path(file).filename().string(), "", ""}, std::move(*recording)});
-    added = add(std::move(one));
-  }
-  if (!added) return forward_error(added);
-  return std::move(builder).finish();
-}
-
-int report_job(const std::vector<std::string>& files, report::JobOptions options,
-               const JobOutput& wanted) {
-  const Output& html = wanted.page;
-  if (!html.path.empty()) {
-    if (const auto possible = check_output(html); !possible) {
-      return complain(possible.error(), kCannotWrite);
-    }
-  }
-  const MergedInputs several;
-  const auto file = files.size() > 1 ? several.merge(files) : Result<std::string>(files.front());
-  if (!file) return complain(file.error(), status_of_input(file.error()));
-  const auto job = read_job(*file, options.rules);
-  if (!job) return complain(job.error(), status_of_input(job.error()));
-  const int done = wanted.strict && !job->warnings.empty() ? kGateFailed : kDone;
-  if (wanted.with_slurm) {
-    std::vector<std::string> jobs;
-    for (const auto& share : job->shares) {
-      if (!share.job.empty()) jobs.push_back(share.job);
-    }
-    options.slurm = slurm_energies(jobs);
-  }
-  if (!html.path.empty()) {
-    const std::string name = std::filesystem::path(files.front()).filename();
-    const auto page = report::job_to_html(
-        *job, options,
-        {JOULEPROF_VERSION, "jouleprof report " + report::shell_word(name), wanted.redact});
-    if (!page) return complain(page.error(), kInternalError);
-    const auto made = write_output(html, *page);
-    return made ? done : complain(made.error(), kCannotWrite);
-  }
-  const auto text = wanted.json ? report::job_to_json(*job, options)
-                                : report::job_to_text(*job, options, wanted.text);
-  if (!text) return complain(text.error(), status_of_input(text.error()));
-  const auto written = write_output(Output{}, *text);
-  return written ? done : complain(written.error(), kCannotWrite);
-}
-
-}  // namespace
 
 }  // namespace jouleprof::cli

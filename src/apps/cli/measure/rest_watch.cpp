@@ -27,6 +27,14 @@ bool is_sharper(const model::KnownLevel& level, const model::KnownLevel& known) 
          std::abs((level.power - known.power).watts()) <= known.spread.watts();
 }
 
+constexpr double kMostError = 5;  // watts: a wider interval helps no later run
+
+std::optional<model::KnownLevel> known(const std::optional<model::PowerLevel>& level,
+                                       RealTime observed) {
+  if (!level || !level->observed || level->error.watts() > kMostError) return std::nullopt;
+  return model::KnownLevel{level->power, level->error, level->temperature_celsius, observed};
+}
+
 }  // namespace
 
 void RestWatch::extend(const model::DomainSnapshot& domain, Series& series) {
@@ -125,18 +133,6 @@ std::optional<Power> RestWatch::power(const std::string& uuid) const {
 std::optional<Power> RestWatch::held(const std::string& uuid) const {
   return observed(uuid, &Board::held);
 }
-
-namespace {
-
-constexpr double kMostError = 5;  // watts: a wider interval helps no later run
-
-std::optional<model::KnownLevel> known(const std::optional<model::PowerLevel>& level,
-                                       RealTime observed) {
-  if (!level || !level->observed || level->error.watts() > kMostError) return std::nullopt;
-  return model::KnownLevel{level->power, level->error, level->temperature_celsius, observed};
-}
-
-}  // namespace
 
 void store_observed_levels(const model::Profile& profile) {
   meters::nvml::BoardLevels levels;

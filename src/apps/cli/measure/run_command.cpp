@@ -26,6 +26,8 @@
 namespace jouleprof::cli {
 namespace {
 
+using namespace std::chrono_literals;
+
 // A signal handler reaches nothing but globals.
 volatile std::sig_atomic_t kept = 0;
 volatile std::sig_atomic_t interruptions = 0;
@@ -34,6 +36,39 @@ void end_at_second(int) {
   if (interruptions != 0) ::_exit(kept);
   interruptions = 1;
 }
+
+constexpr Duration kPatience = 60s;
+constexpr Duration kLookAgain = 50ms;
+constexpr Duration kPatienceWithNext = 20s;  // to open its meters and its file
+
+constexpr double kJoulesPerKilowattHour = 3.6e6;
+
+struct Spread {
+  double mean = 0;
+  double deviation = 0;
+  double low = 0;
+  double high = 0;
+  double half = 0;  // of the 95 % interval of the mean, by the spread; 0 for one run
+};
+
+Spread spread_of(const std::vector<double>& values) {
+  const auto estimate = analysis::estimate_of_pairs(values);
+  double squares = 0;
+  for (const double v : values) squares += (v - estimate.mean) * (v - estimate.mean);
+  const auto n = static_cast<double>(values.size());
+  return {estimate.mean, n > 1 ? std::sqrt(squares / (n - 1)) : 0,
+          *std::min_element(values.begin(), values.end()),
+          *std::max_element(values.begin(), values.end()), estimate.half.value_or(0)};
+}
+
+template <typename Text>
+std::string spread_text(const Spread& s, Text text) {
+  return fmt::format("mean {}, standard deviation {} ({}), {} to {}", text(s.mean),
+                     text(s.deviation), report::percent_text(s.mean > 0 ? s.deviation / s.mean : 0),
+                     text(s.low), text(s.high));
+}
+
+std::string seconds_text(double value) { return report::duration_text(duration_of(value)); }
 
 }  // namespace
 
@@ -64,16 +99,6 @@ KeepStatus::KeepStatus(int status) {
 KeepStatus::~KeepStatus() {
   for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &before_[i], nullptr);
 }
-
-namespace {
-
-using namespace std::chrono_literals;
-
-constexpr Duration kPatience = 60s;
-constexpr Duration kLookAgain = 50ms;
-constexpr Duration kPatienceWithNext = 20s;  // to open its meters and its file
-
-}  // namespace
 
 JobPlace find_job_place() {
   JobPlace place;
@@ -165,39 +190,6 @@ int run_as_member(const std::vector<std::string>& command, session::Membership m
   }
   return result->exit_status;
 }
-
-namespace {
-
-constexpr double kJoulesPerKilowattHour = 3.6e6;
-
-struct Spread {
-  double mean = 0;
-  double deviation = 0;
-  double low = 0;
-  double high = 0;
-  double half = 0;  // of the 95 % interval of the mean, by the spread; 0 for one run
-};
-
-Spread spread_of(const std::vector<double>& values) {
-  const auto estimate = analysis::estimate_of_pairs(values);
-  double squares = 0;
-  for (const double v : values) squares += (v - estimate.mean) * (v - estimate.mean);
-  const auto n = static_cast<double>(values.size());
-  return {estimate.mean, n > 1 ? std::sqrt(squares / (n - 1)) : 0,
-          *std::min_element(values.begin(), values.end()),
-          *std::max_element(values.begin(), values.end()), estimate.half.value_or(0)};
-}
-
-template <typename Text>
-std::string spread_text(const Spread& s, Text text) {
-  return fmt::format("mean {}, standard deviation {} ({}), {} to {}", text(s.mean),
-                     text(s.deviation), report::percent_text(s.mean > 0 ? s.deviation / s.mean : 0),
-                     text(s.low), text(s.high));
-}
-
-std::string seconds_text(double value) { return report::duration_text(duration_of(value)); }
-
-}  // namespace
 
 RepeatedRun RepeatedRun::of(const model::Profile& profile, bool whole_machine) {
   constexpr double kMostUndecided = 0.1;  // of the command's energy

@@ -36,7 +36,7 @@ class KeepStatus {
   std::array<struct sigaction, kSignals.size()> before_{};
 };
 
-// `jouleprof run` as one of the processes of a job on a host.
+// --- `jouleprof run` as one of the processes of a job on a host ---
 
 // What this process is: the job's recorder on this host, a member of its session, or alone.
 struct JobPlace {
@@ -57,7 +57,7 @@ JobPlace find_next_place(pid_t command);
 int run_as_member(const std::vector<std::string>& command, session::Membership membership,
                   bool traced, bool quiet, const session::Succeed& succeed);
 
-// `run --repeat`.
+// --- `run --repeat` ---
 
 struct RepeatedRun {
   // Of the command, or of all devices: also where what may be the command's, of no known process,

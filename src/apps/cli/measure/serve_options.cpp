@@ -163,7 +163,7 @@ std::string environment(const char* name) {
   return value != nullptr ? value : "";
 }
 
-// Where programs look for it (meters::shared_socket). systemd names the folder that it made.
+// Where programs look for it (meters/all/open_meters.cpp). systemd names the folder that it made.
 std::filesystem::path usual_path() {
   if (!environment("JOULEPROF_NVML_LIBRARY").empty()) return {};
   if (const std::string folders = environment("RUNTIME_DIRECTORY"); !folders.empty()) {

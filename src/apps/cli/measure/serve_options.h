@@ -45,7 +45,6 @@ class History {
 };
 
 // The options by which `serve` shares its sensors with local programs.
-
 class ShareChoice {
  public:
   void declare(CLI::App& app);
@@ -64,7 +63,6 @@ class ShareChoice {
 
 // The options by which `serve` sends its figures to an OpenTelemetry collector. Passwords come from
 // a file or the environment: all users see a command line.
-
 class PushChoice {
  public:
   void declare(CLI::App& app);

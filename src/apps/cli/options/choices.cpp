@@ -64,6 +64,16 @@ Result<model::Recording> read_run(const std::string& file, unsigned run, bool is
   return recording;
 }
 
+constexpr std::size_t kLargestFile = 64 << 20;
+
+constexpr std::size_t kLargestLog = std::size_t{1} << 30;
+
+Result<model::WallLog> read_log(const std::string& file, const std::string& column) {
+  const auto source = importers::read_source(file, kLargestLog);
+  if (!source) return forward_error(source);
+  return importers::read_wall_log(source->text, file, column);
+}
+
 }  // namespace
 
 Result<analysis::Run> Input::open() const {
@@ -108,12 +118,6 @@ int write_run(const analysis::Run& run, const Input& input, const report::Format
   return complain({made.error().code, fmt::format("{}: {}", input.file, made.error().message)},
                   status_of_input(made.error()));
 }
-
-namespace {
-
-constexpr std::size_t kLargestFile = 64 << 20;
-
-}  // namespace
 
 void CostChoice::declare(CLI::App& app) {
   add(app, "--price", price);
@@ -160,18 +164,6 @@ Result<report::CostFactors> CostChoice::factors() const {
   }
   return factors;
 }
-
-namespace {
-
-constexpr std::size_t kLargestLog = std::size_t{1} << 30;
-
-Result<model::WallLog> read_log(const std::string& file, const std::string& column) {
-  const auto source = importers::read_source(file, kLargestLog);
-  if (!source) return forward_error(source);
-  return importers::read_wall_log(source->text, file, column);
-}
-
-}  // namespace
 
 void WallChoice::declare(CLI::App& app) {
   auto* wall = add(app, "--wall", files)->allow_extra_args(false);

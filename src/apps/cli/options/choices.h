@@ -49,7 +49,6 @@ struct CostChoice {
 };
 
 // The options of wall meters.
-
 struct WallChoice {
   std::vector<std::string> files;  // "FILE", or of a job "MACHINE=FILE"
   std::string column;

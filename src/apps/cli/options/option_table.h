@@ -62,7 +62,7 @@ CLI::Option* add(CLI::App& app, std::string_view name, T& variable) {
   return text->variable.empty() ? option : option->envname(std::string(text->variable));
 }
 
-// Checks of options' values, in words for people.
+// --- Checks of options' values, in words for people ---
 
 CLI::Validator above_zero();    // a number
 CLI::Validator not_negative();  // a number
@@ -80,7 +80,7 @@ Result<void> check_number_expression(std::string_view option, const std::string&
 // What every option of a verb takes: something, and no sign before a count.
 void check_all_options(CLI::App& app);
 
-// Texts made from the table.
+// --- Texts made from the table ---
 
 // The tool's own help, and that of a verb with its common options or with all; empty for an unknown
 // verb. Lines have at most `width` columns, but for usages and examples; of 80, there are at most

@@ -91,6 +91,43 @@ Result<void> write_file(const std::string& path, const Write& write) {
   return fresh->take_place();
 }
 
+std::vector<ValueSource>& sources() {
+  static std::vector<ValueSource> all;
+  return all;
+}
+
+// Of a list such as 0,gpu7 a message names one.
+bool speaks_of(const std::string& message, const ValueSource& source) {
+  if (message.find(source.source) != std::string::npos) return false;  // it is there already
+  if (message.find(source.option + " ") != std::string::npos) return true;
+  for (const auto part : split(source.value, ',')) {
+    if (message.find("'" + std::string(part) + "'") != std::string::npos) return true;
+  }
+  return false;
+}
+
+constexpr int kLeastHeight = 24;
+constexpr int kLeastWidth = 40;
+
+std::optional<int> environment_columns() {
+  const char* text = std::getenv("COLUMNS");
+  const auto columns = parse_integer(text != nullptr ? text : "");
+  if (!columns || *columns < kLeastWidth || *columns > 10'000) return std::nullopt;
+  return static_cast<int>(*columns);
+}
+
+// Control sequences of ECMA-48 and the DEC VT100, which all terminals of today understand.
+constexpr const char* kSaveCursor = "\0337";
+constexpr const char* kRestoreCursor = "\0338";
+
+winsize terminal_size() {
+  winsize size{};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0) return {};
+  return size;
+}
+
+void put(const std::string& text) { say(text); }
+
 }  // namespace
 
 Result<void> check_output(const Output& output) {
@@ -149,25 +186,6 @@ Result<void> write_output(const Output& output, const std::string& text) {
   });
 }
 
-namespace {
-
-std::vector<ValueSource>& sources() {
-  static std::vector<ValueSource> all;
-  return all;
-}
-
-// Of a list such as 0,gpu7 a message names one.
-bool speaks_of(const std::string& message, const ValueSource& source) {
-  if (message.find(source.source) != std::string::npos) return false;  // it is there already
-  if (message.find(source.option + " ") != std::string::npos) return true;
-  for (const auto part : split(source.value, ',')) {
-    if (message.find("'" + std::string(part) + "'") != std::string::npos) return true;
-  }
-  return false;
-}
-
-}  // namespace
-
 void remember_source(ValueSource source) { sources().push_back(std::move(source)); }
 
 int status_of_input(const Error& error) {
@@ -202,20 +220,6 @@ int complain(const Error& error, int status) {
   say("jouleprof: {}\n", text);
   return status;
 }
-
-namespace {
-
-constexpr int kLeastHeight = 24;
-constexpr int kLeastWidth = 40;
-
-std::optional<int> environment_columns() {
-  const char* text = std::getenv("COLUMNS");
-  const auto columns = parse_integer(text != nullptr ? text : "");
-  if (!columns || *columns < kLeastWidth || *columns > 10'000) return std::nullopt;
-  return static_cast<int>(*columns);
-}
-
-}  // namespace
 
 report::TextOptions text_options(int fd) {
   report::TextOptions options;
@@ -254,22 +258,6 @@ Result<void> open_in_browser(const std::string& path) {
   }
   return {};
 }
-
-namespace {
-
-// Control sequences of ECMA-48 and the DEC VT100, which all terminals of today understand.
-constexpr const char* kSaveCursor = "\0337";
-constexpr const char* kRestoreCursor = "\0338";
-
-winsize terminal_size() {
-  winsize size{};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0) return {};
-  return size;
-}
-
-void put(const std::string& text) { say(text); }
-
-}  // namespace
 
 StatusBar::StatusBar(bool wanted) {
   const char* term = std::getenv("TERM");

@@ -70,13 +70,11 @@ int complain(const Error& error, int status);
 report::TextOptions text_options(int fd);
 
 // Showing a page that was written.
-
 // Opens the file with xdg-open, and does not wait for the browser. Errors: invalid_argument for the
 // standard output; unavailable when there is no xdg-open.
 Result<void> open_in_browser(const std::string& path);
 
 // A line of status at the bottom of the terminal that leaves the command's output alone.
-
 // Keeps the terminal's last row out of its scrolling region and writes there. Does nothing where
 // stderr is no terminal. Restores the terminal when destroyed.
 class StatusBar {
