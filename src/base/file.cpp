@@ -51,9 +51,9 @@ Errc code_of(int err) {
   }
 }
 
-constexpr std::size_t kFirstBuffer = 4096;
-
-constexpr int kMostTries = 100;
+constexpr std::size_t kFirstBuffer = 4096;  // of a KeptFile
+constexpr int kMostTries = 100;             // for the name of a NewFile
+constexpr Duration kPatience = 10s;         // with who holds a FileLock
 
 Error cannot_write(const fs::path& path, int err) {
   Error error = system_error(fmt::format("cannot write {}", path.string()), err);
@@ -70,8 +70,6 @@ fs::path hidden_next_to(const fs::path& target, const char* suffix) {
   return target.parent_path() /
          fmt::format(".jouleprof-{}-{}.{}", ::getpid(), number.fetch_add(1), suffix);
 }
-
-constexpr Duration kPatience = 10s;
 
 Result<int> open_to_write(const fs::path& path, int flags) {
   std::error_code ignored;  // open() says why

@@ -237,7 +237,6 @@ Result<std::unique_ptr<SQLite::Database>> replace_database(const fs::path& path)
 }
 
 constexpr std::string_view kJournalSuffix = "-journal";
-
 constexpr std::array<std::string_view, 3> kSideFiles{kWalSuffix, "-shm", kJournalSuffix};
 
 }  // namespace

@@ -18,28 +18,6 @@
 #include "base/text.h"
 
 namespace jouleprof::cli {
-
-std::vector<std::unique_ptr<Verb>> make_verbs() {
-  std::vector<std::unique_ptr<Verb>> verbs;
-  verbs.push_back(make_doctor());
-  verbs.push_back(make_run());
-  verbs.push_back(make_replay());
-  verbs.push_back(make_monitor());
-  verbs.push_back(make_serve());
-  verbs.push_back(make_report());
-  verbs.push_back(make_merge());
-  verbs.push_back(make_export());
-  verbs.push_back(make_ledger());
-  verbs.push_back(make_import());
-  verbs.push_back(make_annotate());
-  verbs.push_back(make_bench());
-  verbs.push_back(make_compare());
-  verbs.push_back(make_sweep());
-  verbs.push_back(make_recommend());
-  verbs.push_back(make_apply());
-  return verbs;
-}
-
 namespace {
 
 std::vector<std::string> options_of_all_verbs() {
@@ -211,6 +189,27 @@ Result<Settings> read_config_file() {
 }
 
 }  // namespace
+
+std::vector<std::unique_ptr<Verb>> make_verbs() {
+  std::vector<std::unique_ptr<Verb>> verbs;
+  verbs.push_back(make_doctor());
+  verbs.push_back(make_run());
+  verbs.push_back(make_replay());
+  verbs.push_back(make_monitor());
+  verbs.push_back(make_serve());
+  verbs.push_back(make_report());
+  verbs.push_back(make_merge());
+  verbs.push_back(make_export());
+  verbs.push_back(make_ledger());
+  verbs.push_back(make_import());
+  verbs.push_back(make_annotate());
+  verbs.push_back(make_bench());
+  verbs.push_back(make_compare());
+  verbs.push_back(make_sweep());
+  verbs.push_back(make_recommend());
+  verbs.push_back(make_apply());
+  return verbs;
+}
 
 std::size_t count_of_options(Verb& verb, const std::vector<std::string>& arguments) {
   const auto dashes = static_cast<std::size_t>(std::find(arguments.begin(), arguments.end(), "--") -

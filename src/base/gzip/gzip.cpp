@@ -24,7 +24,6 @@ gzFile handle(void* file) { return static_cast<gzFile>(file); }
 constexpr int kLevel = 4;
 constexpr int kGzipWindow = 15 + 16;
 constexpr std::size_t kChunk = 256 * 1024;
-
 constexpr int kGzip = 16;  // added to the window's size: gzip's header instead of zlib's
 constexpr int kMemory = 8;
 

@@ -28,17 +28,6 @@
 #include "meters/wall/wall_source.h"
 
 namespace jouleprof::meters {
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
-
-std::filesystem::path root_folder() {
-  const std::string root = environment("JOULEPROF_ROOT");
-  return root.empty() ? "/" : root;
-}
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -342,6 +331,16 @@ std::set<std::string> offered_files() {
 }
 
 }  // namespace
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+std::filesystem::path root_folder() {
+  const std::string root = environment("JOULEPROF_ROOT");
+  return root.empty() ? "/" : root;
+}
 
 bool MeterSet::can_measure() const {
   return std::any_of(meters.begin(), meters.end(), [](const auto& meter) {

@@ -20,7 +20,7 @@ constexpr std::size_t kMostWarnings = 1000;
 // Between two looks. A clock being slewed changes by 0.5 ms a second at most.
 constexpr Duration kStep = std::chrono::milliseconds{50};
 constexpr Duration kSleep = std::chrono::milliseconds{100};
-
+// Between two looks at processes.
 constexpr Duration kFirstStep = std::chrono::milliseconds{100};
 constexpr Duration kLongestStep = std::chrono::seconds{10};
 

@@ -24,8 +24,8 @@ timespec after(Duration wait) {
           static_cast<long>(nanoseconds % 1'000'000'000)};
 }
 
+// Of MemsetRecords.
 constexpr Duration kShortestLook = std::chrono::milliseconds{500};
-
 constexpr std::uint64_t kUnknown = UINT64_MAX;  // recorded, like a large one
 
 std::uint64_t flat(const void* parameters, std::uint64_t element) {
@@ -39,6 +39,7 @@ std::uint64_t rows(const void* parameters, std::uint64_t element) {
   return set.width * set.height * element;
 }
 
+// When GraphSampler has launches recorded node by node.
 constexpr Duration kFirst = milliseconds{20};
 constexpr Duration kShortest = milliseconds{5};
 constexpr Duration kLongest = milliseconds{100};

@@ -37,10 +37,9 @@ void end_at_second(int) {
   interruptions = 1;
 }
 
-constexpr Duration kPatience = 60s;
+constexpr Duration kPatience = 60s;  // for a place in the job
 constexpr Duration kLookAgain = 50ms;
 constexpr Duration kPatienceWithNext = 20s;  // to open its meters and its file
-
 constexpr double kJoulesPerKilowattHour = 3.6e6;
 
 struct Spread {

@@ -18,6 +18,38 @@
 #include "recording/sweep_file.h"
 
 namespace jouleprof::cli {
+namespace {
+
+// The recording of one run of a sweep or of a merged file, by way of a file that is removed again.
+Result<model::Recording> read_run(const std::string& file, unsigned run, bool is_merged) {
+  std::string folder = (std::filesystem::temp_directory_path() / "jouleprof-XXXXXX").string();
+  if (::mkdtemp(folder.data()) == nullptr) {
+    return tl::unexpected(system_error("cannot make a temporary folder", errno));
+  }
+  const auto path = std::filesystem::path(folder) / "run.jprof";
+  Result<model::Recording> recording;
+  const auto extracted = is_merged ? recording::extract_part(file, run, path)
+                                   : recording::extract_run(file, run, path);
+  if (extracted) {
+    recording = recording::read_recording(path);
+  } else {
+    recording = tl::unexpected(extracted.error());
+  }
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
+  return recording;
+}
+
+constexpr std::size_t kLargestFile = 64 << 20;             // of carbon intensities
+constexpr std::size_t kLargestLog = std::size_t{1} << 30;  // of a wall meter
+
+Result<model::WallLog> read_log(const std::string& file, const std::string& column) {
+  const auto source = importers::read_source(file, kLargestLog);
+  if (!source) return forward_error(source);
+  return importers::read_wall_log(source->text, file, column);
+}
+
+}  // namespace
 
 void Input::declare(CLI::App& app) {
   add(app, "FILE", file)->required();
@@ -41,40 +73,6 @@ Result<analysis::Part> Input::part() const {
   }
   return part;
 }
-
-namespace {
-
-// The recording of one run of a sweep or of a merged file, by way of a file that is removed again.
-Result<model::Recording> read_run(const std::string& file, unsigned run, bool is_merged) {
-  std::string folder = (std::filesystem::temp_directory_path() / "jouleprof-XXXXXX").string();
-  if (::mkdtemp(folder.data()) == nullptr) {
-    return tl::unexpected(system_error("cannot make a temporary folder", errno));
-  }
-  const auto path = std::filesystem::path(folder) / "run.jprof";
-  Result<model::Recording> recording;
-  const auto extracted = is_merged ? recording::extract_part(file, run, path)
-                                   : recording::extract_run(file, run, path);
-  if (extracted) {
-    recording = recording::read_recording(path);
-  } else {
-    recording = tl::unexpected(extracted.error());
-  }
-  std::error_code ignored;
-  std::filesystem::remove_all(folder, ignored);
-  return recording;
-}
-
-constexpr std::size_t kLargestFile = 64 << 20;
-
-constexpr std::size_t kLargestLog = std::size_t{1} << 30;
-
-Result<model::WallLog> read_log(const std::string& file, const std::string& column) {
-  const auto source = importers::read_source(file, kLargestLog);
-  if (!source) return forward_error(source);
-  return importers::read_wall_log(source->text, file, column);
-}
-
-}  // namespace
 
 Result<analysis::Run> Input::open() const {
   const bool is_sweep = recording::is_sweep_file(file);

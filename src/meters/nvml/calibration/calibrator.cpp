@@ -71,6 +71,7 @@ std::optional<RingProbe> open_ring(const NvmlApi& api, const Gpu& gpu, const Nvm
 constexpr double kHighClock = 600e6;
 constexpr double kBusy = 0.05;
 
+// Of steady_power().
 constexpr Duration kBin = std::chrono::milliseconds{100};
 constexpr std::size_t kFewest = 10;  // bins
 constexpr double kTwoSided = 1.96;   // standard deviations
