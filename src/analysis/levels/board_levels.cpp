@@ -119,7 +119,7 @@ LevelResult machine_idle(EnergyTimeline& timeline, const model::Domain& domain,
   return out;
 }
 
-// --- The levels of a GPU ---
+// --- A board's time and energy at rest, held and at work ---
 
 constexpr Duration kStep = 20ms;       // of the curve in which an edge is located
 constexpr Duration kLocated = 30ms;    // error of such an edge

@@ -155,6 +155,8 @@ Result<CsvCounter> read_csv_counter(const std::filesystem::path& path) {
   return out;
 }
 
+// --- The recording made of them ---
+
 std::optional<model::SensorKind> kind_of_samples(std::string_view sampled) {
   if (sampled == "ring") return model::SensorKind::kPowerRing;
   if (sampled == "instant") return model::SensorKind::kPowerInstant;

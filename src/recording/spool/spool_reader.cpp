@@ -148,6 +148,8 @@ bool SpoolReader::Process::take(const Frame& frame, const File& file, SpoolConsu
   return true;
 }
 
+// --- The folder of spools ---
+
 namespace {
 
 namespace fs = std::filesystem;

@@ -240,6 +240,8 @@ Result<void> calibrate(const std::vector<std::string>& devices) {
   return {};
 }
 
+// --- The verb ---
+
 // Lines of at most `width` columns, but for words that are longer; what is continued stands below
 // the begin of its line.
 std::string wrapped(std::string_view text, std::size_t width) {

@@ -78,6 +78,8 @@ std::vector<Activity> place_unrecorded(std::vector<UnrecordedLaunch>& unrecorded
   return out;
 }
 
+// --- The aggregator ---
+
 model::Launch launch_of(const Activity& a) {
   return {HostTime{Duration{a.start}},
           HostTime{Duration{a.end}},
