@@ -365,6 +365,29 @@ def test_shares_follow_from_the_steps_before():
         recorder.shares_of(["a"], ["one"], [0], prompt_of=prompt_of)
 
 
+def test_two_engines_of_one_recorder_keep_their_shares_apart():
+    recorder = serving.Recorder()
+    asked, go_on = threading.Event(), threading.Event()
+
+    def wait(_):  # within one engine's question for a prompt, the other records a whole step
+        asked.set()
+        go_on.wait(10)
+        return 10
+
+    found = {}
+    thread = threading.Thread(target=lambda: found.update(a=recorder.shares_of(
+        ["a1", "a2", "both"], [1, 2, 3], [0, 0, 0], prompt_of=wait)))
+    thread.start()
+    assert asked.wait(10)
+    found["b"] = recorder.shares_of(["b1", "both"], [100, 200], [0, 0], prompt_of=lambda _: 10)
+    go_on.set()
+    thread.join()
+    shares = {name: list(struct.iter_unpack("<7I", data)) for name, data in found.items()}
+    assert [share[:2] for share in shares["a"]] == [(recorder.number(n), t) for n, t in
+                                                    (("a1", 1), ("a2", 2), ("both", 3))]
+    assert [share[:2] for share in shares["b"]] == [(recorder.number(n), t) for n, t in (("b1", 100), ("both", 200))]
+
+
 def test_what_does_not_fit_is_counted(tmp_path, monkeypatch):
     monkeypatch.setenv("JOULEPROF_TRACE", str(tmp_path))
     monkeypatch.setenv("JOULEPROF_TRACE_WHAT", "serving")

@@ -11,6 +11,8 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "jouleprof/jouleprof.h"
 
@@ -62,6 +64,13 @@ PyObject* found(const nb::dict& of, nb::handle key) {
   return value;
 }
 
+// Borrowed. Throws where the list is shorter by now.
+PyObject* item(const nb::list& of, std::size_t at) {
+  PyObject* const value = PyList_GetItem(of.ptr(), static_cast<Py_ssize_t>(at));
+  if (value == nullptr) nb::raise_python_error();
+  return value;
+}
+
 }  // namespace
 
 void StepTable::forget(nb::handle name) {
@@ -74,6 +83,7 @@ void StepTable::forget(nb::handle name) {
 StepTable::Known& StepTable::known_of(nb::handle name, const nb::callable& learn) {
   if (PyObject* const slot = found(slots_, name)) return known_[PyLong_AsSize_t(slot)];
   const auto learnt = nb::cast<nb::tuple>(learn(name));
+  if (PyObject* const slot = found(slots_, name)) return known_[PyLong_AsSize_t(slot)];
   const Known known{number_of(nb::object(learnt[0]).ptr()), number_of(nb::object(learnt[1]).ptr()),
                     0, false};
   std::size_t slot = known_.size();
@@ -94,12 +104,13 @@ nb::bytes StepTable::shares(const nb::list& names, const nb::list& tokens, const
   const std::size_t count = std::min({names.size(), tokens.size(), contexts.size()});
   const bool any_anew = anew.size() > 0;
   const bool any_rejected = rejected.size() > 0;
-  out_.clear();
+  // learn() is Python: other threads may come here meanwhile, with shares of their own.
+  std::vector<std::uint32_t> out = std::exchange(out_, {});
+  out.clear();
   for (std::size_t i = 0; i < count; ++i) {
-    const auto at = static_cast<Py_ssize_t>(i);
-    const nb::handle name = PyList_GetItem(names.ptr(), at);
-    const std::uint32_t computed = number_of(PyList_GetItem(tokens.ptr(), at));
-    const std::uint32_t context = number_of(PyList_GetItem(contexts.ptr(), at));
+    const auto name = nb::borrow(item(names, i));
+    const std::uint32_t computed = number_of(item(tokens, i));
+    const std::uint32_t context = number_of(item(contexts, i));
     Known& known = known_of(name, learn);
     const bool begins = !known.begun || (any_anew && anew.contains(name));
     std::uint32_t lost = 0;
@@ -112,10 +123,12 @@ nb::bytes StepTable::shares(const nb::list& names, const nb::list& tokens, const
     const bool prefill = context < known.prompt || again > 0;
     known.begun = true;
     known.computed = std::max(known.computed, end - lost);
-    out_.insert(out_.end(), {known.number, computed, context, begins && prefill ? context : 0, lost,
-                             again, prefill ? 1U : 0U});
+    out.insert(out.end(), {known.number, computed, context, begins && prefill ? context : 0, lost,
+                           again, prefill ? 1U : 0U});
   }
-  return nb::bytes(out_.data(), out_.size() * sizeof(std::uint32_t));
+  nb::bytes made(out.data(), out.size() * sizeof(std::uint32_t));
+  out_ = std::move(out);
+  return made;
 }
 
 }  // namespace jouleprof::python
