@@ -203,7 +203,6 @@ std::string rerun(State& s, const Limits& limits) {
     return "no kernel was re-run, because the GPU did not finish the program's work";
   }
   flush();
-  s.tallies.store(false);
   reruns::Plan plan;
   {
     const std::scoped_lock lock(s.mutex);
@@ -212,6 +211,7 @@ std::string rerun(State& s, const Limits& limits) {
   if (plan.kernels.empty()) {
     return fmt::format("no kernel was re-run: {}", reruns::described(plan.left_out));
   }
+  s.tallies.store(false);  // the end of Time sets it again
   announce(plan, limits.all);
   const HostTime end = HostClock::now() + duration_of(limits.all);  // of the preparation, too
   reruns::RerunOutcome outcome;
