@@ -57,8 +57,11 @@ void each_part(std::string_view names, Part part) {
   }
 }
 
+constexpr int kMostBrackets = 32;  // within each other; a hostile name must not end the stack
+
 // Adds the scopes in `names`. A transformation holds scopes in brackets, a function its own name.
-void add_scopes(std::string_view names, XlaOperation& to) {
+void add_scopes(std::string_view names, XlaOperation& to, int depth = 0) {
+  if (depth > kMostBrackets) return;
   each_part(names, [&](std::string_view part) {
     const std::size_t bracket = part.find('(');
     if (bracket == std::string_view::npos || part.back() != ')') {
@@ -69,7 +72,7 @@ void add_scopes(std::string_view names, XlaOperation& to) {
     if (by == "transpose") to.phase = model::Phase::kBackward;
     if (by == "jvp" && to.phase == model::Phase::kNone) to.phase = model::Phase::kForward;
     if (by != "jit" && by != "pjit" && by != "pmap") {
-      add_scopes(part.substr(bracket + 1, part.size() - bracket - 2), to);
+      add_scopes(part.substr(bracket + 1, part.size() - bracket - 2), to, depth + 1);
     }
   });
 }
@@ -425,7 +428,7 @@ std::optional<XlaOperation> xla_operation(std::string_view range) {
     add_scopes(range, out);
     return out;
   }
-  add_scopes(range.substr(0, range.size() - last.size()), out);
+  add_scopes(range.substr(0, static_cast<std::size_t>(last.data() - range.data())), out);
   return out;
 }
 

@@ -46,6 +46,13 @@ TEST(XlaOperations, OtherRangesAreNone) {
   EXPECT_EQ(of(""), XlaOperation{});
   EXPECT_THAT(of("((((").path, ElementsAre("(((("));
   EXPECT_THAT(of("a)b(c").path, ElementsAre("a)b(c"));
+  EXPECT_THAT(of("jit(f)/Net/Dense_0/dot_general/").path, ElementsAre("Net", "Dense_0"));
+}
+
+TEST(XlaOperations, ANameOfManyBracketsEndsNoStack) {
+  std::string name;
+  for (int i = 0; i < 200'000; ++i) name += "a(";
+  EXPECT_THAT(of("Net/" + name + std::string(200'000, ')')).path, ElementsAre("Net"));
 }
 
 TEST(XlaOperations, ProgramsHaveShortNames) {
