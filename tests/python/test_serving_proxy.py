@@ -64,6 +64,14 @@ class Upstream(BaseHTTPRequestHandler):
     def stream(self, asked, kind):
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
+        if kind.startswith("whole"):
+            data = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in (
+                {"id": "cmpl-s", "choices": [{"delta": {"content": "t"}}]}, {"id": "cmpl-s", "choices": [], "usage": USAGE}))
+            self.send_header("Content-Length", str(len(data) + (9 if kind == "whole-cut" else 0)))
+            self.end_headers()
+            self.wfile.write(data)
+            self.close_connection = True
+            return
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         self.server.streams += 1
@@ -213,6 +221,22 @@ def test_streams_of_llama_cpp_are_counted_without_asking(proxy, upstream):
     finished(proxy, 2)
     assert [asked.get("stream_options") for _, asked in upstream.seen] == [{"include_usage": True}, None]
     assert [(r.tokens_in, r.tokens_out) for r in proxy.heard.finished] == [(120, 8)] * 2
+
+
+def test_other_models_are_asked_for_their_usage_beside_llama_cpp(proxy, upstream):
+    for model in ("llama", "plain"):
+        ask(proxy, {"model": model, "stream": True})
+    finished(proxy, 2)
+    assert [asked.get("stream_options") for _, asked in upstream.seen] == [{"include_usage": True}] * 2
+    assert [(r.tokens_in, r.tokens_out) for r in proxy.heard.finished] == [(120, 8), (120, 6)]
+
+
+def test_a_stream_with_a_length_may_become_shorter(proxy):
+    response, body = ask(proxy, {"model": "whole", "stream": True})
+    assert response.status == 200 and b"usage" not in body and body.count(b"data: {") == 1
+    assert finished(proxy).tokens_in == 120
+    with pytest.raises(http.client.HTTPException):
+        ask(proxy, {"model": "whole-cut", "stream": True})
 
 
 def test_sglang(proxy):
@@ -514,3 +538,21 @@ def test_responses_and_messages_are_counted():
         {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}, "usage": {"output_tokens": 4}},
         {"type": "message_stop"})
     assert flight.counts == Counts(64, 26, 4) and flight.id == "msg_1" and flight.chunks == 1
+
+
+def message(parts, chunks, *ends):
+    events = [{"type": "message_start", "message": {"id": "m", "usage": {"input_tokens": 100, "output_tokens": 1}}}]
+    for part in range(parts):
+        events += [{"type": "content_block_delta", "index": part, "delta": {"type": "text_delta", "text": "a"}}] * chunks
+    return read_stream(*events, *ends)
+
+
+def test_parts_of_a_message_are_one_answer():
+    end = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 50}}
+    flight = message(4, 1, end)  # thinking, texts, calls of tools
+    assert (flight.answers, flight.tokens_out(), flight.answer()) == (1, 50, 49)
+
+
+def test_a_message_that_was_not_read_to_its_end_has_the_tokens_that_came():
+    flight = message(1, 200)
+    assert (flight.counts.tokens_in, flight.tokens_out(), flight.answer()) == (100, 200, 199)

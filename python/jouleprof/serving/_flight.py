@@ -109,6 +109,7 @@ class Flight:
     first: int | None = None  # its first token
     end: int | None = None
     chunks: int = 0  # with text
+    asked: str = ""  # the model, as the client names it
     answers: int = 1
     is_partial: bool = False  # the server counted one of several answers
     counts: Counts = field(default_factory=Counts)
@@ -162,7 +163,7 @@ class TokensInFlight:
         self._done = 0  # spans up to here are recorded
 
     def begin(self, id: str, *, model: str = "", tenant: str = "") -> Flight:
-        flight = Flight(id, model, tenant, time.monotonic_ns())
+        flight = Flight(id, model, tenant, time.monotonic_ns(), asked=model)
         with self._lock:
             self._flights.append(flight)
         return flight
@@ -246,9 +247,13 @@ class ResponseReader:
     def object(self, body: dict[str, Any]) -> None:
         flight = self._flight
         counts = counts_of(body)
+        if body.get("type") == "message_start":
+            counts.tokens_out = None  # so far: the chunks count until the end says more
         choices = body.get("choices")
         choices = [c for c in choices if isinstance(c, dict)] if isinstance(choices, list) else []
-        index = _count((choices[0] if choices else body).get("index")) or 0
+        # Of Anthropic's events `index` is a part of one answer.
+        named = choices[0] if choices else {} if "type" in body else body
+        index = _count(named.get("index")) or 0
         flight.answers = max(flight.answers, index + 1, len(choices))
         if "timings" in body:
             flight.is_partial = flight.is_partial or len(choices) > 1

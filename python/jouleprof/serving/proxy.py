@@ -60,7 +60,7 @@ class Proxy(ThreadingHTTPServer):
         self.tenant_header = tenant_header
         self.watched: dict[int, tuple[socket.socket, socket.socket]] = {}  # of each response: client, upstream
         self.lock = threading.Lock()
-        self.has_timings = False  # llama.cpp's server counts its streams without being asked
+        self.timed: set[str] = set()  # models of llama.cpp's server, which counts its streams without being asked
         self._uncounted = False
         self._ended = threading.Event()
         self._runners = [threading.Thread(target=run, name=f"jouleprof-{name}", daemon=True)
@@ -219,7 +219,7 @@ class _Handler(BaseHTTPRequestHandler):
         options = asked.get("stream_options")
         wants = bool(isinstance(options, dict) and options.get("include_usage"))
         if asked.get("stream") is True and not wants and "/v1/" in self.path and "completions" in self.path \
-                and not self.server.has_timings:
+                and flight.asked not in self.server.timed:
             asked["stream_options"] = {**(options if isinstance(options, dict) else {}), "include_usage": True}
             return flight, False, json.dumps(asked).encode()
         return flight, True, body
@@ -244,7 +244,7 @@ class _Handler(BaseHTTPRequestHandler):
         if flight is None:
             self._pass(response, iter(lambda: response.read1(_PIECE), b""))
         elif response.headers.get_content_type() == "text/event-stream":
-            self._pass(response, self._events(response, flight, wants_usage))
+            self._pass(response, self._events(response, flight, wants_usage), changes_length=True)
         else:
             try:
                 body = response.read()
@@ -268,7 +268,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._pass(response, iter((body,)), length=len(body), extra=extra)
 
     def _read(self, flight: Flight, found: dict[str, Any] | list[Any]) -> None:
-        self.server.has_timings = self.server.has_timings or "timings" in found
+        if "timings" in found:
+            self.server.timed.add(flight.asked)
         try:
             if isinstance(found, list):
                 ResponseReader(flight).objects(found)
@@ -321,7 +322,8 @@ class _Handler(BaseHTTPRequestHandler):
         except Unsupported as error:
             self.server.recorder.fail(str(error))
             return event
-        self.server.has_timings = self.server.has_timings or (found is not None and "timings" in found)
+        if found is not None and "timings" in found:
+            self.server.timed.add(flight.asked)
         if found is not None and found.get("type") in _LAST:
             return self._energy_event(flight) + event
         only_usage = found is not None and isinstance(found.get("usage"), dict) and found.get("choices") == []
@@ -334,9 +336,10 @@ class _Handler(BaseHTTPRequestHandler):
         return b": jouleprof " + json.dumps({"request": flight.id, **energy}).encode() + b"\n\n"
 
     def _pass(self, response: http.client.HTTPResponse, pieces: Iterable[bytes], *, length: int | None = None,
-              extra: dict[str, str] | None = None) -> None:
+              extra: dict[str, str] | None = None, changes_length: bool = False) -> None:
         has_body = self.command != "HEAD" and response.status not in (204, 304) and response.status >= 200
-        if length is None and response.length is not None and response.headers.get("Content-Length"):
+        if not changes_length and length is None and response.length is not None \
+                and response.headers.get("Content-Length"):
             length = int(response.headers["Content-Length"])
         self.send_response_only(response.status, response.reason)
         for name, value in response.getheaders():
@@ -354,14 +357,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if not has_body:
             return
-        sent = 0
         try:
             for piece in pieces:
-                sent += len(piece)
                 self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece) if chunked else piece)
         except http.client.HTTPException as error:  # cut off: so must the client's be
             raise ConnectionAbortedError(str(error)) from error
-        if not chunked and length is not None and sent < length:
+        if response.length:  # of what the server announced
             raise ConnectionAbortedError("the server's response was cut off")
         if chunked:
             self.wfile.write(b"0\r\n\r\n")
