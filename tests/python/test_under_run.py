@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import resource
 import subprocess
 import sys
 
@@ -48,6 +49,57 @@ def test_windows_land_in_the_recording(machine):
     second, third = (row["begin_seconds"] for row in rows[1:])
     assert exported(tool, path, "--from", second + "s") == rows[1:]
     assert exported(tool, path, "--from", second + "s", "--to", third + "s") == rows[1:2]
+
+
+MANY = """
+import collections, os, resource, sys, time, jouleprof
+read, write = os.pipe()
+children = []
+for _ in range(40):
+    pid = os.fork()
+    if pid == 0:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1024, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        monitor = jouleprof.Monitor()
+        first = monitor.snapshot().domains[0].power is not None
+        with monitor.window("step"):
+            time.sleep(0.2)
+        os.write(write, f"{monitor.source}-{first} ".encode())
+        time.sleep(3)
+        os._exit(0)
+    children.append(pid)
+for pid in children:
+    os.waitpid(pid, 0)
+os.close(write)
+print(resource.getrlimit(resource.RLIMIT_NOFILE)[0], *sorted(set(os.read(read, 65536).decode().split())))
+"""
+
+
+def test_more_programs_than_the_tool_was_given_files_for(machine):
+    """The tool raises its own limit, and the command has the one that the tool was given."""
+    machine.gpus(CONSTANT)
+    tool = os.environ["JOULEPROF_TOOL"]
+    path = str(machine.folder / "many.jprof")
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    done = subprocess.run(
+        [tool, "run", "--idle", "0s", "-o", path, "--", sys.executable, "-c", MANY], check=False, timeout=120,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (100, hard)))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["100", "run-True"]
+    assert len(exported(tool, path)) == 40
+
+
+def test_programs_beyond_the_last_file_are_named(machine):
+    machine.gpus(CONSTANT)
+    tool = os.environ["JOULEPROF_TOOL"]
+    path = str(machine.folder / "few.jprof")
+    done = subprocess.run(
+        [tool, "run", "--idle", "0s", "-o", path, "--", sys.executable, "-c", MANY.replace("(1024, ", "(60, ")],
+        check=False, timeout=120, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (60, 60)))
+    assert done.returncode == 0, done.stderr
+    report = subprocess.run([tool, "report", path], check=True, stdout=subprocess.PIPE, text=True).stdout
+    assert "no file descriptors or memory left for further programs" in " ".join(report.split())
 
 
 LEAVES = """

@@ -28,7 +28,7 @@ constexpr ActivityDimension kDimensions[]{
      "it was recorded without --layers, or the program called no module of PyTorch and no named "
      "scope of JAX"},
     {ActivityBy::kRange, "range", &model::ActivityProfile::by_range, false,
-     "the program pushed no NVTX range"},
+     "the program launched nothing within an NVTX range"},
     {ActivityBy::kPhase, "phase", &model::ActivityProfile::by_phase, true, ""}};
 constexpr std::array<std::pair<std::string_view, ActivitySort>, 4> kSort{
     {{"energy", ActivitySort::kEnergy},

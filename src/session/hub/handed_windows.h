@@ -45,6 +45,7 @@ class HandedWindows {
   // Looks which windows are open, for the recording, in case that the tool dies.
   void look_at_open_windows(HostTime now);
 
+  void warn(std::string text);
   // Moves the windows that have come in, and what is to be warned of.
   void take(std::vector<model::Window>& windows, std::vector<std::string>& warnings);
   // Those that were open at the last look.
@@ -63,7 +64,6 @@ class HandedWindows {
   static std::vector<model::OpenWindow> named(const Client& client,
                                               const std::vector<spans::OpenWindow>& windows,
                                               HostTime now);
-  void warn(std::string text);
 
   const std::vector<model::DomainId> measured_;
   std::map<ClientId, Client> clients_;

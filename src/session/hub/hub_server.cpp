@@ -174,6 +174,10 @@ void HubServer::give_up(const char* why) {
   for (const auto& [id, client] : clients_) {
     ::close(client.fd);
     members_.remove(id);
+    try {
+      windows_.remove(id, HostClock::now(), false);
+    } catch (const std::exception&) {  // no memory for what its rings hold
+    }
   }
   clients_.clear();
   programs_ = 0;
@@ -246,6 +250,12 @@ void HubServer::accept_clients() {
     }
     const bool none_left = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
     if (none_left) accept_again_ = HostClock::now() + kNoDescriptors;
+    if (none_left && options_.records && !std::exchange(has_refused_, true)) {
+      windows_.warn(
+          "this tool has no file descriptors or memory left for further programs, whose windows "
+          "are "
+          "missing; `ulimit -n` says how many it may have");
+    }
     return;
   }
 }

@@ -155,6 +155,7 @@ class HubServer {
   std::deque<Past> history_;
   ClientId next_client_ = 1;
   HostTime accept_again_{};
+  bool has_refused_ = false;  // for lack of descriptors
   HostTime next_open_look_ = HostTime::max();
   std::string buffer_;
   std::thread thread_;

@@ -14,15 +14,22 @@ std::vector<JobMember> JobMembers::take() {
   return std::exchange(admitted_members_, {});
 }
 
-bool JobMembers::has_leaving() const {
+bool JobMembers::see_leaving() {
   const std::lock_guard lock(mutex_);
-  return !release_ && std::any_of(clients_.begin(), clients_.end(),
-                                  [](const auto& c) { return c.second.state == Client::kLeaving; });
+  bool any = false;
+  for (auto& [id, client] : clients_) {
+    if (client.state != Client::kLeaving) continue;
+    client.state = Client::kSeen;
+    any = true;
+  }
+  return any;
 }
 
 void JobMembers::release_leaving() {
   const std::lock_guard lock(mutex_);
-  release_ = true;
+  for (auto& [id, client] : clients_) {
+    if (client.state == Client::kSeen) client.state = Client::kReleased;
+  }
 }
 
 bool JobMembers::end_admission() {
@@ -55,9 +62,8 @@ bool JobMembers::remove(ClientId client) {
 std::vector<JobMembers::Answer> JobMembers::take_answers() {
   const std::lock_guard lock(mutex_);
   std::vector<Answer> answers;
-  const bool release = std::exchange(release_, false);
   for (auto& [id, client] : clients_) {
-    if (client.state == Client::kLeaving && release) answers.push_back({id, {}, true});
+    if (client.state == Client::kReleased) answers.push_back({id, {}, true});
     if (client.state != Client::kAsking) continue;
     if (closed_) {
       answers.push_back(

@@ -28,9 +28,9 @@ class JobMembers {
   void admit(meters::Joined answer);
   // Those that were let in since the last time.
   std::vector<JobMember> take();
-  // Whether members want to leave. They wait until they are released.
-  bool has_leaving() const;
-  void release_leaving();
+  // Whether members want to leave that were not seen before. They wait until they are released.
+  bool see_leaving();
+  void release_leaving();  // those that were seen
   // Lets no more programs in, unless there are members: then false, and nothing changes.
   bool end_admission();
 
@@ -50,7 +50,7 @@ class JobMembers {
  private:
   struct Client {
     JobMember member;
-    enum { kAsking, kMember, kLeaving } state = kAsking;
+    enum { kAsking, kMember, kLeaving, kSeen, kReleased } state = kAsking;
   };
 
   mutable std::mutex mutex_;  // guards what follows
@@ -58,7 +58,6 @@ class JobMembers {
   std::optional<meters::Joined> admitted_;
   std::vector<JobMember> admitted_members_;  // not yet taken
   bool closed_ = false;
-  bool release_ = false;
 };
 
 }  // namespace jouleprof::session

@@ -145,7 +145,7 @@ void Engine::serve_members() {
       sampling_.batch.domains.push_back(std::move(domain));
     }
   }
-  if (!hub->members().has_leaving()) return;
+  if (!hub->members().see_leaving()) return;
   look_at_processes(true);
   hub->release_leaving();
 }

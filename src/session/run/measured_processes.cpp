@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -22,6 +23,8 @@
 
 namespace jouleprof::session {
 namespace {
+
+std::optional<rlimit> given_files;  // to this process, which then allowed itself more
 
 // After fork() in a process with threads: async-signal-safe calls only.
 [[noreturn]] void become(char* const* argv, char* const* environment, int go, int failure) {
@@ -96,6 +99,14 @@ Result<void> check_attachable(pid_t pid) {
 
 }  // namespace
 
+void raise_file_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  const rlimit given = limit;
+  limit.rlim_cur = limit.rlim_max;
+  if (::setrlimit(RLIMIT_NOFILE, &limit) == 0) given_files = given;
+}
+
 Result<Child> Child::prepare(const std::vector<std::string>& command, const SignalStream& signals,
                              const std::vector<std::string>& variables) {
   int go[2];
@@ -124,6 +135,7 @@ Result<Child> Child::prepare(const std::vector<std::string>& command, const Sign
   const pid_t pid = ::fork();
   const int err = errno;
   if (pid == 0) {
+    if (given_files) (void)::setrlimit(RLIMIT_NOFILE, &*given_files);
     signals.restore();
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     ::close(go[1]);

@@ -15,6 +15,10 @@
 
 namespace jouleprof::session {
 
+// Lets this process open as many files as the system allows. Commands have the limit that it was
+// given.
+void raise_file_limit();
+
 // Why a command could not be started, and the status that shells give for it.
 struct StartFailure {
   int exit_status = 127;  // 127: not found, 126: found but not executable

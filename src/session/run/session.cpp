@@ -288,6 +288,7 @@ Result<std::unique_ptr<HubServer>> start_hub(const std::vector<model::Domain>& d
   options.between_reads = kBetweenReads;
   options.history = kHistory;
   options.records = true;
+  raise_file_limit();  // three for each program's monitor
   return HubServer::start(std::move(*socket), std::move(options), std::move(offered),
                           std::move(sensors), [&signals] { signals.wake(); });
 }

@@ -30,8 +30,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kPeriod = 500ms;   // between two looks for windows and readings
-constexpr Duration kAskAgain = 50ms;  // while an answer is awaited
+constexpr Duration kPeriod = 500ms;    // between two looks for windows and readings
+constexpr Duration kHandover = 200ms;  // the same where another process records the windows
+constexpr Duration kAskAgain = 50ms;   // while an answer is awaited
 constexpr Duration kPoll = 3ms;
 constexpr Duration kSending = 100ms;  // of windows, to a hub that takes them slowly
 constexpr Duration kPatience = 2s;    // with a meter that hangs at the end
@@ -48,6 +49,7 @@ std::vector<std::string> own_command() {
 
 constexpr Duration kProcessPeriod = 900ms;  // of those on GPUs, of a recording
 constexpr Duration kFirstReadings = 1s;     // the longest that open() waits for them
+constexpr Duration kHubsHistory = 1s;       // a hub that records has read within that time
 
 // Why nothing can be measured.
 std::string reasons(const std::vector<model::Domain>& domains) {
@@ -146,6 +148,7 @@ class LiveCore {
   std::vector<model::GpuProcessUse> uses_;  // since the last look at processes
   HostTime next_read_{};                    // of all sensors, for an answer
   bool stop_ = false;
+  bool has_batch_ = false;  // of windows to be handed over, before the thread's next look
 
   const std::unique_ptr<spans::OpenWindows> open_;  // null: nothing is recorded
   spans::WindowInbox inbox_;  // never drained with the mutex held: its consumer takes it
@@ -223,16 +226,26 @@ void LiveCore::end() {
 }
 
 void LiveCore::run() {
+  const Duration period = options_.handover ? kHandover : kPeriod;
+  HostTime next = HostClock::now() + period;
   for (;;) {
     {
       std::unique_lock lock(mutex_);
-      if (changed_.wait_for(lock, kPeriod, [this] { return stop_; })) return;
+      changed_.wait_until(lock, steady(next), [this] { return stop_ || has_batch_; });
+      if (stop_) return;
+      has_batch_ = false;
     }
+    const bool is_due = HostClock::now() >= next;
     try {
-      look();
+      if (is_due) {
+        look();
+      } else {
+        options_.handover->send(names_, HostClock::now() + kSending);
+      }
     } catch (const std::exception& e) {
       trouble_ = reason_of(e);
     }
+    if (is_due) next = HostClock::now() + period;
   }
 }
 
@@ -340,6 +353,7 @@ auto LiveCore::ask(const Work& work)
     -> decltype(work(std::declval<std::unique_lock<std::mutex>&>())) {
   try {
     inbox_.drain();  // edges sharpen the timeline
+    if (options_.handover) options_.handover->send(names_, HostClock::now() + kSending);
     std::unique_lock lock(mutex_);
     if (!live_) begin_anew();
     return work(lock);
@@ -355,7 +369,12 @@ void LiveCore::take_in(const spans::WindowInbox::Origin& origin,
   const std::lock_guard lock(mutex_);
   // Without memory for that, the window waits in its ring: no total may miss it.
   if (!live_) begin_anew();
-  if (options_.handover) options_.handover->take_in(origin, window);
+  // The rings of a program that dies have its newest windows: what was taken from them is sent
+  // before they are full again.
+  if (options_.handover && options_.handover->take_in(origin, window) && !has_batch_) {
+    has_batch_ = true;
+    changed_.notify_all();
+  }
   with_live([&] { live_->ledger().add(window.name, host(window.begin), host(window.end)); });
   if (!options_.sink) return;
   const bool is_recorded = quota_.take();
@@ -486,7 +505,7 @@ Result<std::unique_ptr<LiveMonitor>> LiveMonitor::open(
       // The tool shows those of its command.
       is_under_run ? std::vector<std::string>{} : choice->visibility.warnings);
   // A hub that records sends what was read before.
-  if (!is_under_run) core->wait_for(HostClock::now(), kFirstReadings);
+  core->wait_for(HostClock::now() - (is_under_run ? kHubsHistory : Duration{}), kFirstReadings);
   return std::unique_ptr<LiveMonitor>(
       new LiveMonitor(std::move(core), choice->visibility.order, is_under_run ? "run" : "own"));
 }

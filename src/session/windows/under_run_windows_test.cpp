@@ -112,6 +112,39 @@ TEST_F(UnderRunWindowsTest, WindowsOfOneThatDiesAreTakenFromItsMemory) {
                                        " was open when the process ended"));
 }
 
+// More windows than its rings hold, in less time than lies between two looks of its thread.
+TEST_F(UnderRunWindowsTest, ManyWindowsOfOneThatDiesAreSentInTime) {
+#ifdef JOULEPROF_THREAD_SANITIZER
+  GTEST_SKIP() << "it forbids threads in a forked child of a process with threads";
+#endif
+  constexpr int kBursts = 5;
+  constexpr int kWindows = 4000;
+  const std::string path = server_->path();
+  ASSERT_TRUE(open_under_run(path, {}, none));
+  std::this_thread::sleep_for(200ms);  // as above
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(30);  // ends a child that hangs
+    auto monitor = open_under_run(path, {}, none);
+    if (!monitor) _exit(1);
+    const std::uint32_t name = (*monitor)->name("short");
+    const std::int64_t now = ns(HostClock::now());
+    for (int burst = 0; burst < kBursts; ++burst) {
+      for (int i = 0; i < kWindows; ++i) (*monitor)->add({now, now + i, name, 0});
+      std::this_thread::sleep_for(30ms);
+    }
+    std::this_thread::sleep_for(40ms);
+    ::kill(getpid(), SIGKILL);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  stop();
+  EXPECT_THAT(recorded_, SizeIs(kBursts * kWindows));
+  EXPECT_THAT(warnings_, SizeIs(0));
+}
+
 TEST_F(UnderRunWindowsTest, ThoseStillOpenAreNamedWithTheReason) {
   const auto kept = connect();
   kept->begin({ns(HostClock::now()), kept->name("kept")});

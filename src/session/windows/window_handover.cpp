@@ -43,20 +43,21 @@ void WindowHandover::abandon() noexcept {
   if (fd_ >= 0) ::close(fd_);
 }
 
-void WindowHandover::take_in(const spans::WindowInbox::Origin& origin,
+bool WindowHandover::take_in(const spans::WindowInbox::Origin& origin,
                              const spans::WindowRecord& window) {
   const std::lock_guard lock(waiting_mutex_);
-  if (gone_) return;
+  if (gone_) return false;
   if (waiting_windows_ >= kMostWaiting) {
     ++lost_;
-    return;
+    return true;
   }
   if (waiting_.empty() || waiting_.back().origin.thread != origin.thread ||
+      waiting_.back().origin.ring != origin.ring ||
       waiting_.back().windows.size() == meters::kMostWindowsInPacket) {
     waiting_.push_back({origin, {}});
   }
   waiting_.back().windows.push_back(window);
-  ++waiting_windows_;
+  return ++waiting_windows_ >= meters::kMostWindowsInPacket;
 }
 
 void WindowHandover::send_names(const NameTable& names) {

@@ -30,8 +30,8 @@ class WindowHandover {
   // Where windows lie so that those of a program that dies are not lost.
   spans::SharedRings& rings() { return rings_; }
 
-  // A window that has ended: sent by the next send().
-  void take_in(const spans::WindowInbox::Origin& origin, const spans::WindowRecord& window);
+  // A window that has ended: sent by the next send(). True: a packet's worth of them waits.
+  bool take_in(const spans::WindowInbox::Origin& origin, const spans::WindowRecord& window);
   // New names at once, so that the windows of a program that dies have theirs.
   void send_names(const NameTable& names);
   // All that there is, by `deadline`.

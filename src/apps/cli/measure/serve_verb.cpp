@@ -1,5 +1,4 @@
 #include <fmt/ranges.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,6 +27,7 @@
 #include "report/metrics/machine_metrics.h"
 #include "report/quantity.h"
 #include "session/machine/machine_service.h"
+#include "session/run/measured_processes.h"
 #include "session/run/signals.h"
 #include "session/sampling/recorded_sampling.h"
 
@@ -39,14 +39,6 @@ using namespace std::chrono_literals;
 constexpr Duration kLookPeriod = 4s;  // for sensors that have appeared
 constexpr auto kTryAgain = 2s;
 const std::vector<std::string> kDefaultLevels{"job", "container", "user", "node"};
-
-// A file of each control group stays open between ticks (spans::CgroupTimes).
-void raise_file_limit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  (void)setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 // Figures are those of ticks: what is read more often only costs.
 meters::Demand demand_of(Duration tick) {
@@ -102,7 +94,7 @@ class ServeVerb : public Verb {
                                         metrics_path_)},
                       kUsageError);
     }
-    raise_file_limit();
+    session::raise_file_limit();  // a file of each control group stays open between ticks
     auto found = open_meters(*options);
     if (!found) return complain(found.error(), kUsageError);
     if (auto kept = history_.open(*options); !kept) {
