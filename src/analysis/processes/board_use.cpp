@@ -25,8 +25,9 @@ constexpr double kSkipped = 2.5;       // steps between two lists: some are miss
 // Of lists: what was listed around it need not have gone on. A driver that makes contexts answers
 // nothing for seconds (H200, 23 Nov: 3.2 s).
 constexpr Duration kLongGap = 4s;
-constexpr int kBusyLooks = 4;     // with empty lists: these hide who works
-constexpr double kNoUse = 0.005;  // of a utilisation
+constexpr double kLeastPart = 0.01;  // of a time: energy in less is within every sensor's error
+constexpr int kBusyLooks = 4;        // with empty lists: these hide who works
+constexpr double kNoUse = 0.005;     // of a utilisation
 // The board's own utilisation is a mean over the second before it is read.
 constexpr Duration kGaugeLag = 1200ms;
 constexpr Duration kGaugeLead = 300ms;
@@ -594,8 +595,13 @@ OtherUsers unlisted_users(const BoardEvidence& evidence, HostTime begin, HostTim
   for (const Stay& stay : stays.all()) {
     const bool is_here = stay.begin < end && stay.end > begin;
     if (stay.process != kUnidentified || !is_here || stay.is_brief(evidence)) continue;
+    // Gone at the first look after the begin: it was there for less than the time up to that look.
+    const bool is_gone = stay.last < begin;
+    if (is_gone && stay.end - begin <= duration_of(kLeastPart * seconds(end - begin))) continue;
     // One that was there before all others is none of the command's short processes.
-    if (stay.first == evidence.looks.front().at && stay.first < begin) return OtherUsers::kSure;
+    if (!is_gone && stay.first == evidence.looks.front().at && stay.first < begin) {
+      return OtherUsers::kSure;
+    }
     out = OtherUsers::kMaybe;
   }
   return out;

@@ -292,6 +292,15 @@ TEST(BoardUse, AHiddenProcessThatWasThereBeforeTheWorkIsAnothers) {
   EXPECT_EQ(unlisted_users(board.evidence, at(13), at(18)), OtherUsers::kNone);
 }
 
+TEST(BoardUse, AHiddenProcessThatEndedAboutTheBeginMayHaveBeenThereUpToTheNextLook) {
+  Board board(1);
+  for (int t = 1; t < 20; ++t) board.look(t, {});
+  for (int t = 1; t < 12; ++t) board.has_unidentified(t);
+  EXPECT_EQ(unlisted_users(board.evidence, at(11.0), at(18)), OtherUsers::kSure);
+  EXPECT_EQ(unlisted_users(board.evidence, at(11.5), at(18)), OtherUsers::kMaybe);
+  EXPECT_EQ(unlisted_users(board.evidence, at(11.95), at(18)), OtherUsers::kNone);
+}
+
 // A notebook that rests does so until the next list, too.
 TEST(BoardUse, AUtilisationOfZeroGoesOnForAMoment) {
   Board board(2);
