@@ -163,33 +163,26 @@ OtherUsers unlisted_users(const BoardEvidence& evidence, HostTime begin, HostTim
 // The slices of [begin, end], without gaps and in order.
 //
 //  - A process holds a context from the look before the first that lists it, or its start, to the
-//  look after
-//    the last one, or its end; after that for up to 3 s if no other follows: the board stays up so
-//    long.
+//    look after the last one, or its end; after that for up to 3 s if no other follows: the board
+//    stays up so long.
 //  - The only process on a board worked, whatever its utilisation.
 //  - Of several, those with a utilisation worked, in proportion to it. One whose last utilisation
-//  is known when
-//    it ends keeps that to its end.
+//    is known when it ends keeps that to its end.
 //  - One with a utilisation of zero since a look that listed it did not work. Where none did, they
-//  only hold the
-//    board, in equal parts; but where the board's own utilisation contradicts that, any of them can
-//    have worked.
+//    only hold the board, in equal parts; but where the board's own utilisation contradicts that,
+//    any of them can have worked.
 //  - One whose utilisation is not known yet worked as much as the board's own utilisation exceeds
-//  the sum of the
-//    known ones; where that is unknown, the energy belongs to any of those that worked or can have
-//    worked.
+//    the sum of the known ones; where that is unknown, the energy belongs to any of those that
+//    worked or can have worked.
 //  - The same holds for one whose utilisation the driver did not give where it gave that of others,
-//  whatever
-//    the board's own.
+//    whatever the board's own.
 //  - Candidates that used no CPU time are left out where others used some, or began or ended; those
-//  that used little in comparison are, too, in doubt.
+//    that used little in comparison are, too, in doubt.
 //  - A process that could not be identified is left out where others used CPU time, or began or
-//  ended: it
-//    ended at once, and is taken for one of theirs, in doubt.
+//    ended: it ended at once, and is taken for one of theirs, in doubt.
 //  - Of a divided board, each part worked by its activity times its size, and the energy of a part
-//  belongs to the
-//    processes on it. Where the activity is unknown, the parts with processes have their sizes;
-//    where these are unknown, the energy belongs to any of the processes.
+//    belongs to the processes on it. Where the activity is unknown, the parts with processes have
+//    their sizes; where these are unknown, the energy belongs to any of the processes.
 std::vector<UseSlice> board_use(const BoardEvidence& evidence, HostTime begin, HostTime end);
 
 }  // namespace jouleprof::analysis

@@ -91,14 +91,11 @@ struct ServiceOptions {
 //  - CPU packages and DRAM: by CPU time. Time that a control group used and none of its listed
 //    processes goes to the group's owner; the rest of the machine's busy time to no entity.
 //  - GPUs: as analysis/processes/board_use.h has it. A GPU that the scheduler gave to one job is
-//  that job's,
-//    also where no process of it is known.
+//    that job's, also where no process of it is known.
 //  - Energy of CPU packages and DRAM that the sensors report later than the tick after is
-//  unattributed: nothing
-//    is known of when it was used.
+//    unattributed: nothing is known of when it was used.
 //  - Domains within others (gpu_memory, cpu_cores) and those that contain several (platform,
-//  module)
-//    are counted and not divided.
+//    module) are counted and not divided.
 class MachineService {
  public:
   // Errors: invalid_argument for a device that does not exist.
