@@ -156,6 +156,77 @@ def test_the_page_has_the_requests(recording, tmp_path):
             microjoules(t["energy_joules"])
 
 
+WRONG = """
+import sys, time
+from jouleprof.serving import Recorder, Share
+
+wrong = sys.argv[1]
+time.sleep(0.3)
+with Recorder(model="toy", devices=[] if wrong == "devices" else ["gpu0"]) as recorder:
+    for n in range(10):
+        number = recorder.request(f"r{n}", tenant="even" if n % 2 == 0 else "odd")
+        for step in range(6):
+            begin = recorder.now()
+            time.sleep(0.03)
+            end = recorder.now()
+            if wrong == "clock" or wrong == "one" and n == 4 and step == 1:
+                begin, end = time.time_ns() - (end - begin), time.time_ns()
+            recorder.step(begin, end, [Share(number, tokens=1, context=9)])
+        recorder.finish(f"r{n}", tokens_in=9, tokens_out=6)
+        time.sleep(0.03)
+time.sleep(0.3)
+"""
+
+
+def recorded(folder, program, argument, devices):
+    (folder / "engine.py").write_text(program)
+    (folder / "scenario.json").write_text(json.dumps({"devices": devices}))
+    environment = {**os.environ, "JOULEPROF_NVML_LIBRARY": os.environ["JOULEPROF_SIM"],
+                   "JOULEPROF_NVML_SCENARIO": str(folder / "scenario.json"), "HOME": str(folder)}
+    ran = subprocess.run([TOOL, "run", "--serving", "-o", folder / "x.jprof", "--", sys.executable,
+                          folder / "engine.py", argument], env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return folder / "x.jprof"
+
+
+@needs_tool
+@pytest.mark.parametrize("wrong", ["devices", "clock", "one"])
+def test_a_request_whose_steps_do_not_count_has_no_energy(tmp_path, wrong):
+    path = recorded(tmp_path, WRONG, wrong, [SQUARE, {"generation": "hopper", "idle_watts": 70}])
+    document = json.loads(report(path, "--by", "request", "--json"))
+    assert document["simulated"]
+    reason = "name no GPU of the recording" if wrong == "devices" else "lie outside of the recording"
+    without = [r for r in document["requests"] if r["energy_joules"] is None]
+    assert [r["request"] for r in without] == (["r4"] if wrong == "one" else [f"r{n}" for n in range(10)])
+    for r in without:
+        assert reason in r["reason"]
+        assert all(value is None for name, value in r.items() if "joules" in name), r
+    assert any("lie outside" in w or "name no GPU" in w for w in document["warnings"])
+    assert len(document["boards"]) == (2 if wrong == "devices" else 1)
+    for board in document["boards"]:
+        parts = [board[part + "_joules"] for part in ("idle", "between", "requests", "unattributed")]
+        assert sum(microjoules(part) for part in parts if part is not None) == microjoules(board["energy_joules"])
+        assert (board["requests_joules"] is None) == (wrong != "one")
+    known = sum(microjoules(r["energy_joules"]) for r in document["requests"] if r["energy_joules"] is not None)
+    assert known == microjoules(document["boards"][0]["requests_joules"] or 0)
+    assert sum(t["requests_without_energy"] for t in document["tenants"]) == len(without)
+    text = report(path, "--by", "request")
+    assert "0 J" not in re.sub(r"[\d.]+0 J", "", text) and reason in " ".join(text.split()), text
+    rows = list(csv.DictReader(io.StringIO(report(path, "--by", "tenant", "--csv"))))
+    assert all((row["energy_joules"] == "") == (wrong != "one") for row in rows)
+    ran = subprocess.run([sys.executable, "-m", "jouleprof.serving", path, "--prometheus", tmp_path / "x.prom"],
+                         capture_output=True, text=True, check=True)
+    lines = ran.stdout.splitlines()
+    assert sum("no energy: " in line for line in lines) == len(without) and all("SIMULATED" in line for line in lines)
+    metrics = (tmp_path / "x.prom").read_text()
+    counted = re.findall(r'energy_joules_count\{[^}]*\} (\d+)', metrics)
+    assert sum(map(int, counted)) == 10 - len(without)
+    missing = re.findall(r'jouleprof_request_without_energy_total\{[^}]*\} (\d+)', metrics)
+    assert sum(map(int, missing)) == len(without)
+    serving.RequestMetrics().add(serving.read_requests(path)[4])
+    assert "jouleprof.request.energy_joules" not in serving.read_requests(path)[4].span_attributes()
+
+
 @needs_tool
 def test_metrics_of_requests(recording):
     metrics = serving.RequestMetrics()

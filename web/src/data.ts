@@ -218,15 +218,16 @@ export interface Timeline {
 
 // Requests of inference servers (docs/serving.md).
 export interface ServedEnergy {
-  energy_joules: number;
-  interval_joules: [number, number];
+  energy_joules: number | null; // null: `reason`
+  interval_joules: [number, number] | null;
   marginal_joules: number | null;
-  prefill_joules: number;
-  decode_joules: number;
-  recomputed_joules: number;
-  rejected_joules: number;
+  prefill_joules: number | null;
+  decode_joules: number | null;
+  recomputed_joules: number | null;
+  rejected_joules: number | null;
   joules_per_token: number | null;
-  idle_joules: number;
+  idle_joules: number | null;
+  reason: string | null;
   tokens_in: number;
   tokens_out: number;
   tokens_cached: number;
@@ -245,6 +246,7 @@ export interface ServedRequest extends ServedEnergy {
 export interface ServedTenant extends ServedEnergy {
   tenant: string | null;
   requests: number;
+  requests_without_energy: number;
 }
 
 export interface ServedBoard {
@@ -253,9 +255,9 @@ export interface ServedBoard {
   energy_joules: number;
   rest_joules: number | null;
   held_joules: number | null;
-  idle_joules: number;
-  between_joules: number;
-  requests_joules: number;
+  idle_joules: number | null;
+  between_joules: number | null; // null: not divided
+  requests_joules: number | null;
   unattributed_joules: number;
 }
 

@@ -24,5 +24,6 @@ describe("requests", () => {
   });
   it("have the error of the upper bound, where the lower one is zero", () => {
     expect(half({ energy_joules: 8, interval_joules: [0, 20] } as never)).toBe(12);
+    expect(half({ energy_joules: null, interval_joules: null } as never)).toBe(null);
   });
 });

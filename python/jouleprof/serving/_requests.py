@@ -8,7 +8,7 @@ import threading
 import time
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Iterable, Iterator
+from typing import Any, Iterable, Iterator, NamedTuple
 
 from .._errors import Error, Unavailable
 from .._prometheus import Family, Histogram
@@ -26,17 +26,17 @@ class RequestEnergy:
     model: str | None
     tenant: str | None
     pid: int
-    energy_joules: float
-    interval_joules: tuple[float, float]  # 95 %, calibration and regression together
-    calibration_joules: float
-    regression_joules: float
+    energy_joules: float | None  # absent, with the other joules: `reason` has why
+    interval_joules: tuple[float, float] | None  # 95 %, calibration and regression together
+    calibration_joules: float | None
+    regression_joules: float | None
     marginal_joules: float | None  # absent: a proxy saw no batches
-    prefill_joules: float
-    decode_joules: float
-    recomputed_joules: float
-    rejected_joules: float
+    prefill_joules: float | None
+    decode_joules: float | None
+    recomputed_joules: float | None
+    rejected_joules: float | None
     joules_per_token: float | None
-    idle_joules: float  # rest and held, apart from the energy
+    idle_joules: float | None  # rest and held, apart from the energy
     tokens_in: int
     tokens_out: int
     tokens_computed: int
@@ -47,11 +47,15 @@ class RequestEnergy:
     arrival_nanoseconds: int
     finish_nanoseconds: int | None
     arrival_unix_nanoseconds: int | None = None
+    reason: str | None = None  # why its energy is not known
     # The recording was still being written: more steps may change the regression.
     provisional: bool = False
     simulated: bool = False
 
     def __str__(self) -> str:
+        if self.energy_joules is None or self.interval_joules is None:
+            return (f"no energy: {self.reason}" + ("; provisional" if self.provisional else "")
+                    + ("; SIMULATED" if self.simulated else ""))
         low, high = self.interval_joules
         text = f"{self.energy_joules:.1f} J [{low:.1f}, {high:.1f}]: prefill {self.prefill_joules:.1f}, " \
                f"decode {self.decode_joules:.1f}; "
@@ -75,7 +79,10 @@ class RequestEnergy:
                  "decode_joules", "idle_joules", "shared_with", "provisional", "simulated")
         out: dict[str, float | int | str | bool] = {
             f"jouleprof.request.{name}": getattr(self, name) for name in names if getattr(self, name) is not None}
-        out["jouleprof.request.energy_low_joules"], out["jouleprof.request.energy_high_joules"] = self.interval_joules
+        if self.interval_joules is None:
+            out["jouleprof.request.without_energy"] = self.reason or ""
+        else:
+            out["jouleprof.request.energy_low_joules"], out["jouleprof.request.energy_high_joules"] = self.interval_joules
         out["gen_ai.response.id"] = self.request
         if self.model:
             out["gen_ai.request.model"] = self.model
@@ -96,7 +103,7 @@ def _requests_of(document: dict[str, Any]) -> list[RequestEnergy]:
     rows = []
     for row in document["requests"]:
         values = {name: value for name, value in row.items() if name in known}
-        values["interval_joules"] = tuple(row["interval_joules"])
+        values["interval_joules"] = row["interval_joules"] and tuple(row["interval_joules"])
         rows.append(RequestEnergy(**values, provisional=document["being_written"], simulated=document["simulated"]))
     return rows
 
@@ -112,6 +119,8 @@ def looks(recording: str | Path, period: float) -> Iterator[tuple[list[RequestEn
             document = {"requests": [], "boards": [], "being_written": True, "simulated": False}
         new = []
         for request in _requests_of(document):
+            if request.energy_joules is None and request.provisional:
+                continue  # the readings of its last steps may be still to come
             key = (request.pid, request.request, request.arrival_nanoseconds)
             if request.finish_nanoseconds is not None and key not in done:
                 done.add(key)
@@ -157,18 +166,19 @@ class ProvisionalEnergies:
 
     def learn(self, found: Iterable[RequestEnergy]) -> None:
         done = [r for r in found if r.finish_nanoseconds is not None][-self.MOST:]
-        used = [r for r in done if r.energy_joules > 0 and r.tokens_in + r.tokens_out > 0]
+        used = [_Used(r.tokens_in, r.tokens_out, r.energy_joules, r.interval_joules[1]) for r in done
+                if r.energy_joules and r.energy_joules > 0 and r.interval_joules and r.tokens_in + r.tokens_out > 0]
         with self._changed:
-            self._final = {r.request: r for r in done}
+            self._final = {r.request: r for r in done if r.energy_joules is not None}
             if len(used) >= self.FEWEST:
                 self._rates = _rates(used)
                 fits = [self._rates[0] * r.tokens_in + self._rates[1] * r.tokens_out for r in used]
-                own = sorted(max(r.interval_joules[1] - r.energy_joules, 0.0) / r.energy_joules for r in used)
-                ratios = sorted(r.energy_joules / fit for r, fit in zip(used, fits) if fit > 0)
+                own = sorted(max(r.high - r.joules, 0.0) / r.joules for r in used)
+                ratios = sorted(r.joules / fit for r, fit in zip(used, fits) if fit > 0)
                 out = int(0.025 * (len(ratios) + 1)) - 1
                 widest = own[len(own) // 2]
                 self._ratios = (ratios[out] * max(1 - widest, 0.0), ratios[-1 - out] * (1 + widest))
-                self._simulated = used[-1].simulated
+                self._simulated = done[-1].simulated
             self._changed.notify_all()
 
     def of(self, tokens_in: int, tokens_out: int) -> dict[str, Any] | None:
@@ -206,11 +216,18 @@ class ProvisionalEnergies:
             pause = max(self._period, 20 * (time.monotonic() - begun))
 
 
-def _rates(used: list[RequestEnergy]) -> tuple[float, float]:
+class _Used(NamedTuple):
+    tokens_in: int
+    tokens_out: int
+    joules: float
+    high: float  # upper bound
+
+
+def _rates(used: list[_Used]) -> tuple[float, float]:
     """Joules for a token in and one out, neither negative, by least squares of relative errors."""
     a = b = c = d = e = 0.0
     for r in used:
-        x, y = r.tokens_in / r.energy_joules, r.tokens_out / r.energy_joules
+        x, y = r.tokens_in / r.joules, r.tokens_out / r.joules
         a, b, c, d, e = a + x * x, b + x * y, c + y * y, d + x, e + y
     det = a * c - b * b
     if det > 1e-9 * a * c:
@@ -233,8 +250,8 @@ class RequestMetrics:
                                  "{:g}".format)
         self._counters = [Family(f"jouleprof_request_{name}_total", "counter", text, labels) for name, text in (
             ("input_tokens", "Tokens of finished requests."), ("output_tokens", "Tokens of finished requests."),
-            ("idle_joules", "Rest and held in the steps of finished requests, apart from their energy."))]
-
+            ("idle_joules", "Rest and held in the steps of finished requests, apart from their energy."),
+            ("without_energy", "Finished requests whose energy is not known; they are not in the histogram."))]
         self._parts = Family("jouleprof_serving_joules", "gauge", "Energy of the recording so far, by part of it.",
                              ("device", "part"))
 
@@ -242,13 +259,20 @@ class RequestMetrics:
         """`boards` of `report --by request --json`."""
         for board in boards:
             for part in ("idle", "between", "requests", "unattributed"):
-                self._parts.values[board["device"], part] = board[part + "_joules"]
+                if board[part + "_joules"] is None:  # it is unattributed
+                    self._parts.values.pop((board["device"], part), None)
+                else:
+                    self._parts.values[board["device"], part] = board[part + "_joules"]
 
     def add(self, request: RequestEnergy) -> None:
         key = request.model or "", request.tenant or ""
-        self._energy.observe(key, request.energy_joules)
-        for counter, value in zip(self._counters, (request.tokens_in, request.tokens_out, request.idle_joules)):
-            counter.add(key, value)
+        known = request.energy_joules is not None
+        if request.energy_joules is not None:
+            self._energy.observe(key, request.energy_joules)
+        for counter, value in zip(self._counters, (request.tokens_in, request.tokens_out, request.idle_joules,
+                                                   int(not known))):
+            if value is not None:
+                counter.add(key, value)
 
     def text(self) -> str:
         """In Prometheus' text format, as a textfile collector reads it."""

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -51,6 +53,8 @@ struct Log {
   std::vector<std::vector<LoggedStep>> steps;  // by board, in order of their begins
   std::vector<LoggedShare> shares;
   std::uint64_t without_device = 0;
+  std::vector<std::uint64_t> steps_of;     // of each request, wherever and whenever they were
+  std::vector<std::uint64_t> unplaced_of;  // of these: on no board
   model::ServingLoss lost;
   bool in_flight = false;
   bool has_proxy = false;  // whose requests are left out
@@ -179,6 +183,8 @@ class LogReader {
         known_.try_emplace(number, static_cast<std::uint32_t>(log_.requests.size()));
     if (is_new) {  // its begin was lost: it is there without a name
       auto& request = log_.requests.emplace_back();
+      log_.steps_of.push_back(0);
+      log_.unplaced_of.push_back(0);
       request.pid = pid_;
       request.id = fmt::format("#{}", number);
     }
@@ -205,12 +211,17 @@ class LogReader {
   void take(const model::ServingLoss&) {}
   void take(const model::ServingView& view) { log_.in_flight = log_.in_flight || !view.batches; }
   void take(const model::ServingStep& s) {
+    if (s.end <= s.begin) return;
     const auto board = board_of(s.device);
+    for (const auto& share : s.shares) {
+      const std::uint32_t request = index_of(share.number);
+      ++log_.steps_of[request];
+      if (!board) ++log_.unplaced_of[request];
+    }
     if (!board) {
       ++log_.without_device;
       return;
     }
-    if (s.end <= s.begin) return;
     log_.steps[*board].push_back({s.begin, s.end, log_.shares.size(), s.shares.size()});
     for (const auto& share : s.shares) log_.shares.push_back({index_of(share.number), share});
   }
@@ -258,10 +269,10 @@ class Board {
         log_(log),
         logged_(steps),
         tenant_of_(tenant_of),
-        own_(recording, *board.domain, steps.front().begin, last_end(steps)),
-        by_request(log.requests.size()),
-        by_tenant(tenants) {
-    time_.origin = logged_.front().begin;
+        tenants_(tenants),
+        own_(recording, *board.domain, steps.empty() ? HostTime{} : steps.front().begin,
+             last_end(steps)) {
+    if (!logged_.empty()) time_.origin = logged_.front().begin;
     for (const LoggedStep& s : logged_) {
       BoardStep step{time_.seconds_of(s.begin), time_.seconds_of(s.end), {}, false};
       for (std::size_t i = 0; i < s.count; ++i) {
@@ -275,7 +286,7 @@ class Board {
   }
 
   // False: its energy is not known.
-  bool run(HostTime begin, HostTime end) {
+  bool measure(HostTime begin, HostTime end) {
     EnergyTimeline& timeline = *board_.timeline;
     const auto extent = timeline.extent();
     if (!extent) return false;
@@ -292,13 +303,45 @@ class Board {
     if (levels.held) out.held = levels.held->energy;
     idle_power_ = model_ ? model_->idle_watts() : 0;
     has_levels_ = levels.idle.has_value();
-    out.idle_levels = levels.idle.value_or(Energy::joules(idle_power_ * seconds(end - begin)));
+    out.idle_levels = levels.idle;
     if (!has_levels_) {
       out.held.reset();
-      out.idle_levels = std::clamp(out.idle_levels, Energy{}, measured->energy);
+      if (model_) {
+        out.idle_levels = std::clamp(Energy::joules(idle_power_ * seconds(end - begin)), Energy{},
+                                     measured->energy);
+      } else {
+        out.rest.reset();  // a part of what is unattributed
+      }
     }
-    if (model_) divide(begin, end);
+    out.unattributed = measured->energy - out.idle_levels.value_or(Energy{});
+    out.steps = steps_.size();
+    begin_ = begin;
+    end_ = end;
     return true;
+  }
+
+  // Divides what was measured; parts of requests in `without` are unattributed.
+  void divide(const std::vector<bool>& without) {
+    by_request.assign(log_.requests.size(), {});
+    by_tenant.assign(tenants_, {});
+    divided_.assign(steps_.size(), false);
+    if (!model_) return;
+    without_ = &without;
+    out.steps = 0;
+    out.busy = {};
+    beyond_ = fixed_sum_ = fixed_steps_ = 0;
+    out.is_divided = true;
+    divide_all(begin_, end_);
+  }
+
+  // Calls `take` with the request of each share of a step in [begin, end] that was not divided.
+  template <typename Take>
+  void for_each_undivided(HostTime begin, HostTime end, Take take) const {
+    for (std::size_t i = 0; i < logged_.size(); ++i) {
+      const LoggedStep& s = logged_[i];
+      if (divided_[i] || s.end <= begin || s.begin >= end) continue;
+      for (std::size_t k = s.first; k < s.first + s.count; ++k) take(log_.shares[k].request);
+    }
   }
 
   double gain() const { return board_.timeline->sensor_scale().gain_most(); }
@@ -313,6 +356,7 @@ class Board {
   }
   bool is_fixed_part_known() const { return !model_ || model_->is_fixed_part_known(); }
   bool has_model() const { return model_.has_value(); }
+  bool has_steps() const { return !steps_.empty(); }
   bool is_idle_unseen() const { return idle_unseen_; }
   bool is_unlisted() const { return own_.is_unlisted(); }
   double others_joules() const { return beyond_; }
@@ -325,6 +369,7 @@ class Board {
   const Log& log_;
   const std::vector<LoggedStep>& logged_;
   const std::vector<std::uint32_t>& tenant_of_;
+  std::size_t tenants_;
   OwnPart own_;
 
  public:
@@ -364,7 +409,7 @@ class Board {
   }
 
   static HostTime last_end(const std::vector<LoggedStep>& steps) {
-    HostTime end = HostTime::min();
+    HostTime end{};
     for (const LoggedStep& s : steps) end = std::max(end, s.end);
     return end;
   }
@@ -409,7 +454,7 @@ class Board {
     return std::pair{all - idle, idle};
   }
 
-  void divide(HostTime begin, HostTime end) {
+  void divide_all(HostTime begin, HostTime end) {
     double between = 0;
     double others = 0;
     for (std::size_t first = 0; first < steps_.size();) {
@@ -420,7 +465,7 @@ class Board {
     }
     out.between = Energy::joules(between);
     out.others = Energy::joules(others);
-    const Energy active = out.measured.energy - out.idle_levels;
+    const Energy active = out.measured.energy - out.idle_levels.value_or(Energy{});
     out.requests = Energy{};
     for (const Sum& sum : by_request) out.requests += Energy::joules(sum.energy);
     out.unattributed = active - out.between - out.requests;
@@ -485,6 +530,7 @@ class Board {
                    double idle_levels) {
     const BoardStep& step = steps_[i];
     const LoggedStep& logged = logged_[i];
+    divided_[i] = true;
     ++out.steps;
     out.busy += duration_of(part * step.time());
     if (logged.count == 0) return;  // unattributed
@@ -539,9 +585,10 @@ class Board {
         if (sum.factor.size() == 0) sum.factor = VectorXd::Zero(factor.size());
         sum.factor += factor;
       };
+      fixed_sum_ += of_fixed;
+      if (!without_->empty() && (*without_)[s.request]) continue;
       add(by_request[s.request], logged.count == 1, prefills == 1);
       add(by_tenant[tenant_of_[s.request]], one_tenant, one_prefill_tenant);
-      fixed_sum_ += of_fixed;
     }
     fixed_steps_ += part;
     out.fixed_joules = fixed_sum_ / fixed_steps_;
@@ -551,7 +598,11 @@ class Board {
   }
 
   TimeBase time_;
+  HostTime begin_{};
+  HostTime end_{};
   std::vector<BoardStep> steps_;
+  std::vector<bool> divided_;  // of the steps
+  const std::vector<bool>* without_ = nullptr;
   std::optional<StepModel> model_;
   bool idle_unseen_ = false;
   bool has_levels_ = false;
@@ -605,6 +656,36 @@ void count_steps(const Log& log, HostTime begin, HostTime end,
   }
 }
 
+// Why the energy of a request is not known: steps of it, of which nothing is.
+struct Missing {
+  std::uint64_t outside = 0;  // of the readings
+  std::uint64_t unknown = 0;  // the energy of their time is not known, or not divided
+
+  bool any() const { return outside + unknown > 0; }
+};
+
+std::string reason_of(std::uint64_t steps, std::uint64_t unplaced, const Missing& missing) {
+  const auto steps_text = [](std::uint64_t n) { return fmt::format("{} of its steps", n); };
+  if (steps == 0) return "no step of it was recorded";
+  if (unplaced > 0) return steps_text(unplaced) + " name no GPU of the recording";
+  if (missing.outside > 0) return steps_text(missing.outside) + " lie outside of the recording";
+  if (missing.unknown > 0) return "the energy is not known of " + steps_text(missing.unknown);
+  return "";
+}
+
+// Takes the steps out that have no readings over their whole time. Returns how many.
+std::uint64_t remove_outside(const std::optional<EnergyTimeline::Extent>& extent, const Log& log,
+                             std::vector<LoggedStep>& steps, std::vector<Missing>& missing) {
+  if (!extent) return 0;
+  return std::erase_if(steps, [&](const LoggedStep& s) {
+    if (s.begin >= extent->begin && s.end <= extent->end) return false;
+    for (std::size_t i = s.first; i < s.first + s.count; ++i) {
+      ++missing[log.shares[i].request].outside;
+    }
+    return true;
+  });
+}
+
 }  // namespace
 
 Result<model::ServingProfile> attribute_serving(const model::Recording& recording,
@@ -616,6 +697,7 @@ Result<model::ServingProfile> attribute_serving(const model::Recording& recordin
   Log log = std::move(*read);
   out.requests = std::move(log.requests);
   log.requests.resize(out.requests.size());
+  out.simulated = model::is_simulated(recording);
   if (out.requests.empty()) return out;
 
   std::map<std::string, std::uint32_t> tenants;
@@ -627,19 +709,53 @@ Result<model::ServingProfile> attribute_serving(const model::Recording& recordin
     tenant_of.push_back(at->second);
   }
   count_steps(log, begin, end, out.requests);
+  std::vector<Missing> missing(out.requests.size());
+  std::vector<std::unique_ptr<Board>> divided;
   for (std::size_t i = 0; i < boards.size(); ++i) {
-    if (log.steps[i].empty()) continue;
-    Board board(recording, boards[i], log, log.steps[i], tenant_of, out.tenants.size());
     const auto& name = boards[i].domain->device;
-    if (!board.run(begin, end)) {
+    const std::uint64_t outside =
+        remove_outside(boards[i].timeline->extent(), log, log.steps[i], missing);
+    if (outside > 0) {
       out.warnings.push_back(fmt::format(
-          "{}: no energy is known of the time of its steps; requests are without it", name));
+          "{}: {} steps lie outside of the recording: their requests have no energy. The times of "
+          "steps are those of Recorder.now(), CLOCK_MONOTONIC",
+          name, outside));
+    }
+    // A board without steps is listed where steps may have been on it.
+    if (log.steps[i].empty() && outside == 0 && log.without_device == 0) continue;
+    auto board = std::make_unique<Board>(recording, boards[i], log, log.steps[i], tenant_of,
+                                         out.tenants.size());
+    if (board->measure(begin, end)) {
+      if (board->has_steps() && !board->has_model()) {
+        out.warnings.push_back(fmt::format(
+            "{}: no sensor reports power over known times; its energy is of no request", name));
+      }
+      board->divide({});
+      board->for_each_undivided(begin, end, [&](std::uint32_t r) { ++missing[r].unknown; });
+      divided.push_back(std::move(board));
       continue;
     }
-    if (!board.has_model()) {
+    if (board->has_steps()) {
       out.warnings.push_back(fmt::format(
-          "{}: no sensor reports power over known times; its energy is of no request", name));
+          "{}: no energy is known of the time of its steps; requests are without it", name));
     }
+    for (const LoggedStep& s : log.steps[i]) {
+      if (s.end <= begin || s.begin >= end) continue;
+      for (std::size_t k = s.first; k < s.first + s.count; ++k) {
+        ++missing[log.shares[k].request].unknown;
+      }
+    }
+  }
+  std::vector<bool> without(out.requests.size());
+  for (std::size_t r = 0; r < out.requests.size(); ++r) {
+    out.requests[r].reason = reason_of(log.steps_of[r], log.unplaced_of[r], missing[r]);
+    without[r] = !out.requests[r].is_known();
+  }
+  const bool any_without = std::find(without.begin(), without.end(), true) != without.end();
+  for (const auto& owned : divided) {
+    Board& board = *owned;
+    const auto& name = board.out.domain.device;
+    if (any_without) board.divide(without);  // the others have what they had
     for (std::size_t r = 0; r < out.requests.size(); ++r) {
       const Energy energy = Energy::joules(board.by_request[r].energy);
       add_sum(out.requests[r], board.by_request[r], energy, board);
@@ -706,11 +822,29 @@ Result<model::ServingProfile> attribute_serving(const model::Recording& recordin
           (tenant.shared_with * before + request.shared_with * more) / (before + more);
     }
     ++tenant.requests;
+    if (request.is_known()) {
+      tenant.paid_tokens += request.tokens_out;
+    } else {
+      ++tenant.without_energy;
+    }
     tenant.steps += request.steps;
     tenant.tokens_in += request.tokens_in;
     tenant.tokens_out += request.tokens_out;
     tenant.computed += request.computed;
     tenant.cached += request.cached;
+  }
+  std::uint64_t without_energy = 0;
+  for (auto& tenant : out.tenants) {
+    without_energy += tenant.without_energy;
+    if (tenant.without_energy == tenant.requests) {
+      tenant.reason = "the energy of none of its requests is known";
+    }
+  }
+  if (without_energy > 0) {
+    out.warnings.push_back(fmt::format(
+        "the energy of {} of {} requests is not known, and is unattributed; `--json` has the "
+        "reason of each",
+        without_energy, out.requests.size()));
   }
   std::stable_sort(out.requests.begin(), out.requests.end(),
                    [](const auto& a, const auto& b) { return a.arrival < b.arrival; });
@@ -718,8 +852,8 @@ Result<model::ServingProfile> attribute_serving(const model::Recording& recordin
                    [](const auto& a, const auto& b) { return a.energy > b.energy; });
   if (log.without_device > 0) {
     out.warnings.push_back(fmt::format(
-        "{} steps name no GPU of this recording and are left out; with several GPUs the recorder "
-        "has to name the devices of a step",
+        "{} steps name no GPU of this recording: their requests have no energy. With several GPUs "
+        "give the recorder those of its steps: Recorder(devices=[\"gpu0\"])",
         log.without_device));
   }
   if (log.has_proxy) {

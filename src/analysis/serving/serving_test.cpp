@@ -6,10 +6,12 @@
 
 #include <Eigen/LU>
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,7 +50,7 @@ class Serving : public testing::Test {
 TEST_F(Serving, PartsSumToTheCounter) {
   ASSERT_EQ(profile->boards.size(), 1U);
   const auto& b = profile->boards[0];
-  EXPECT_EQ(b.idle_levels + b.between + b.requests + b.unattributed, b.measured.energy);
+  EXPECT_EQ(b.idle_levels.value() + b.between + b.requests + b.unattributed, b.measured.energy);
   Energy requests;
   for (const auto& r : profile->requests) {
     requests += r.energy;
@@ -223,7 +225,7 @@ TEST(ServingProxy, TenantsHaveAboutWhatTheirTokensCost) {
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_TRUE(made->in_flight);
   const auto& b = made->boards[0];
-  EXPECT_EQ(b.idle_levels + b.between + b.requests + b.unattributed, b.measured.energy);
+  EXPECT_EQ(b.idle_levels.value() + b.between + b.requests + b.unattributed, b.measured.energy);
   double truth = 0;
   for (const auto& [name, owed] : server.of_tenant) truth += owed.energy;
   EXPECT_NEAR(b.requests.joules() / truth, 1, 0.05);
@@ -301,7 +303,7 @@ TEST(ServingRanks, TheEnergyOfARequestIsTheSumOverItsBoards) {
   ASSERT_EQ(made->boards.size(), 2U);
   Energy requests;
   for (const auto& b : made->boards) {
-    EXPECT_EQ(b.idle_levels + b.between + b.requests + b.unattributed, b.measured.energy);
+    EXPECT_EQ(b.idle_levels.value() + b.between + b.requests + b.unattributed, b.measured.energy);
     EXPECT_EQ(b.requests, alone.boards[0].requests);
     requests += b.requests;
   }
@@ -343,7 +345,7 @@ TEST(ServingTroubles, AnotherProgramIsNotCharged) {
   const auto& made = run.serving();
   ASSERT_TRUE(made) << made.error().message;
   const auto& b = made->boards[0];
-  EXPECT_EQ(b.idle_levels + b.between + b.requests + b.unattributed, b.measured.energy);
+  EXPECT_EQ(b.idle_levels.value() + b.between + b.requests + b.unattributed, b.measured.energy);
   EXPECT_GT(b.unattributed, Energy::joules(0.7 * others.joules()));
   EXPECT_FALSE(made->warnings.empty());
 }
@@ -402,7 +404,7 @@ TEST_P(SharedBoard, RequestsHaveWhatTheServerUsed) {
   const auto& made = run.serving();
   ASSERT_TRUE(made) << made.error().message;
   const auto& b = made->boards[0];
-  EXPECT_EQ(b.idle_levels + b.between + b.requests + b.unattributed, b.measured.energy);
+  EXPECT_EQ(b.idle_levels.value() + b.between + b.requests + b.unattributed, b.measured.energy);
   EXPECT_NEAR(b.requests.joules() / truth, 1, 0.1);
   EXPECT_NEAR(b.others.joules() / others, 1, 0.15);
   EXPECT_LE(b.others, b.unattributed);
@@ -459,14 +461,77 @@ TEST(ServingTroubles, RequestsOfAnEngineBehindAProxyCountOnce) {
   EXPECT_THAT(made->warnings, testing::Contains(testing::HasSubstr("the proxy's are left out")));
 }
 
-TEST(ServingTroubles, StepsOfNoKnownBoardAreNamed) {
+Energy sum_of_parts(const model::ServedBoard& b) {
+  return b.idle_levels.value_or(Energy{}) + b.between + b.requests + b.unattributed;
+}
+
+TEST(ServingTroubles, StepsOfNoKnownBoardHaveNoEnergy) {
   Server server(7);
   server.run(3);
   server.entries.front() = model::ServingDevice{0, "GPU-of-another-machine"};
   const auto profile = profile_of(server);
-  EXPECT_TRUE(profile.boards.empty());
-  ASSERT_FALSE(profile.warnings.empty());
-  EXPECT_NE(profile.warnings.back().find("name no GPU of this recording"), std::string::npos);
+  ASSERT_EQ(profile.boards.size(), 1U);
+  EXPECT_FALSE(profile.boards[0].is_divided);
+  EXPECT_EQ(profile.boards[0].requests, Energy{});
+  EXPECT_EQ(sum_of_parts(profile.boards[0]), profile.boards[0].measured.energy);
+  for (const auto& r : profile.requests) {
+    EXPECT_THAT(r.reason, testing::HasSubstr("name no GPU of the recording")) << r.id;
+    EXPECT_FALSE(r.per_token());
+  }
+  for (const auto& t : profile.tenants) EXPECT_FALSE(t.is_known()) << t.tenant;
+  EXPECT_THAT(profile.warnings,
+              testing::Contains(testing::HasSubstr("name no GPU of this recording")));
+}
+
+// One step of each fifth request has the times of another clock.
+TEST(ServingTroubles, ARequestWithAStepOutsideOfTheRecordingHasNoEnergy) {
+  Server server(5);
+  server.run(10);
+  const auto before = profile_of(server);
+  std::set<std::string> moved;
+  for (auto& entry : server.entries) {
+    auto* const step = std::get_if<model::ServingStep>(&entry);
+    if (step == nullptr || step->shares.size() != 1 || moved.size() == 5) continue;
+    if (!moved.insert("r" + std::to_string(step->shares[0].number)).second) continue;
+    step->begin += std::chrono::hours{400'000};
+    step->end += std::chrono::hours{400'000};
+  }
+  ASSERT_EQ(moved.size(), 5U);
+  const auto profile = profile_of(server);
+  const auto& b = profile.boards.at(0);
+  EXPECT_EQ(sum_of_parts(b), b.measured.energy);
+  Energy requests;
+  for (const auto& r : profile.requests) {
+    EXPECT_EQ(r.is_known(), !moved.contains(r.id)) << r.id;
+    if (!r.is_known()) EXPECT_EQ(r.reason, "1 of its steps lie outside of the recording");
+    if (r.is_known()) requests += r.energy;
+  }
+  EXPECT_EQ(requests, b.requests);
+  EXPECT_LT(b.requests, before.boards.at(0).requests);
+  Energy tenants;
+  std::uint64_t without = 0;
+  for (const auto& t : profile.tenants) {
+    tenants += t.energy;
+    without += t.without_energy;
+    EXPECT_EQ(t.prefill + t.decode, t.energy);
+    EXPECT_LT(t.paid_tokens, t.tokens_out + 1);
+  }
+  EXPECT_EQ(tenants, b.requests);
+  EXPECT_EQ(without, moved.size());
+  EXPECT_THAT(profile.warnings,
+              testing::Contains(testing::HasSubstr("steps lie outside of the recording")));
+}
+
+TEST(ServingTroubles, ARequestWithoutStepsHasNoEnergy) {
+  Server server(7);
+  server.run(3);
+  server.entries.push_back(
+      model::ServedRequest{900, at(1.5), "waits", "toy", "lone", model::kNone});
+  const auto profile = profile_of(server);
+  for (const auto& r : profile.requests) {
+    EXPECT_EQ(r.reason, r.id == "waits" ? "no step of it was recorded" : "") << r.id;
+  }
+  for (const auto& t : profile.tenants) EXPECT_EQ(t.is_known(), t.tenant != "lone");
 }
 
 TEST(ServingTroubles, LostStepsAreNamed) {

@@ -112,6 +112,7 @@ bool decode_serving(std::string_view bytes, const std::function<void(const Servi
 
 // The active energy of requests: above rest and held. Half-widths are of 95 % intervals.
 struct ServedEnergy {
+  std::string reason;  // why the energy is not known, and no other figure in joules; empty: it is
   Energy energy;       // the fair share: own part, and equal parts of what is fixed in each step
   Energy calibration;  // half-width: the sensor's gain, the same for all requests
   Energy regression;   // half-width: the model of a step's energy
@@ -131,12 +132,22 @@ struct ServedEnergy {
   std::uint64_t steps = 0;
   double shared_with = 0;  // other requests in its steps, mean over time
 
+  bool is_known() const { return reason.empty(); }
+  // Joules; absent where the energy is not known.
+  std::optional<Energy> known(Energy part) const {
+    return is_known() ? std::optional(part) : std::nullopt;
+  }
   Energy error() const {
     return Energy::joules(std::hypot(calibration.joules(), regression.joules()));
   }
   Energy low() const { return std::max(energy - error(), Energy{}); }
   Energy high() const { return energy + error(); }
 };
+
+inline std::optional<double> joules_per_token(const ServedEnergy& e, std::uint64_t tokens) {
+  if (!e.is_known() || tokens == 0) return std::nullopt;
+  return e.energy.joules() / static_cast<double>(tokens);
+}
 
 struct RequestEnergy : ServedEnergy {
   std::string id;
@@ -147,11 +158,19 @@ struct RequestEnergy : ServedEnergy {
   HostTime arrival{};
   std::optional<HostTime> finish;   // absent: it had not finished when the recording ended
   std::optional<RealTime> arrived;  // absent: the recording has no wall clock
+
+  // Absent: no token came out, or the energy is not known.
+  std::optional<double> per_token() const { return joules_per_token(*this, tokens_out); }
 };
 
+// The sums of the requests whose energy is known.
 struct TenantEnergy : ServedEnergy {
   std::string tenant;
   std::uint64_t requests = 0;
+  std::uint64_t without_energy = 0;  // of the requests: their energy is not known
+  std::uint64_t paid_tokens = 0;     // of the tokens out: of requests whose energy is known
+
+  std::optional<double> per_token() const { return joules_per_token(*this, paid_tokens); }
 };
 
 // One board: energy == idle_levels + between + requests + unattributed, exactly.
@@ -160,7 +179,10 @@ struct ServedBoard {
   Measurement measured;
   std::optional<Energy> rest;  // rest + held == idle_levels where both are known
   std::optional<Energy> held;
-  Energy idle_levels;
+  std::optional<Energy> idle_levels;
+  // Its energy is divided among requests. False: `between`, `requests` and the model of a step are
+  // not known, and what is above `idle_levels` is unattributed.
+  bool is_divided = false;
   Energy between;  // above held, between steps: of no request
   Energy requests;
   Energy unattributed;  // before the first and after the last step, and what no step explains
@@ -180,6 +202,7 @@ struct ServingProfile {
   std::vector<RequestEnergy> requests;  // in order of their arrival
   std::vector<TenantEnergy> tenants;    // most energy first
   bool in_flight = false;  // a proxy saw tokens, and no batches: its spans of time are the steps
+  bool simulated = false;
   Provenance provenance = Provenance::kUnavailable;
   std::vector<std::string> warnings;
 };

@@ -80,11 +80,6 @@ Json profile_json(const ActivityProfile& profile, const ActivityOptions& options
   return j;
 }
 
-std::optional<double> per_token(const model::ServedEnergy& e) {
-  if (e.tokens_out == 0) return std::nullopt;
-  return e.energy.joules() / static_cast<double>(e.tokens_out);
-}
-
 template <class Record>
 std::string csv_of(const std::vector<Record>& records, bool in_flight) {
   const auto row_of = [in_flight](const Record& record) {
@@ -185,26 +180,32 @@ std::string windows_to_json(const model::Profile& profile) {
 }
 
 // `in_flight`: a proxy saw no batches, so that what is fixed in one is not known.
-void columns(const model::ServedEnergy& e, bool in_flight, Columns& column) {
-  column("energy_joules", e.energy,
-         "active energy: its own work, and equal parts of what is fixed in each step");
-  column("interval_joules", Bounds{e.low(), e.high()},
-         "[lower, upper bound], 95 %, calibration and regression together");
+template <class Served>
+void energy_columns(const Served& e, bool in_flight, Columns& column) {
+  constexpr const char* kUnknown = "`reason`";
+  column("energy_joules", e.known(e.energy),
+         "active energy: its own work, and equal parts of what is fixed in each step", kUnknown);
+  column("interval_joules", e.is_known() ? std::optional(Bounds{e.low(), e.high()}) : std::nullopt,
+         "[lower, upper bound], 95 %, calibration and regression together", kUnknown);
   column(
-      "calibration_joules", e.calibration,
-      "half of the width of the interval that is the sensor's gain, the same way for all requests");
-  column("regression_joules", e.regression,
-         "half of the width of the interval that is the model of a step");
-  column("marginal_joules", in_flight ? std::nullopt : std::optional(e.marginal),
+      "calibration_joules", e.known(e.calibration),
+      "half of the width of the interval that is the sensor's gain, the same way for all requests",
+      kUnknown);
+  column("regression_joules", e.known(e.regression),
+         "half of the width of the interval that is the model of a step", kUnknown);
+  column("marginal_joules", in_flight ? std::nullopt : e.known(e.marginal),
          "what would be saved without it; up to `energy_joules` reaches the choice of a rule",
-         "a proxy sees no batches");
-  column("prefill_joules", e.prefill, "of the energy: prefill");
-  column("decode_joules", e.decode, "of the energy: decode");
-  column("recomputed_joules", e.recomputed, "of the energy: computed again after a preemption");
-  column("rejected_joules", e.rejected, "of the energy: speculative tokens that were rejected");
-  column("joules_per_token", per_token(e), "energy divided by tokens out", "no token came out");
-  column("idle_joules", e.idle_share,
-         "not in the energy: rest and held in its steps, in equal parts");
+         "a proxy sees no batches, or `reason`");
+  column("prefill_joules", e.known(e.prefill), "of the energy: prefill", kUnknown);
+  column("decode_joules", e.known(e.decode), "of the energy: decode", kUnknown);
+  column("recomputed_joules", e.known(e.recomputed),
+         "of the energy: computed again after a preemption", kUnknown);
+  column("rejected_joules", e.known(e.rejected),
+         "of the energy: speculative tokens that were rejected", kUnknown);
+  column("joules_per_token", e.per_token(), "energy divided by tokens out",
+         "no token came out, or `reason`");
+  column("idle_joules", e.known(e.idle_share),
+         "not in the energy: rest and held in its steps, in equal parts", kUnknown);
   column("tokens_in", e.tokens_in, "tokens of the prompt");
   column("tokens_out", e.tokens_out, "tokens of the answer");
   column("tokens_computed", e.computed, "tokens computed, rejected and recomputed ones included");
@@ -212,6 +213,7 @@ void columns(const model::ServedEnergy& e, bool in_flight, Columns& column) {
   column("steps", e.steps, "steps that it was in");
   column("shared_with", e.shared_with, "other requests in its steps, mean over time", "",
          {.decimals = 3});
+  column("reason", e.reason, "why the energy is not known", "it is known");
 }
 
 void columns(const model::RequestEnergy& r, bool in_flight, Columns& column) {
@@ -219,7 +221,7 @@ void columns(const model::RequestEnergy& r, bool in_flight, Columns& column) {
   column("model", r.model, "its model", "it was not given");
   column("tenant", r.tenant, "its tenant or user", "it was not given");
   column("pid", r.pid, "the process that served it");
-  columns(static_cast<const model::ServedEnergy&>(r), in_flight, column);
+  energy_columns(r, in_flight, column);
   column("prefix_of", r.filler, "the request that filled the prefix cache for it",
          "it is not known");
   column(
@@ -236,7 +238,9 @@ void columns(const model::RequestEnergy& r, bool in_flight, Columns& column) {
 void columns(const model::TenantEnergy& t, bool in_flight, Columns& column) {
   column("tenant", t.tenant, "tenant or user", "it was not given");
   column("requests", t.requests, "number of requests");
-  columns(static_cast<const model::ServedEnergy&>(t), in_flight, column);
+  column("requests_without_energy", t.without_energy,
+         "of the requests: their energy is not known, and not in the sums");
+  energy_columns(t, in_flight, column);
 }
 
 void columns(const model::ServedBoard& b, bool, Columns& column) {
@@ -247,27 +251,35 @@ void columns(const model::ServedBoard& b, bool, Columns& column) {
   column("interval_joules", bounds_of(b.measured), "[lower, upper bound], 95 %");
   column("rest_joules", b.rest, "at rest", "it is not known apart from held");
   column("held_joules", b.held, "held", "it is not known apart from rest");
-  column("idle_joules", b.idle_levels, "rest and held together");
-  column("between_joules", b.between, "above held between steps: of no request");
-  column("requests_joules", b.requests, "of all requests");
+  column("idle_joules", b.idle_levels, "rest and held together", "it is not known");
+  constexpr const char* kUndivided = "the energy could not be divided: it is unattributed";
+  const auto divided = [&b](auto value) {
+    return b.is_divided ? std::optional(value) : std::nullopt;
+  };
+  column("between_joules", divided(b.between), "above held between steps: of no request",
+         kUndivided);
+  column("requests_joules", divided(b.requests), "of all requests", kUndivided);
   column("unattributed_joules", b.unattributed,
          "before the first and after the last step, and what steps do not explain");
   column("others_joules", b.others,
          "of the unattributed: what processes outside of the command used, or can have used");
   column("steps", b.steps, "steps on this GPU");
   column("busy_seconds", b.busy, "time in steps");
-  column("explained_ratio", b.explained, "of the variance of power");
-  column("step_watts", b.step_watts,
-         "of the model: above idle while a step runs, without its work");
-  column("joules_per_prefill_token", b.joules_per_prefill_token, "of the model: own part of one");
-  column("joules_per_decode_token", b.joules_per_decode_token, "of the model: own part of one");
-  column("fixed_joules", b.fixed_joules, "of the model: not of any request's work, a step");
+  column("explained_ratio", divided(b.explained), "of the variance of power", kUndivided);
+  column("step_watts", divided(b.step_watts),
+         "of the model: above idle while a step runs, without its work", kUndivided);
+  column("joules_per_prefill_token", divided(b.joules_per_prefill_token),
+         "of the model: own part of one", kUndivided);
+  column("joules_per_decode_token", divided(b.joules_per_decode_token),
+         "of the model: own part of one", kUndivided);
+  column("fixed_joules", divided(b.fixed_joules), "of the model: not of any request's work, a step",
+         kUndivided);
 }
 
 Json serving_document(const model::ServingProfile& profile, bool being_written) {
   Json j = Json::object();
   j["schema"] = "jouleprof.requests/1";
-  j["simulated"] = profile.provenance == model::Provenance::kSimulated;
+  j["simulated"] = profile.simulated;
   j["being_written"] = being_written;
   j["division"] =
       profile.in_flight ? "tokens in flight" : "own work and equal parts of what is fixed";

@@ -47,22 +47,20 @@ class Writer {
     add_note(lines_, {label, style}, {printable(words, text_.ascii)}, 4, width_, text_.colour);
   }
 
-  static std::string per_token(const ServedEnergy& e) {
-    if (e.tokens_out == 0) return "-";
-    return energy_text(Energy::joules(e.energy.joules() / static_cast<double>(e.tokens_out)));
-  }
-
-  void row(Table& table, const std::string& label, const std::string& of, const ServedEnergy& e,
+  template <class Served>
+  void row(Table& table, const std::string& label, const std::string& of, const Served& e,
            const std::string& notes) {
+    const auto text = [&e](Energy part) { return e.is_known() ? energy_text(part) : "-"; };
+    const auto per_token = e.per_token();
     table.add({{printable(label, text_.ascii), Style::kBold},
                {printable(of, text_.ascii)},
-               {energy_text(e.energy), Style::kBold},
-               {interval_text(e.energy, e.error(), e.error(), text_.ascii)},
-               {energy_text(e.prefill)},
-               {energy_text(e.decode)},
-               {per_token(e)},
-               {profile_.in_flight ? "-" : energy_text(e.marginal)},
-               {energy_text(e.idle_share)},
+               {text(e.energy), Style::kBold},
+               {e.is_known() ? interval_text(e.energy, e.error(), e.error(), text_.ascii) : "-"},
+               {text(e.prefill)},
+               {text(e.decode)},
+               {per_token ? energy_text(Energy::joules(*per_token)) : "-"},
+               {profile_.in_flight ? "-" : text(e.marginal)},
+               {text(e.idle_share)},
                {fmt::format("{}+{}", e.tokens_in, e.tokens_out)},
                {fmt::format("{:.1f}", e.shared_with)},
                {printable(notes, text_.ascii)}});
@@ -74,8 +72,15 @@ class Writer {
     if (!r.finish) out += out.empty() ? "not finished" : ", not finished";
     return out;
   }
+  static std::string notes_of(const model::TenantEnergy& t) {
+    std::string out = notes_of(static_cast<const ServedEnergy&>(t));
+    if (t.is_known() && t.without_energy > 0) {
+      out += fmt::format("{}without {} requests", out.empty() ? "" : ", ", t.without_energy);
+    }
+    return out;
+  }
   static std::string notes_of(const ServedEnergy& e) {
-    std::string out;
+    std::string out = e.reason;
     const auto add = [&](const std::string& text) { out += (out.empty() ? "" : ", ") + text; };
     if (e.recomputed > Energy{}) add(energy_text(e.recomputed) + " recomputed");
     if (e.rejected > Energy{}) add(energy_text(e.rejected) + " rejected");
@@ -120,21 +125,25 @@ class Writer {
       if (b.rest && b.held) {
         add("rest", *b.rest);
         add("held", *b.held);
-      } else {
-        add("idle", b.idle_levels);
+      } else if (b.idle_levels) {
+        add("idle", *b.idle_levels);
       }
-      add("between steps", b.between);
-      add("requests", b.requests);
+      if (b.is_divided) {
+        add("between steps", b.between);
+        add("requests", b.requests);
+      }
       add("unattributed", b.unattributed);
       if (b.others > Energy{}) {
         parts += fmt::format(" (of other programs {})", energy_text(b.others));
       }
       const auto word = provenance_word(b.measured.provenance);
       note(printable(b.domain.device, text_.ascii),
-           fmt::format(
-               "{} {}= {}; {} steps, {} of them; {:.0f} % of the variance of power explained",
-               energy_text(b.measured.energy), word == "measured" ? "" : word + ' ', parts, b.steps,
-               duration_text(b.busy), 100 * b.explained),
+           fmt::format("{} {}= {}; {}", energy_text(b.measured.energy),
+                       word == "measured" ? "" : word + ' ', parts,
+                       b.is_divided ? fmt::format("{} steps, {} of them; {:.0f} % of the variance "
+                                                  "of power explained",
+                                                  b.steps, duration_text(b.busy), 100 * b.explained)
+                                    : "not divided among requests"),
            Style::kBold);
     }
   }
