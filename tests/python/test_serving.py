@@ -227,6 +227,57 @@ def test_a_request_whose_steps_do_not_count_has_no_energy(tmp_path, wrong):
     assert "jouleprof.request.energy_joules" not in serving.read_requests(path)[4].span_attributes()
 
 
+IMPOSSIBLE = """
+import sys, time
+from jouleprof.serving import Recorder, Share
+
+wrong = sys.argv[1]
+time.sleep(0.3)
+with Recorder(model="toy") as recorder:
+    for n in range(8):
+        number = recorder.request(f"r{n}")
+        for step in range(5):
+            begin = recorder.now()
+            time.sleep(0.02)
+            end = recorder.now()
+            recorder.step(begin, end, [Share(number, tokens=1, context=9)])
+            if n == 3:
+                if wrong == "rejected": recorder.step(begin, end, [Share(number, tokens=1, context=9, rejected=2)])
+                if wrong == "recomputed": recorder.step(begin, end, [Share(number, tokens=1, context=9, recomputed=2)])
+                if wrong == "backward": recorder.step(end, begin, [Share(number, tokens=1, context=9)])
+                if wrong == "day": recorder.step(begin, end + 10**14, [Share(number, tokens=1, context=9)])
+                if wrong == "list": recorder.step_of(begin, end, [number, 1, 9])
+                if wrong == "bytes": recorder.step_of(begin, end, b"1" * 29)
+                if wrong == "negative": recorder.step(begin, end, [Share(number, tokens=-1, context=9)])
+                if wrong == "float": recorder.step(begin * 1.0, end, [Share(number, tokens=1, context=9)])
+                if wrong == "far": recorder.step(1 << 70, 1 << 71, [Share(number, tokens=1, context=9)])
+        recorder.finish(f"r{n}", tokens_in=9, tokens_out=5)
+time.sleep(0.3)
+"""
+
+
+@needs_tool
+@pytest.mark.parametrize("wrong", ["rejected", "recomputed", "backward", "day", "list", "bytes", "negative", "float",
+                                   "far"])
+def test_a_step_that_cannot_be_costs_no_other_step(tmp_path, wrong):
+    path = recorded(tmp_path, IMPOSSIBLE, wrong, [SQUARE])
+    document = json.loads(report(path, "--by", "request", "--json"))
+    assert [(r["request"], r["steps"], r["tokens_out"]) for r in document["requests"]] == \
+        [(f"r{n}", 5, 5) for n in range(8)]
+    (warning,) = [w for w in document["warnings"] if "left out" in w]
+    assert "5 steps cannot be" in warning, warning
+    assert wrong not in ("rejected", "recomputed") or f"request r3: 2 {wrong} of 1 tokens" in warning
+
+
+def test_a_step_that_cannot_be_is_named_once(capsys):
+    recorder = serving.Recorder()
+    number = recorder.request("chat")
+    for _ in range(3):
+        recorder.step(2, 1, [serving.Share(number, tokens=1, context=0)])
+    heard = capsys.readouterr().err
+    assert heard.count("a step cannot be") == 1 and "from 2 to 1 ns" in heard
+
+
 @needs_tool
 def test_metrics_of_requests(recording):
     metrics = serving.RequestMetrics()

@@ -9,7 +9,7 @@ import time
 from array import array
 from typing import Callable, Iterable, Mapping, NamedTuple, Protocol, Sequence
 
-from .._native import StepTable
+from .._native import StepTable, problem_of_step
 from ._spool import SpoolFile, spool_folder
 
 _NONE = 0xFFFFFFFF
@@ -96,6 +96,8 @@ class Recorder:
         self._listeners: list[Listener] = []
         self._lost_steps = 0
         self._lost_requests = 0
+        self._wrong_steps = 0
+        self._wrong_step = ""
         if not batches:
             self._add(_entry(_VIEW, struct.pack("<I", 0)))
         for number, name in enumerate(devices):
@@ -164,7 +166,8 @@ class Recorder:
             self._lost_requests += 1
 
     def step(self, begin: int, end: int, shares: Iterable[Share]) -> None:
-        """A step that has ended; times as now() returns them."""
+        """A step that has ended; times as now() returns them. One that cannot be, as with more tokens rejected than
+        computed, is left out, and the report says so: an engine goes on."""
         self.step_of(begin, end, [value for share in shares for value in share])
 
     def shares_of(self, ids: list[str], tokens: list[int], contexts: list[int], *, prompt_of: Callable[[str], int],
@@ -177,7 +180,14 @@ class Recorder:
 
     def step_of(self, begin: int, end: int, shares: list[int] | bytes) -> None:
         """As step(), with the seven numbers of each Share one after the other, or what shares_of() returns."""
-        data = shares if isinstance(shares, bytes) else array("I", shares).tobytes()
+        try:
+            data = shares if isinstance(shares, bytes) else array("I", shares).tobytes()
+            problem = problem_of_step(begin, end, data)
+        except (OverflowError, TypeError, ValueError) as error:
+            problem = None, f"a time or a number in it is none: {str(error).splitlines()[0]}"
+        if problem is not None:
+            self._leave_out(*problem)
+            return
         count = len(data) // 28
         size = _STEP_PAYLOAD + len(data)
         kept = True
@@ -188,6 +198,16 @@ class Recorder:
             self._lost_steps += 1
         for listener in self._listeners:
             listener.on_step(begin, end, array("I", data).tolist() if isinstance(shares, bytes) else shares)
+
+    def _leave_out(self, number: int | None, reason: str) -> None:
+        self._wrong_steps += 1
+        if self._wrong_steps > 1:
+            return
+        name = next((f"request {r.id}: " for r in list(self._requests.values()) if r.number == number),
+                    f"request number {number}: " if number is not None else "")
+        self._wrong_step = f"{name}{reason}"
+        print(f"jouleprof: a step cannot be, and is left out: {self._wrong_step}; further ones are counted for the "
+              "report", file=sys.stderr)
 
     def finish(self, id: str, *, tokens_in: int = 0, tokens_out: int = 0, at: int | None = None) -> None:
         """A request has finished, failed or was cancelled."""
@@ -222,6 +242,9 @@ class Recorder:
     def close(self) -> None:
         """Writes what is left. Requests that have not finished stay so in the recording."""
         if self._spool is not None:
+            if self._wrong_steps > 0 and not self._spool.problem:
+                self._spool.problem = (f"{self._wrong_steps} steps cannot be, and were left out; the first: "
+                                       f"{self._wrong_step}")
             if self.lost != (0, 0):
                 self._spool.flush()
                 self._add(_entry(_LOST, struct.pack("<QQ", *self.lost)))

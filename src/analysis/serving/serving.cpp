@@ -56,6 +56,8 @@ struct Log {
   std::vector<std::uint64_t> steps_of;     // of each request, wherever and whenever they were
   std::vector<std::uint64_t> unplaced_of;  // of these: on no board
   model::ServingLoss lost;
+  std::uint64_t impossible = 0;  // entries that were left out
+  std::vector<std::string> problems;
   bool in_flight = false;
   bool has_proxy = false;  // whose requests are left out
 };
@@ -136,16 +138,25 @@ class LogReader {
       known_.clear();
       devices_.clear();
       model::ServingLoss lost;
+      bool any = false;
       for (const auto& chunk : trace.chunks) {
         if (chunk.kind != model::ChunkKind::kServing) continue;
-        const bool decoded = model::decode_serving(chunk.bytes, [&](const model::ServingEntry& e) {
-          if (const auto* loss = std::get_if<model::ServingLoss>(&e)) lost = *loss;
-          std::visit([this](const auto& entry) { take(entry); }, e);
-        });
+        const bool decoded = model::decode_serving(
+            chunk.bytes,
+            [&](const model::ServingEntry& e) {
+              if (const auto* loss = std::get_if<model::ServingLoss>(&e)) lost = *loss;
+              std::visit([this](const auto& entry) { take(entry); }, e);
+            },
+            &log_.impossible);
+        any = true;
         if (!decoded) {
           return fail(Errc::kCorrupt,
                       "steps of an inference server in the recording cannot be read");
         }
+      }
+      if (any && !trace.status.problem.empty()) {
+        log_.problems.push_back(
+            fmt::format("{} (pid {}): {}", trace.program, trace.pid, trace.status.problem));
       }
       log_.lost.steps += lost.steps;
       log_.lost.requests += lost.requests;
@@ -866,6 +877,14 @@ Result<model::ServingProfile> attribute_serving(const model::Recording& recordin
     out.warnings.push_back(
         "a proxy saw the tokens of requests and no batches: energy is divided by the tokens in "
         "flight; requests that did not pass by the proxy are in it");
+  }
+  for (const auto& problem : log.problems) out.warnings.push_back(problem);
+  if (log.impossible > 0) {
+    out.warnings.push_back(fmt::format(
+        "{} steps cannot be, and are left out: they end before they begin, are longer than a day, "
+        "or have more tokens rejected or recomputed than computed; their energy is unattributed or "
+        "of other requests",
+        log.impossible));
   }
   if (log.lost.steps + log.lost.requests > 0) {
     out.warnings.push_back(fmt::format(

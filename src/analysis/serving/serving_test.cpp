@@ -503,8 +503,8 @@ TEST(ServingTroubles, ARequestWithAStepOutsideOfTheRecordingHasNoEnergy) {
   Energy requests;
   for (const auto& r : profile.requests) {
     EXPECT_EQ(r.is_known(), !moved.contains(r.id)) << r.id;
-    if (!r.is_known()) EXPECT_EQ(r.reason, "1 of its steps lie outside of the recording");
-    if (r.is_known()) requests += r.energy;
+    EXPECT_EQ(r.reason, r.is_known() ? "" : "1 of its steps lie outside of the recording");
+    requests += r.energy;
   }
   EXPECT_EQ(requests, b.requests);
   EXPECT_LT(b.requests, before.boards.at(0).requests);
@@ -532,6 +532,29 @@ TEST(ServingTroubles, ARequestWithoutStepsHasNoEnergy) {
     EXPECT_EQ(r.reason, r.id == "waits" ? "no step of it was recorded" : "") << r.id;
   }
   for (const auto& t : profile.tenants) EXPECT_EQ(t.is_known(), t.tenant != "lone");
+}
+
+// A step that cannot be costs no other step.
+TEST(ServingTroubles, ImpossibleStepsAreLeftOutAloneAndNamed) {
+  Server server(8);
+  server.run(3);
+  const auto before = profile_of(server);
+  const model::StepShare share{0, 1, 5, 0, 2, 0, false};
+  const auto place = server.entries.begin() + 20;
+  server.entries.insert(place, {model::ServingStep{at(1.1), at(1.2), 0, {share}},
+                                model::ServingStep{at(1.2), at(1.1), 0, {{0, 1, 5}}},
+                                model::ServingStep{at(1.2), at(99'000), 0, {{0, 1, 5}}}});
+  auto recording = server.recording();
+  recording.traces[0].status.problem = "the disk was full";
+  const analysis::Run run(std::move(recording));
+  const auto& made = run.serving();
+  ASSERT_TRUE(made) << made.error().message;
+  ASSERT_EQ(made->requests.size(), before.requests.size());
+  for (std::size_t i = 0; i < before.requests.size(); ++i) {
+    EXPECT_EQ(made->requests[i].energy, before.requests[i].energy);
+  }
+  EXPECT_THAT(made->warnings, testing::Contains(testing::HasSubstr("3 steps cannot be")));
+  EXPECT_THAT(made->warnings, testing::Contains(testing::HasSubstr("the disk was full")));
 }
 
 TEST(ServingTroubles, LostStepsAreNamed) {

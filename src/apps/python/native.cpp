@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <string>
@@ -69,6 +70,38 @@ PyObject* item(const nb::list& of, std::size_t at) {
   PyObject* const value = PyList_GetItem(of.ptr(), static_cast<Py_ssize_t>(at));
   if (value == nullptr) nb::raise_python_error();
   return value;
+}
+
+constexpr std::int64_t kLongestStep = 86'400'000'000'000;  // as model/activity/serving.cpp
+constexpr std::int64_t kLastTime = std::int64_t{1} << 62;
+constexpr std::size_t kShareNumbers = 7;
+constexpr std::size_t kShareBytes = kShareNumbers * sizeof(std::uint32_t);
+
+// Why a step cannot be, as (request or None, reason); None: it can. `shares`: as StepTable::shares.
+nb::object problem_of_step(std::int64_t begin, std::int64_t end, const nb::bytes& shares) {
+  const auto problem = [](nb::object request, const std::string& reason) -> nb::object {
+    return nb::make_tuple(std::move(request), reason);
+  };
+  if (begin <= -kLastTime || end >= kLastTime || end < begin || end - begin > kLongestStep) {
+    return problem(nb::none(), "from " + std::to_string(begin) + " to " + std::to_string(end) +
+                                   " ns: a step ends after it begins, and within a day");
+  }
+  if (shares.size() % kShareBytes != 0) {
+    return problem(nb::none(), "its shares are not seven numbers each");
+  }
+  const auto* bytes = static_cast<const char*>(shares.data());
+  for (std::size_t at = 0; at < shares.size(); at += kShareBytes) {
+    std::array<std::uint32_t, kShareNumbers> share;
+    std::memcpy(share.data(), bytes + at, kShareBytes);
+    const auto [number, tokens, context, cached, rejected, recomputed, prefill] = share;
+    if (rejected > tokens || recomputed > tokens) {
+      return problem(nb::int_(number),
+                     (rejected > tokens ? std::to_string(rejected) + " rejected"
+                                        : std::to_string(recomputed) + " recomputed") +
+                         " of " + std::to_string(tokens) + " tokens");
+    }
+  }
+  return nb::none();
 }
 
 }  // namespace
@@ -168,6 +201,7 @@ NB_MODULE(_native, module) {
       .def("snapshot", &Monitor::snapshot)
       .def("warnings", &Monitor::warnings);
 
+  module.def("problem_of_step", &jouleprof::python::problem_of_step);
   nb::class_<StepTable>(module, "StepTable")
       .def(nb::init<>())
       .def("forget", &StepTable::forget)

@@ -218,7 +218,8 @@ void append_serving(std::string& bytes, const ServingEntry& entry) {
   bytes += payload;
 }
 
-bool decode_serving(std::string_view bytes, const std::function<void(const ServingEntry&)>& take) {
+bool decode_serving(std::string_view bytes, const std::function<void(const ServingEntry&)>& take,
+                    std::uint64_t* impossible) {
   while (!bytes.empty()) {
     if (bytes.size() < kHead) return false;
     const auto type = static_cast<std::uint8_t>(bytes[0]);
@@ -226,8 +227,8 @@ bool decode_serving(std::string_view bytes, const std::function<void(const Servi
     bytes.remove_prefix(kHead);
     if (bytes.size() < size) return false;
     const auto entry = entry_of(type, Payload(bytes.substr(0, size)));
-    if (!entry) return false;
-    if (*entry) take(**entry);
+    if (!entry && impossible != nullptr) ++*impossible;
+    if (entry && *entry) take(**entry);
     bytes.remove_prefix(size);
   }
   return true;

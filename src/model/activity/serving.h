@@ -104,9 +104,11 @@ using ServingEntry = std::variant<ServedRequest, FinishedRequest, ServingStep, S
 
 void append_serving(std::string& bytes, const ServingEntry& entry);
 
-// Calls `take` for each entry. False where the bytes end within one or hold what cannot be: a step
-// that ends before it begins or is longer than a day.
-bool decode_serving(std::string_view bytes, const std::function<void(const ServingEntry&)>& take);
+// Calls `take` for each entry. False where the bytes end within one. Entries that hold what cannot
+// be are left out, and added to `impossible`: a step that ends before it begins, is longer than a
+// day, or has more tokens rejected or recomputed than computed.
+bool decode_serving(std::string_view bytes, const std::function<void(const ServingEntry&)>& take,
+                    std::uint64_t* impossible = nullptr);
 
 // --- The energy of each request, and what of a board's energy is of none ---
 
