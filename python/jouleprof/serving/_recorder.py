@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import struct
 import sys
 import threading
@@ -9,6 +10,7 @@ import time
 from array import array
 from typing import Callable, Iterable, Mapping, NamedTuple, Protocol, Sequence
 
+from .._errors import InvalidArgument
 from .._native import StepTable, problem_of_step
 from ._spool import SpoolFile, spool_folder
 
@@ -19,6 +21,7 @@ _STEP_HEAD = struct.Struct("<BIqqII")
 _STEP_PAYLOAD = 24  # bytes before the shares
 _NONE_ANEW: set[str] = set()
 _NONE_REJECTED: dict[str, int] = {}
+_LAST_TIME = 1 << 62
 _MOST_REQUESTS = 1_000_000  # open at once
 _MOST_FINISHED = 4096  # whose numbers are known: a batch that was submitted before may name them
 
@@ -57,6 +60,18 @@ class Request:
         self.finish: int | None = None
         self.tokens_in = 0
         self.tokens_out = 0
+
+
+def _checked(what: str, id: str, value: int, below: int) -> int:
+    """A count or a time. Raises InvalidArgument."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = -1
+    if not 0 <= number < below:
+        raise InvalidArgument(f"{what} of request '{id}' is {value!r}; give an integer from 0, "
+                              + ("as Recorder.now() returns it" if below == _LAST_TIME else "the number of tokens"))
+    return number
 
 
 def _text(text: str) -> bytes:
@@ -137,13 +152,14 @@ class Recorder:
     def request(self, id: str, *, tenant: str = "", model: str = "", arrival: int | None = None,
                 prefix_of: str | None = None) -> int:
         """A request has arrived; returns its number. prefix_of: the request that filled the prefix cache for it."""
+        at = self.now() if arrival is None else _checked("the arrival", id, arrival, _LAST_TIME)
         with self._lock:
             known = self._requests.get(id)
             if known is not None:
                 return known.number
             number = self._next
             self._next += 1
-            request = Request(id, number, model or self._model, tenant, self.now() if arrival is None else arrival)
+            request = Request(id, number, model or self._model, tenant, at)
             if len(self._requests) < _MOST_REQUESTS:
                 self._requests[id] = request
             self._table.forget(id)
@@ -210,7 +226,11 @@ class Recorder:
               "report", file=sys.stderr)
 
     def finish(self, id: str, *, tokens_in: int = 0, tokens_out: int = 0, at: int | None = None) -> None:
-        """A request has finished, failed or was cancelled."""
+        """A request has finished, failed or was cancelled. Raises InvalidArgument for a negative count; the request is
+        open then as before."""
+        tokens_in = min(_checked("tokens_in", id, tokens_in, 1 << 64), _MOST)
+        tokens_out = min(_checked("tokens_out", id, tokens_out, 1 << 64), _MOST)
+        finish = self.now() if at is None else _checked("the end", id, at, _LAST_TIME)
         with self._lock:
             request = self._requests.pop(id, None)
             if request is None:
@@ -221,10 +241,10 @@ class Recorder:
                 del self._finished[oldest]
                 if oldest not in self._requests:
                     self._table.forget(oldest)
-        request.finish = self.now() if at is None else at
-        request.tokens_in = min(tokens_in, _MOST)
-        request.tokens_out = min(tokens_out, _MOST)
-        payload = struct.pack("<IqII", request.number, request.finish, request.tokens_in, request.tokens_out)
+        request.finish = finish
+        request.tokens_in = tokens_in
+        request.tokens_out = tokens_out
+        payload = struct.pack("<IqII", request.number, finish, request.tokens_in, request.tokens_out)
         if not self._add(_entry(_FINISH, payload)):
             self._lost_requests += 1
         if self._spool is not None and not self._requests:
