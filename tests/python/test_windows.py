@@ -347,8 +347,15 @@ def test_a_closed_monitor_says_so(gpu):
     assert known.energy["gpu0"].joules is not None
     with pytest.raises(jouleprof.Unavailable, match="closed"):
         unknown.energy
-    with gpu.window("late"):
-        pass  # still harmless in a training loop
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        for name in ("late", "later"):
+            with gpu.window(name):
+                pass  # still harmless in a training loop
+    (warning,) = heard
+    assert "the monitor is closed: window 'late'" in str(warning.message) and warning.filename == __file__
+    with pytest.raises(jouleprof.Unavailable, match="closed"):
+        gpu.total("late")
 
 
 def test_the_default_monitor(machine):

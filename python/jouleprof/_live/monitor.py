@@ -14,7 +14,7 @@ from typing import Any, Callable, Iterable, Literal, Sequence, overload
 
 from .._arguments import text, timeout_nanoseconds
 from .._energy import Domain, Energy, Power
-from .._errors import InvalidArgument, NotFound, Timeout, checked
+from .._errors import InvalidArgument, NotFound, Timeout, Unavailable, checked
 from .._measurement import Measurement, Total
 from .._native import end_calls as _end_calls
 from .._native import now as _now
@@ -65,6 +65,7 @@ class Monitor:
         self._by_key = {}
         self._stack = []
         self._has_refused_names = False
+        self._has_warned_of_close = False
         self._synchronise = functools.partial(sync.synchronise, self._gpus)
         _open_monitors.add(self)
 
@@ -155,6 +156,8 @@ class Monitor:
         """All windows of this name so far; costs the same for one and for millions."""
         self._settle()
         if text(name, "a window's name") not in self._numbers:
+            if self._native.closed:
+                raise Unavailable(f"the monitor is closed, and has measured no window '{name}'")
             raise NotFound(f"there is no window '{name}'" + (
                 ": names beyond the first 10,000 have no total" if self._has_refused_names else ""))
         count, length, resolved, found = checked(
@@ -260,6 +263,12 @@ class Monitor:
 
     def _warn_of_refused_names(self, name):
         """Names are kept for ever, so that their number has a limit."""
+        if self._native.closed:
+            if not self._has_warned_of_close:
+                self._has_warned_of_close = True
+                warnings.warn(f"jouleprof: the monitor is closed: window '{name}' and later ones are not measured; make "
+                              "a new Monitor", RuntimeWarning, stacklevel=4)
+            return
         if self._has_refused_names:
             return
         self._has_refused_names = True
