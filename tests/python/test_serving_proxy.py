@@ -465,10 +465,18 @@ def test_the_command_of_the_proxy(tmp_path):
                           "http://127.0.0.1:9", "--", sys.executable, server], capture_output=True, text=True,
                          check=False, timeout=60)
     assert ran.returncode == 7 and "nothing is recorded" in ran.stderr
-    for wrong in (["--upstream", "ftp://x"], ["--upstream", "http://x", "--listen", "127.0.0.1:x"]):
+    taken = socket.create_server(("127.0.0.1", 0))
+    for wrong, said in ((["--upstream", "ftp://x"], "--upstream ftp://x: it is no URL of a server; give http://"),
+                        (["--upstream", "http://x:99999"], "--upstream http://x:99999: it is no URL of a server"),
+                        (["--upstream", "http://x", "--listen", "127.0.0.1:x"], "--listen 127.0.0.1:x: it is no address"),
+                        (["--upstream", "http://x", "--listen", "foo"], "--listen foo: it is no address; give HOST:PORT"),
+                        (["--upstream", "http://x", "--listen", ":70000"], "0 to 65535"),
+                        (["--upstream", "http://x", "--listen", f"127.0.0.1:{taken.getsockname()[1]}"],
+                         "cannot listen")):
         ran = subprocess.run([sys.executable, "-m", "jouleprof.serving.proxy", *wrong], capture_output=True, text=True,
                              check=False, timeout=60)
-        assert ran.returncode == 2 and "cannot listen" in ran.stderr, ran.stderr
+        assert ran.returncode == 2 and said in ran.stderr, ran.stderr
+    taken.close()
 
 
 def test_no_begin_of_decoding_is_known_of_an_answer_in_one_piece():

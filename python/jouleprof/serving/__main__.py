@@ -8,6 +8,7 @@ import os
 import sys
 
 from .._errors import Error
+from .._pipes import run_main
 from ._requests import RequestMetrics, looks
 from ._spans import RequestSpans
 
@@ -56,4 +57,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_main(main))

@@ -20,7 +20,7 @@ import threading
 import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Iterable
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from .._errors import Error, InvalidArgument, Unsupported
 from ._engine import chosen_devices
@@ -48,9 +48,7 @@ class Proxy(ThreadingHTTPServer):
 
     def __init__(self, address: tuple[str, int], upstream: str, *, recorder: Recorder | None = None,
                  energies: ProvisionalEnergies | None = None, tenant_header: str = "", timeout: float = 600.0) -> None:
-        parts = urlsplit(upstream)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InvalidArgument(f"upstream {upstream!r} is no URL of a server: http://HOST:PORT")
+        parts = _server_of(upstream)
         super().__init__(address, _Handler)
         self.upstream = parts
         self.upstream_timeout = timeout
@@ -380,6 +378,25 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
 
+def _server_of(upstream: str) -> SplitResult:
+    try:
+        parts = urlsplit(upstream)
+        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # a port that is none
+        known = False
+    if not known:
+        raise InvalidArgument(f"--upstream {upstream}: it is no URL of a server; give http://HOST:PORT or https://HOST:PORT")
+    return parts
+
+
+def _address_of(listen: str) -> tuple[str, int]:
+    host, colon, port = listen.rpartition(":")
+    if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise InvalidArgument(f"--listen {listen}: it is no address; give HOST:PORT with a port from 0 to 65535, as "
+                              "127.0.0.1:8000")
+    return host, int(port)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m jouleprof.serving.proxy", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -391,12 +408,15 @@ def main() -> int:
     parser.add_argument("--period", type=float, default=5.0, help="seconds between two looks at finished requests")
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="the server to start; the proxy ends with it")
     given = parser.parse_args()
-    host, _, port = given.listen.rpartition(":")
     recording = recording_of_run()
     try:
-        proxy = Proxy((host, int(port)), given.upstream, tenant_header=given.tenant_header, timeout=given.timeout,
+        host, port = _address_of(given.listen)
+        proxy = Proxy((host, port), given.upstream, tenant_header=given.tenant_header, timeout=given.timeout,
                       energies=ProvisionalEnergies(recording, given.period) if recording is not None else None)
-    except (Error, OSError, ValueError, OverflowError) as error:
+    except Error as error:
+        print(f"jouleprof: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
         print(f"jouleprof: the proxy cannot listen on {given.listen}: {error}", file=sys.stderr)
         return 2
     ended = threading.Event()
