@@ -88,6 +88,9 @@ class Energy(Figure):
     method: str = ""
     reason: str = ""  # why there is no figure, or what a total lacks
     seconds: float | None = None  # in which it was used; None where it is not known
+    # The bounds of an interval that is not error_microjoules to both sides.
+    low_microjoules: int | None = None
+    high_microjoules: int | None = None
 
     @classmethod
     def of(cls, domain, native, seconds=None):
@@ -104,10 +107,10 @@ class Energy(Figure):
             without = "; ".join(f"{d['device']}: {d['reason']}" for d in found.get("without", ()))
             return cls.unavailable(domain, found.get("reason") or (
                 domain.reason if domain else without or "no domain has a figure"))
-        energy, high, repeatability = (microjoules(joules) for joules in (
-            found["energy_joules"], found["interval_joules"][1], found["repeatability_joules"]))
-        return cls(domain, energy, high - energy, repeatability, found["provenance"], found.get("sensor") or "",
-                   found.get("method") or ("" if domain else "sum"))
+        energy, low, high, repeatability = (microjoules(joules) for joules in (
+            found["energy_joules"], *found["interval_joules"], found["repeatability_joules"]))
+        return cls(domain, energy, _half(low, high), repeatability, found["provenance"], found.get("sensor") or "",
+                   found.get("method") or ("" if domain else "sum"), low_microjoules=low, high_microjoules=high)
 
     @classmethod
     def unavailable(cls, domain: Domain | None, reason: str, sensor: str = "", method: str = "") -> Energy:
@@ -119,20 +122,25 @@ class Energy(Figure):
 
     @property
     def low(self) -> float | None:
-        """The lower end of the 95 % interval; no energy is below zero."""
+        """The lower bound of the 95 % interval; no energy is below zero."""
+        if self.low_microjoules is not None:
+            return self.low_microjoules * 1e-6
         if self.microjoules is None or self.error_microjoules is None:
             return None
         return max(0, self.microjoules - self.error_microjoules) * 1e-6
 
     @property
     def high(self) -> float | None:
+        """The upper bound. Of sensors that are known to read low or high, the bounds are not `error` from `joules`."""
+        if self.high_microjoules is not None:
+            return self.high_microjoules * 1e-6
         if self.microjoules is None or self.error_microjoules is None:
             return None
         return (self.microjoules + self.error_microjoules) * 1e-6
 
     @property
     def error(self) -> float | None:
-        """Half of the 95 % interval, in joules; includes the sensor's gain error."""
+        """Half of the width of the 95 % interval, in joules; includes the sensor's gain error."""
         return _joules(self.error_microjoules)
 
     @property
@@ -160,7 +168,13 @@ class Energy(Figure):
         if self.microjoules is None:
             return f"<Energy {what}: unavailable: {self.reason}>"
         return (f"<Energy {what}: {_text.joules(self.joules)} "
-                f"{_text.interval(self.joules, self.error)}, {_text.word(self.provenance)}>")
+                f"{self.interval_text()}, {_text.word(self.provenance)}>")
+
+    def interval_text(self) -> str:
+        """Around `joules`: "±5.0 %", "-7.2 % +1.7 %", or "at most 772 J"."""
+        if self.high_microjoules is None:
+            return _text.interval(self.joules, self.error)
+        return _text.bounds(self.joules, self.low, self.high)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -186,12 +200,18 @@ class Power:
     def __repr__(self):
         if self.watts is None:
             return f"<Power {self.domain}: unavailable: {self.reason}>"
-        interval = "" if self.high is None else f" {_text.interval(self.watts, self.high - self.watts)}"
+        interval = ""
+        if self.low is not None and self.high is not None:
+            interval = f" {_text.bounds(self.watts, self.low, self.high, lambda watts: f'{_text.number(watts)} W')}"
         return f"<Power {self.domain}: {_text.number(self.watts)} W{interval}, {_text.word(self.provenance)}>"
 
 
 def microjoules(joules):
     return round(joules * 1e6)
+
+
+def _half(low, high):
+    return (high - low + 1) // 2
 
 
 def _joules(microjoules):
@@ -218,6 +238,13 @@ def _sum(energies, independent) -> Energy:
     provenance, energy, error, repeatability = _native.sum_energies(
         [(PROVENANCES.index(e.provenance), e.microjoules, e.error_microjoules,
           e.repeatability_microjoules) for e in found], independent)
+    low = high = None
+    if any(e.high_microjoules is not None for e in found):
+        low, high = (sum(microjoules(bound) for bound in bounds) for bounds in zip(*((e.low, e.high) for e in found)))
+        if independent:  # around the sum of their middles
+            low, high = max(0, (low + high) // 2 - error), (low + high + 1) // 2 + error
+        error = _half(low, high)
     return Energy(None, energy, error, repeatability, PROVENANCES[provenance],
                   sensor=" + ".join(e.domain.label for e in found if e.domain), method="sum",
-                  reason=reason, seconds=max((e.seconds for e in found if e.seconds is not None), default=None))
+                  reason=reason, seconds=max((e.seconds for e in found if e.seconds is not None), default=None),
+                  low_microjoules=low, high_microjoules=high)

@@ -47,6 +47,7 @@ class Cost:
     grams_co2e_error: float | None
     provenance: Provenance  # the energy's
     source: str  # the factors'
+    interval: str = ""  # of the energy, where it is not the half width to both sides
 
     @classmethod
     def of(cls, energy: Energy, factors: Factors) -> Cost:
@@ -57,7 +58,8 @@ class Cost:
 
         price, grams = factors.price_per_kwh, factors.grams_co2e_per_kwh
         return cls(kwh, error, times(kwh, price), times(error, price), factors.currency,
-                   times(kwh, grams), times(error, grams), energy.provenance, factors.source)
+                   times(kwh, grams), times(error, grams), energy.provenance, factors.source,
+                   "" if energy.high_microjoules is None else energy.interval_text())
 
     def __str__(self):
         if self.kwh is None:
@@ -67,5 +69,5 @@ class Cost:
             parts.append(f"{_text.number(self.price)} {self.currency}")
         if self.grams_co2e is not None:
             parts.append(f"{_text.number(self.grams_co2e)} g CO2e")
-        interval = _text.interval(self.kwh, self.kwh_error)
+        interval = self.interval or _text.interval(self.kwh, self.kwh_error)
         return f"{', '.join(parts)} {interval}, {_text.word(self.provenance)} ({self.source})"

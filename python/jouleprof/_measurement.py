@@ -143,7 +143,7 @@ class Measurement(Figures):
                              shown_reason(e.reason)))
                 continue
             power = f"{_text.number(joules / self.time)} W" if self.time > 0 else "-"
-            rows.append((label, _text.joules(joules), _text.interval(joules, e.error),
+            rows.append((label, _text.joules(joules), e.interval_text(),
                          _text.interval(joules, e.repeatability), power,
                          _text.word(e.provenance), shown_reason(e.reason)))
         return rows
@@ -165,7 +165,7 @@ class Measurement(Figures):
             return f"<{type(self).__name__} {self._title()}: no figure; {total.reason}>"
         without = f", {total.reason}" if total.reason else ""
         return (f"<{type(self).__name__} {self._title()}: {_text.joules(total.joules)} "
-                f"{_text.interval(total.joules, total.error)}, {_text.word(total.provenance)}: "
+                f"{total.interval_text()}, {_text.word(total.provenance)}: "
                 f"{total.sensor}{without}>")
 
 

@@ -55,6 +55,20 @@ def interval(value, error):
     return f"±{percent:.2g} %" if percent < 0.995 else f"±{percent:.1f} %"
 
 
+def bounds(value, low, high, amount=joules):
+    """The same of an interval with two bounds: "±5.0 %", "-5.0 % +12.0 %", or "at most 772 J" where the lower one is 0
+    and the upper one far. `amount`: the text of a value."""
+    if value is None or low is None or high is None:
+        return "-"
+    below, above = value - low, high - value
+    if above >= below and above <= 1.05 * below + 1e-6:
+        return interval(value, above) if value > 0 and above <= value else f"±{amount(above)}"
+    if low <= 0:
+        return f"at most {amount(high)}"
+    percents = [f"{100 * part / value:+.{1 if abs(part) >= 0.00995 * value else 2}f} %" for part in (-below, above)]
+    return f"±{percents[1][1:]}" if percents[0][1:] == percents[1][1:] and above >= 0 else " ".join(percents)
+
+
 def shortened(text, length=60):
     """At most so long; what is cut off is marked."""
     return text if len(text) <= length else text[:length - 3].rstrip() + "..."

@@ -10,6 +10,7 @@ import time
 import pytest
 
 import jouleprof
+from jouleprof._energy import total_of
 
 TOOL = os.environ.get("JOULEPROF_TOOL")
 pytestmark = pytest.mark.skipif(not TOOL, reason="JOULEPROF_TOOL is not set")
@@ -64,6 +65,40 @@ def test_figures_are_those_of_the_report(reported):
     assert recording.max("total").watts is None
     with pytest.raises(jouleprof.NotFound, match="it has: gpu0, gpu_memory gpu0"):
         recording.total("gpu7")
+
+
+@pytest.mark.parametrize("name, watts", [("Tesla K40m", 200.0), ("Tesla K20", 150.0), ("NVIDIA A100", 300.0)])
+def test_bounds_are_those_of_the_report(tmp_path, name, watts):
+    log = tmp_path / "x.csv"
+    log.write_text("timestamp, index, power.draw [W]\n" + "".join(
+        f"2026/11/01 10:{i // 60:02}:{i % 60:02}.000, {gpu}, {watts:.2f} W\n" for i in range(10, 80) for gpu in (0, 1)))
+    path = tmp_path / "x.jprof"
+    subprocess.run([TOOL, "import", log, "--device-name", name, "-o", path], check=True, capture_output=True)
+    done = subprocess.run([TOOL, "report", path, "--json"], stdout=subprocess.PIPE, check=True)
+    found = json.loads(done.stdout)
+    recording = jouleprof.open(path)
+    bounds = []
+    for of, energy in [(of, recording.total(of["device"])) for of in found["domains"]] + [
+            (found["total"], recording.total())]:
+        assert [energy.low, energy.high] == pytest.approx(of["interval_joules"], abs=2e-6)
+        assert energy.error == pytest.approx((energy.high - energy.low) / 2, abs=2e-6)
+        assert energy.to_dict()["low"] == energy.low
+        power = jouleprof.Power.mean_of(energy, 2.0)
+        assert [power.low, power.high] == [energy.low / 2, energy.high / 2]
+        if name == "Tesla K40m":  # known to read high
+            assert "-7.2 % +1.7 %" in repr(energy) and "-7.2 % +1.7 %" in repr(power), (energy, power)
+        bounds.append((energy.low, energy.high))
+    summed = total_of([recording.total(of["device"]) for of in found["domains"]])
+    assert (summed.low, summed.high) == pytest.approx((bounds[0][0] + bounds[1][0], bounds[0][1] + bounds[1][1]))
+
+
+def test_an_upper_bound_is_no_half_width():
+    domain = jouleprof.Domain("gpu", "gpu0", "", "", "", None, None)
+    energy = jouleprof.Energy.of_json(domain, {"energy_joules": 0.1315, "interval_joules": [0.0, 772.0],
+                                               "repeatability_joules": 0.1, "provenance": "measured"})
+    assert (energy.low, energy.high, energy.error) == (0, 772, 386)
+    assert repr(energy) == "<Energy gpu0: 131.5 mJ at most 772.0 J, measured>"
+    assert str(energy.error) not in jouleprof.Measurement("x", 1.0, "host", (energy,)).table()
 
 
 def test_parts_sum_to_the_whole():

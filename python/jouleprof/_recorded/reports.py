@@ -99,7 +99,7 @@ class ActivityReport(Report):
                     row["reason"] or "")
         joules = row["energy_joules"]
         watts = "-" if row["mean_watts"] is None else f"{_text.number(row['mean_watts'])} W"
-        return (name, _text.joules(joules), _text.interval(joules, row["interval_joules"][1] - joules), watts, time,
+        return (name, _text.joules(joules), _text.bounds(joules, *row["interval_joules"]), watts, time,
                 str(row["launches"]), row["detail"] or "", _mark(row["provenance"]))
 
 
@@ -129,7 +129,7 @@ def _window_row(window, energy):
     quartiles = energy["quartiles_joules"]
     median = "" if quartiles is None else _text.joules(quartiles[1])
     return (window["name"], str(window["count"]), _text.seconds(window["total_seconds"]), flat.label(energy),
-            _text.joules(joules), _text.interval(joules, None if interval is None else interval[1] - joules),
+            _text.joules(joules), "-" if interval is None else _text.bounds(joules, *interval),
             _text.joules(energy["mean_joules"]), median, _mark(energy["provenance"] or "imported"),
             energy["reason"] or "")
 
