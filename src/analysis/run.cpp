@@ -274,7 +274,7 @@ const Result<model::ServingProfile>& Run::serving(const Part& part) const {
       if (recording().domains[i].kind != model::DomainKind::kGpu || !timeline) continue;
       boards.push_back({&recording().domains[i], &*timeline, &state_->levels(i)});
     }
-    return attribute_serving(recording(), boards, chosen->begin, chosen->end);
+    return attribute_serving(recording(), boards, chosen->begin, chosen->end, !part.is_whole());
   });
 }
 

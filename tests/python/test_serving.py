@@ -109,6 +109,19 @@ def test_parts_sum_to_the_counter(recording):
 
 
 @needs_tool
+def test_a_part_has_its_own_requests(recording):
+    document = json.loads(report(recording, "--by", "request", "--json"))
+    first = [r for r in document["requests"] if r["request"].startswith("r1-")]
+    part = json.loads(report(recording, "--by", "request", "--json", "--from", "1.4s", "--to", "1.6s"))
+    assert 0 < len(part["requests"]) < len(document["requests"])
+    assert sum(t["requests"] for t in part["tenants"]) == len(part["requests"])
+    for r in part["requests"]:
+        assert r["energy_joules"] > 0 and r["joules_per_token"] is None  # each has 0.24 s
+    assert all(t["joules_per_token"] is None for t in part["tenants"])
+    assert all(r["joules_per_token"] for r in first)
+
+
+@needs_tool
 def test_a_reuser_of_the_cache_names_the_filler(recording):
     rows = {r.request: r for r in serving.read_requests(recording)}
     assert len(rows) == 12 and all(not r.provisional and r.simulated for r in rows.values())
@@ -211,7 +224,8 @@ def test_a_request_whose_steps_do_not_count_has_no_energy(tmp_path, wrong):
     assert known == microjoules(document["boards"][0]["requests_joules"] or 0)
     assert sum(t["requests_without_energy"] for t in document["tenants"]) == len(without)
     text = report(path, "--by", "request")
-    assert "0 J" not in re.sub(r"[\d.]+0 J", "", text) and reason in " ".join(text.split()), text
+    assert wrong == "one" or not re.search(r"(?<![\d.])0 J", text.split("\ngpu0")[0])
+    assert reason in " ".join(text.split()), text
     rows = list(csv.DictReader(io.StringIO(report(path, "--by", "tenant", "--csv"))))
     assert all((row["energy_joules"] == "") == (wrong != "one") for row in rows)
     ran = subprocess.run([sys.executable, "-m", "jouleprof.serving", path, "--prometheus", tmp_path / "x.prom"],
@@ -267,6 +281,22 @@ def test_a_step_that_cannot_be_costs_no_other_step(tmp_path, wrong):
     (warning,) = [w for w in document["warnings"] if "left out" in w]
     assert "5 steps cannot be" in warning, warning
     assert wrong not in ("rejected", "recomputed") or f"request r3: 2 {wrong} of 1 tokens" in warning
+
+
+@pytest.mark.parametrize("wrong", [{"tokens_in": -1}, {"tokens_out": -3}, {"tokens_out": 1.5}, {"at": -1},
+                                   {"at": 1 << 70}])
+def test_a_wrong_count_leaves_the_request_open(wrong):
+    recorder = serving.Recorder()
+    recorder.request("chat-7")
+    with pytest.raises(jouleprof.InvalidArgument) as raised:
+        recorder.finish("chat-7", **wrong)
+    assert "chat-7" in str(raised.value) and repr(next(iter(wrong.values()))) in str(raised.value)
+    assert list(recorder.begun) == ["chat-7"]
+    recorder.finish("chat-7", tokens_in=9, tokens_out=1 << 40)
+    assert not recorder.begun
+    with pytest.raises(jouleprof.InvalidArgument, match="chat-8.*-5"):
+        recorder.request("chat-8", arrival=-5)
+    assert not recorder.begun
 
 
 def test_a_step_that_cannot_be_is_named_once(capsys):
@@ -387,6 +417,14 @@ class Collector(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
+
+
+@needs_tool
+def test_a_reader_that_goes_is_no_error(recording):
+    running = subprocess.Popen([sys.executable, "-u", "-m", "jouleprof.serving", recording], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    running.stdout.close()
+    assert running.stderr.read() == "" and running.wait(60) == 0
 
 
 @needs_tool

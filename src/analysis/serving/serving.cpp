@@ -684,6 +684,33 @@ std::string reason_of(std::uint64_t steps, std::uint64_t unplaced, const Missing
   return "";
 }
 
+// Where the steps of a request lie.
+struct Placed {
+  bool inside = false;   // one in the chosen part of the recording, or in a part of it
+  bool outside = false;  // one outside, or in a part outside
+};
+
+std::vector<Placed> placed_requests(const Log& log, HostTime begin, HostTime end) {
+  std::vector<Placed> out(log.steps_of.size());
+  for (const auto& steps : log.steps) {
+    for (const LoggedStep& s : steps) {
+      for (std::size_t i = s.first; i < s.first + s.count; ++i) {
+        Placed& placed = out[log.shares[i].request];
+        placed.inside |= s.end > begin && s.begin < end;
+        placed.outside |= s.begin < begin || s.end > end;
+      }
+    }
+  }
+  return out;
+}
+
+// Of a request whose steps are nowhere, its own times decide.
+bool is_within(const Placed& placed, const model::RequestEnergy& request, HostTime begin,
+               HostTime end) {
+  if (placed.inside || placed.outside) return placed.inside;
+  return request.arrival < end && request.finish.value_or(end) > begin;
+}
+
 // Takes the steps out that have no readings over their whole time. Returns how many.
 std::uint64_t remove_outside(const std::optional<EnergyTimeline::Extent>& extent, const Log& log,
                              std::vector<LoggedStep>& steps, std::vector<Missing>& missing) {
@@ -701,7 +728,7 @@ std::uint64_t remove_outside(const std::optional<EnergyTimeline::Extent>& extent
 
 Result<model::ServingProfile> attribute_serving(const model::Recording& recording,
                                                 std::span<const ServingBoard> boards,
-                                                HostTime begin, HostTime end) {
+                                                HostTime begin, HostTime end, bool is_part) {
   model::ServingProfile out;
   auto read = LogReader(recording, boards).read();
   if (!read) return forward_error(read);
@@ -757,10 +784,12 @@ Result<model::ServingProfile> attribute_serving(const model::Recording& recordin
       }
     }
   }
+  const std::vector<Placed> placed = placed_requests(log, begin, end);
   std::vector<bool> without(out.requests.size());
   for (std::size_t r = 0; r < out.requests.size(); ++r) {
     out.requests[r].reason = reason_of(log.steps_of[r], log.unplaced_of[r], missing[r]);
     without[r] = !out.requests[r].is_known();
+    out.requests[r].is_cut = placed[r].inside && placed[r].outside;
   }
   const bool any_without = std::find(without.begin(), without.end(), true) != without.end();
   for (const auto& owned : divided) {
@@ -822,10 +851,14 @@ Result<model::ServingProfile> attribute_serving(const model::Recording& recordin
     out.boards.push_back(std::move(board.out));
   }
   const ClockMap clocks(recording.clock_points);
+  std::vector<model::RequestEnergy> kept;
   for (std::size_t r = 0; r < out.requests.size(); ++r) {
     auto& request = out.requests[r];
     if (!recording.clock_points.empty()) request.arrived = clocks.to_real(request.arrival);
+    if (is_part && !is_within(placed[r], request, begin, end)) continue;
+    kept.push_back(request);
     auto& tenant = out.tenants[tenant_of[r]];
+    tenant.is_cut |= request.is_cut;
     const double before = static_cast<double>(tenant.steps);
     const double more = static_cast<double>(request.steps);
     if (before + more > 0) {
@@ -844,6 +877,8 @@ Result<model::ServingProfile> attribute_serving(const model::Recording& recordin
     tenant.computed += request.computed;
     tenant.cached += request.cached;
   }
+  out.requests = std::move(kept);
+  std::erase_if(out.tenants, [](const auto& tenant) { return tenant.requests == 0; });
   std::uint64_t without_energy = 0;
   for (auto& tenant : out.tenants) {
     without_energy += tenant.without_energy;

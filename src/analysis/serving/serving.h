@@ -25,9 +25,10 @@ struct ServingBoard {
 };
 
 // `boards`: GPUs with readings. Steps that begin in [begin, end] count, as far as they lie in it.
-// Empty without steps. Errors: corrupt, where a chunk cannot be decoded.
+// `is_part`: only requests that were served in [begin, end] are listed. Empty without steps.
+// Errors: corrupt, where a chunk cannot be decoded.
 Result<model::ServingProfile> attribute_serving(const model::Recording& recording,
                                                 std::span<const ServingBoard> boards,
-                                                HostTime begin, HostTime end);
+                                                HostTime begin, HostTime end, bool is_part);
 
 }  // namespace jouleprof::analysis

@@ -534,6 +534,35 @@ TEST(ServingTroubles, ARequestWithoutStepsHasNoEnergy) {
   for (const auto& t : profile.tenants) EXPECT_EQ(t.is_known(), t.tenant != "lone");
 }
 
+TEST(ServingPart, HasItsRequestsAndNoJoulesOfATokenOfOthers) {
+  Server server(5);
+  server.run(12);
+  const analysis::Run run(server.recording());
+  const auto& whole = run.serving();
+  ASSERT_TRUE(whole) << whole.error().message;
+  const auto& made = run.serving({std::chrono::seconds{2}, std::chrono::seconds{4}});
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_GT(made->requests.size(), 3U);
+  EXPECT_LT(made->requests.size(), whole->requests.size() - 5);
+  std::size_t cut = 0;
+  std::map<std::string, std::uint64_t> requests;
+  Energy sum;
+  for (const auto& r : made->requests) {
+    EXPECT_GT(r.energy, Energy{}) << r.id;
+    EXPECT_LT(r.arrival, at(4.2)) << r.id;
+    EXPECT_GT(r.finish.value(), at(2.2)) << r.id;
+    EXPECT_EQ(r.per_token().has_value(), !r.is_cut) << r.id;
+    cut += r.is_cut ? 1 : 0;
+    ++requests[r.tenant];
+    sum += r.energy;
+  }
+  EXPECT_GT(cut, 0U);
+  EXPECT_LT(cut, made->requests.size());
+  EXPECT_EQ(sum, made->boards.at(0).requests);
+  for (const auto& t : made->tenants) EXPECT_EQ(t.requests, requests[t.tenant]);
+  for (const auto& r : whole->requests) EXPECT_TRUE(r.per_token()) << r.id;
+}
+
 // A step that cannot be costs no other step.
 TEST(ServingTroubles, ImpossibleStepsAreLeftOutAloneAndNamed) {
   Server server(8);

@@ -115,6 +115,9 @@ bool decode_serving(std::string_view bytes, const std::function<void(const Servi
 // The active energy of requests: above rest and held. Half-widths are of 95 % intervals.
 struct ServedEnergy {
   std::string reason;  // why the energy is not known, and no other figure in joules; empty: it is
+  // The energy is of a part of its steps only, since others lie outside of the chosen part of the
+  // recording. Its tokens are those of all steps.
+  bool is_cut = false;
   Energy energy;       // the fair share: own part, and equal parts of what is fixed in each step
   Energy calibration;  // half-width: the sensor's gain, the same for all requests
   Energy regression;   // half-width: the model of a step's energy
@@ -147,7 +150,7 @@ struct ServedEnergy {
 };
 
 inline std::optional<double> joules_per_token(const ServedEnergy& e, std::uint64_t tokens) {
-  if (!e.is_known() || tokens == 0) return std::nullopt;
+  if (!e.is_known() || e.is_cut || tokens == 0) return std::nullopt;
   return e.energy.joules() / static_cast<double>(tokens);
 }
 

@@ -203,7 +203,7 @@ void energy_columns(const Served& e, bool in_flight, Columns& column) {
   column("rejected_joules", e.known(e.rejected),
          "of the energy: speculative tokens that were rejected", kUnknown);
   column("joules_per_token", e.per_token(), "energy divided by tokens out",
-         "no token came out, or `reason`");
+         "no token came out; `reason`; or a part of its steps lies outside of `--from` and `--to`");
   column("idle_joules", e.known(e.idle_share),
          "not in the energy: rest and held in its steps, in equal parts", kUnknown);
   column("tokens_in", e.tokens_in, "tokens of the prompt");
