@@ -101,6 +101,24 @@ def test_recordings_of_one_job_that_overlap_are_not_counted_twice(tmp_path):
     assert {row["label"]: row["energy_joules"] for row in rows} == {
         domain["name"]: domain["energy_joules"] for domain in host["domains"]}
     assert len(rows) == len(host["domains"])
+    assert {row["label"]: [row["interval_low_joules"], row["interval_high_joules"]] for row in rows} == {
+        domain["name"]: domain["interval_joules"] or [None, None] for domain in host["domains"]}
+
+
+def test_a_job_of_a_sensor_that_reads_high_has_both_bounds(tmp_path):
+    """Of a K40m the lower bound is 7.2 % below, and the upper one 1.7 % above."""
+    paths = []
+    for name, first in (("a", 10), ("b", 30)):
+        log = tmp_path / f"{name}.csv"
+        log.write_text("timestamp, index, power.draw [W]\n" + "".join(
+            f"2026/11/01 10:{i // 60:02}:{i % 60:02}.000, 0, 200.00 W\n" for i in range(first, first + 50)))
+        paths.append(tmp_path / f"{name}.jprof")
+        subprocess.run([TOOL, "import", log, "--device-name", "Tesla K40m", "-o", paths[-1]], check=True,
+                       capture_output=True)
+    run_ledger(merge(tmp_path / "job.jprof", *paths), "-o", tmp_path / "out")
+    (row,) = rows_of(tmp_path / "out")
+    assert row["interval_low_joules"] == pytest.approx(row["energy_joules"] * (1 - 0.072268), rel=1e-4)
+    assert row["interval_high_joules"] == pytest.approx(row["energy_joules"] * (1 + 0.017269), rel=1e-4)
 
 
 def test_jobs_that_share_a_device_have_a_row_each(tmp_path):

@@ -64,10 +64,9 @@ def _sum_of(found, host, domain):
     kept = ("job", "step", "user", "node_list", "launcher", "world_size", "host", "boot_id", "tool_version", "label",
             "domain", "device", "name", "uuid", "counted", "start_time", "simulated")
     row = {name: first[name] for name in kept}
-    energy, error = domain["energy_joules"], domain["error_joules"]
     row.update({name: domain[name] for name in ("energy_joules", "repeatability_joules", "provenance", "reason")})
-    if energy is not None:
-        row.update(interval_low_joules=energy - error, interval_high_joules=energy + error)
+    if domain["interval_joules"] is not None:
+        row.update(zip(("interval_low_joules", "interval_high_joules"), domain["interval_joules"]))
     row.update(recording=_digest(sorted(one["recording"] for one in found)), duration_seconds=host["recorded_seconds"],
                end_time=max(one["end_time"] or "" for one in found) or None,
                complete=all(one["complete"] for one in found))

@@ -17,6 +17,7 @@ void energy_columns(const std::optional<model::Measurement>& m, std::string_view
   };
   column("energy_joules", part(&model::Measurement::energy), meaning, null);
   column("error_joules", part(&model::Measurement::error), "half of its 95 % interval", null);
+  column("interval_joules", bounds_of(m), "[lower, upper bound], 95 %", null);
   column("repeatability_joules", part(&model::Measurement::repeatability),
          "the same without the calibration error", null);
   column("provenance", m ? m->provenance : model::Provenance::kUnavailable, "of the energy");
