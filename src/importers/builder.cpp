@@ -175,7 +175,7 @@ Layout lay_out(std::span<const Stamp> stamps, Duration seam) {
     if (distance < Duration::zero()) ++layout.backward_steps;
     if (stamps[i].starts_segment || distance < Duration::zero() || distance > pause ||
         before + distance > kLatest) {
-      layout.cut += std::clamp(distance, Duration::zero(), Duration::max() - layout.cut);
+      *layout.cut += std::clamp(distance - seam, Duration::zero(), Duration::max() - *layout.cut);
       const HostTime begin = before + seam;
       layout.times.push_back(begin);
       layout.segments.push_back({begin, begin, at, at});
@@ -264,18 +264,38 @@ void RecordingBuilder::set_clock(const Layout& layout, RealTime (*to_real)(Durat
       }
     }
   }
-  if (layout.segments.size() > 1) {
+  if (layout.segments.size() > 1 && layout.cut != Duration::zero()) {
     warn(
         fmt::format("the recording was paused {}: {} not part of its time, and the energy "
                     "then is unknown",
                     counted(layout.segments.size() - 1, "time"),
-                    layout.cut > Duration::zero()
-                        ? fmt::format("{:.0f} s without data are", seconds(layout.cut))
-                        : std::string("the pauses are")));
+                    layout.cut ? fmt::format("{:.0f} s without data are", seconds(*layout.cut))
+                               : std::string("the pauses are")));
   }
   if (layout.backward_steps > 0) {
     warn(fmt::format("time stamps go back {}: the clock was set, or logs were joined",
                      counted(layout.backward_steps, "time")));
+  }
+}
+
+// One reading is the power of a moment: it has no energy, as in a run.
+void RecordingBuilder::leave_out_single(const std::vector<std::size_t>& counts) {
+  const auto count = [&](model::SensorId sensor) {
+    return counts[static_cast<std::size_t>(sensor)];
+  };
+  const auto is_single = [&](const auto& reading) { return count(reading.sensor) == 1; };
+  std::erase_if(recording_.readings.powers, is_single);
+  std::erase_if(recording_.readings.counters, is_single);
+  for (model::Domain& domain : recording_.domains) {
+    std::string single;
+    bool has_energy = false;
+    for (const model::Sensor& sensor : recording_.sensors) {
+      if (sensor.domain != domain.id || sensor.kind == model::SensorKind::kGauge) continue;
+      if (count(sensor.id) == 1) single = sensor.name;
+      has_energy = has_energy || count(sensor.id) > 1;
+    }
+    if (single.empty() || has_energy) continue;
+    domain.unavailable_reason = fmt::format("{} was read once; an energy needs two reads", single);
   }
 }
 
@@ -294,6 +314,7 @@ Result<model::Recording> RecordingBuilder::finish(const std::string& path, HostT
         fmt::format("{}: it holds fewer than two power readings, too few to compute an energy",
                     path));
   }
+  leave_out_single(counts);
   if (impossible_ > 0) {
     warn(fmt::format("{} that no device can draw {} left out", counted(impossible_, "power value"),
                      impossible_ == 1 ? "was" : "were"));

@@ -35,7 +35,9 @@ struct Segment {
 struct Layout {
   std::vector<HostTime> times;    // of each stamp, strictly increasing, the first is zero
   std::vector<Segment> segments;  // in order
-  Duration cut{};                 // the pauses together, where the clock did not go back
+  // Of the pauses together, what is left out of `times`, where the clock did not go back. Absent:
+  // the log has no times of its own.
+  std::optional<Duration> cut = Duration{};
   std::size_t backward_steps = 0;
 };
 
@@ -81,6 +83,8 @@ class RecordingBuilder {
   model::Recording& recording() { return recording_; }
 
  private:
+  void leave_out_single(const std::vector<std::size_t>& counts);
+
   model::Recording recording_;
   std::map<pid_t, std::size_t> processes_;  // places in the recording
   std::size_t impossible_ = 0;

@@ -58,7 +58,7 @@ TEST(Combine, OneGpuAFileAndOneDayAfterTheOther) {
   ASSERT_TRUE(recording) << recording.error().message;
   EXPECT_EQ(recording->domains.size(), 1u);
   EXPECT_EQ(recording->sensors.size(), 1u);
-  EXPECT_TRUE(has_warning(*recording, "paused 1 time: 590 s"));
+  EXPECT_TRUE(has_warning(*recording, "paused 1 time: 589 s"));
   EXPECT_EQ(recording->run.work_end, HostTime{seconds{21}});  // and a second for the seam
 }
 

@@ -140,13 +140,14 @@ TEST(Timeline, CutsOutPauses) {
                                        host(seconds{2} + ns), host(seconds{2} + 2 * ns),
                                        host(seconds{3} + 2 * ns)}));
   EXPECT_EQ(layout.segments.size(), 3u);
-  EXPECT_EQ(layout.cut, seconds{12});
+  EXPECT_EQ(layout.cut, seconds{12} - 2 * ns);
 }
 
 TEST(Timeline, ASeamIsLeftOfAPause) {
   const auto layout =
       lay_out(std::vector<Stamp>{{seconds{0}}, {seconds{1}}, {seconds{99}, true}}, seconds{1});
   EXPECT_EQ(layout.times, (std::vector{host(seconds{0}), host(seconds{1}), host(seconds{2})}));
+  EXPECT_EQ(layout.cut, seconds{97});
 }
 
 TEST(Timeline, ARareStampIsNoPause) {

@@ -739,7 +739,7 @@ Layout RowLog::add_rounds() {
   for (const std::size_t i : rounds) stamps.push_back({rows_[i].stamp, rows_[i].starts_section});
   if (has_times_) spread_seconds(stamps);
   Layout layout = lay_out(stamps, tool_.is_polled_mean ? kMeanOf : Duration{1});
-  if (!has_times_) layout.cut = {};  // pauses of unknown length
+  if (!has_times_) layout.cut = std::nullopt;  // pauses of unknown length
 
   std::vector<model::DomainId> domains;
   for (const LogDevice& device : devices_) {

@@ -142,7 +142,7 @@ TEST(Dmon, DatesBecomeClockPointsAndPausesAreCutOut) {
   ASSERT_TRUE(recording);
   // Four rows, each of the second before it.
   EXPECT_EQ(recording->run.work_end, at(seconds{3}));
-  EXPECT_TRUE(has_warning(*recording, "paused 1 time: 3599 s"));
+  EXPECT_TRUE(has_warning(*recording, "paused 1 time: 3598 s"));
   ASSERT_EQ(recording->clock_points.size(), 4u);
   EXPECT_EQ(recording->clock_points[2].real - recording->clock_points[1].real, seconds{3599});
   EXPECT_EQ(recording->clock_points[2].host - recording->clock_points[1].host,

@@ -154,7 +154,7 @@ TEST(NvidiaSmi, AppendedLogsAndErrorsInTheFile) {
                   "Unable to determine the device handle for GPU0000:3B:00.0: GPU is lost.\n" +
                   kHeader + row(40, 0, 100) + row(41, 0, 100) + "2026/08/17 22:35:42.0");
   ASSERT_TRUE(recording) << recording.error().message;
-  EXPECT_TRUE(has_warning(*recording, "paused 1 time: 39 s"));
+  EXPECT_TRUE(has_warning(*recording, "paused 1 time: 38 s"));
   EXPECT_TRUE(has_warning(*recording, "2 lines left out that are no row"));
   EXPECT_TRUE(recording->run.complete);
   // Two pieces of a second, and a second for the seam: a mean of the last second.

@@ -39,6 +39,22 @@ TEST(Rows, AWholeLastRowCountsWithoutALineEnd) {
   EXPECT_TRUE(one->run.complete);
 }
 
+TEST(Rows, ADeviceThatWasReadOnceHasNoEnergy) {
+  const auto log = import_text(kLog + "2026/03/02 03:00:01.500, 1, 400.00 W\n");
+  ASSERT_TRUE(log) << log.error().message;
+  ASSERT_EQ(log->domains.size(), 2u);
+  EXPECT_THAT(log->domains[1].unavailable_reason, HasSubstr("was read once; an energy needs two"));
+  EXPECT_EQ(log->domains[0].unavailable_reason, "");
+  EXPECT_EQ(log->readings.powers.size(), 2u);
+}
+
+TEST(Rows, AHeaderWithinALogIsNoPause) {
+  const auto log = import_text(kLog + kLog.substr(0, kLog.find('\n') + 1) +
+                               "2026/03/02 03:00:02.000, 0, 120.00 W\n");
+  ASSERT_TRUE(log) << log.error().message;
+  EXPECT_FALSE(has_warning(*log, "paused"));
+}
+
 TEST(Rows, OneImpossibleRowLeavesOutThatRow) {
   const auto log = import_text(kLog + "2126/99/02 03:00:02.000, 0, 120.00 W\n" +
                                "2026/03/02 03:00:02.000, 0, 120.00 W\n");

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "importers/import.h"
+#include "importers/row_log.h"
 #include "importers/source_text.h"
 
 namespace jouleprof::importers {
@@ -27,6 +28,34 @@ std::string plain(std::string_view name) {
   std::string out = lower_case(trim(name));
   std::erase_if(out, [](char c) { return c == '#' || c == ' ' || c == '_' || c == '"'; });
   return out;
+}
+
+// A column's name without the unit of a power that ends it, and the watts of one: "node power
+// [kW]", "power_kw". No watts: the unit is of something else. "mw" is milliwatts, as sensors have
+// them.
+struct PowerName {
+  std::string name;
+  std::optional<double> watts = 1.0;
+};
+PowerName power_name(std::string_view raw) {
+  raw = trim(raw);
+  const bool has_brackets = raw.ends_with(']') || raw.ends_with(')');
+  if (const auto split = split_unit(raw); has_brackets && !split.unit.empty()) {
+    return {plain(split.word), unit_scale(split.unit, "W")};
+  }
+  const auto end = raw.find_last_of("_ ");
+  if (end == raw.npos) return {plain(raw)};
+  const std::string_view last = raw.substr(end + 1);
+  const std::string word = lower_case(last);
+  const auto is = [&](std::string_view one, std::string_view more) {
+    return word == one || word == more || word == std::string(more) + "s";
+  };
+  const std::string rest = plain(raw.substr(0, end));
+  if (last == "MW" || is("megawatt", "megawatt")) return {rest, 1e6};
+  if (is("kw", "kilowatt")) return {rest, 1e3};
+  if (is("mw", "milliwatt")) return {rest, 1e-3};
+  if (is("uw", "microwatt")) return {rest, 1e-6};
+  return {plain(raw)};
 }
 
 class Reader {
@@ -190,6 +219,17 @@ class Reader {
                   fmt::format("{} has no column of power{}; it has: {}", log_.file,
                               column_.empty() ? "" : " '" + column_ + "'", fmt::join(head, ", ")));
     }
+    std::vector<double> scales;
+    for (const std::size_t i : candidates) {
+      const auto watts = power_name(head[i]).watts;
+      if (!watts) {
+        return fail(Errc::kInvalidArgument,
+                    fmt::format("{}: the unit of {} is of no power; name a column in W, kW or mW "
+                                "with --wall-column",
+                                log_.file, show(head[i])));
+      }
+      scales.push_back(*watts);
+    }
     std::vector<Readings> readings(candidates.size());
     const auto leave_out = [&](std::size_t line, const std::string& why) {
       for (auto& column : readings) column.bad.add(line, why);
@@ -222,7 +262,7 @@ class Reader {
             candidates[c] < fields->size() ? trim((*fields)[candidates[c]]) : std::string_view();
         if (text.empty()) continue;
         if (const auto watts = parse_number(text)) {
-          add(readings[c], lines.number(), *at, *watts);
+          add(readings[c], lines.number(), *at, *watts * scales[c]);
         } else {
           readings[c].bad.add(lines.number(), fmt::format("{} is no power", show(text)));
         }
@@ -250,7 +290,10 @@ class Reader {
     std::vector<std::size_t> found;
     std::vector<std::size_t> like_power;  // "total_watts", "node power"
     for (std::size_t i = 0; i < head.size(); ++i) {
-      const std::string name = plain(head[i]);
+      const auto [name, watts] = power_name(head[i]);
+      const bool is_named = !column_.empty() && plain(head[i]) == plain(column_);
+      if (is_named) found.push_back(i);
+      if (!watts || !column_.empty()) continue;
       const bool is_like = name.find("watt") != name.npos || name.find("power") != name.npos;
       if (is_like && name.find("limit") == name.npos && name.find("cap") == name.npos) {
         like_power.push_back(i);
@@ -258,7 +301,7 @@ class Reader {
       const bool is_power = name.starts_with("activepow") || name == "power" || name == "watts" ||
                             name == "powerwatts" || name == "powerw" || name == "power(w)" ||
                             name == "w" || name == "watt";
-      if (column_.empty() ? is_power : name == plain(column_)) found.push_back(i);
+      if (is_power) found.push_back(i);
     }
     if (found.empty() && column_.empty() && like_power.size() == 1) return like_power;
     return found;

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <map>
+#include <string>
 
 #include "importers/import.h"
 #include "importers/source_text.h"
@@ -160,6 +162,30 @@ TEST(WallLog, OfRedfishHasPowerControlOrEnvironmentMetrics) {
       "{\"time\": 2, \"PowerConsumedWatts\": 4}\n");
   EXPECT_EQ(broken.readings.size(), 2u);
   EXPECT_THAT(broken.warnings, ElementsAre(HasSubstr("2 rows left out")));
+}
+
+TEST(WallLog, TheUnitOfAColumnIsInItsName) {
+  for (const auto& [name, cell] :
+       std::map<std::string, std::string>{{"power [kW]", "0.6"},
+                                          {"Power (kW)", "0.6"},
+                                          {"power_kw", "0.6"},
+                                          {"node_power_kilowatts", "0.6"},
+                                          {"power_mw", "600000"},
+                                          {"power (mW)", "600000"},
+                                          {"power_MW", "0.0006"},
+                                          {"power_watts", "600"},
+                                          {"power_w", "600"},
+                                          {"power [W]", "600"}}) {
+    const auto log = read("time," + name + "\n100," + cell + "\n101," + cell + "\n");
+    ASSERT_EQ(log.readings.size(), 2U) << name;
+    EXPECT_DOUBLE_EQ(log.readings[1].watts, 600) << name;
+    EXPECT_EQ(log.column, name);
+    EXPECT_EQ(read("time," + name + "\n100," + cell + "\n101," + cell + "\n", name).readings,
+              log.readings);
+  }
+  EXPECT_THAT(error("time,power [kJ]\n100,1\n101,1\n"), HasSubstr("no column of power"));
+  EXPECT_THAT(error("time,power [kJ]\n100,1\n101,1\n", "power [kJ]"),
+              HasSubstr("is of no power; name a column in W, kW or mW"));
 }
 
 }  // namespace

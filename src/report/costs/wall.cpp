@@ -6,6 +6,7 @@
 
 #include "analysis/job/job_sums.h"
 #include "analysis/timeline/sensors/counter.h"
+#include "base/median.h"
 #include "model/window_sum.h"
 #include "report/quantity.h"
 #include "report/total.h"
@@ -18,6 +19,21 @@ using Reading = model::WallLog::Reading;
 double watts_at(const Reading& a, const Reading& b, RealTime t) {
   const double part = seconds(t - a.at) / seconds(b.at - a.at);
   return a.watts + part * (b.watts - a.watts);
+}
+
+constexpr Duration kMostBetween = std::chrono::minutes{5};     // readings, of any meter
+constexpr Duration kAlwaysBetween = std::chrono::seconds{10};  // of every meter
+constexpr int kMediansBetween = 5;
+
+// How far two readings of the log may be apart for power to be on the line through them.
+Duration most_between(const std::vector<Reading>& readings) {
+  std::vector<Duration> distances;
+  for (std::size_t i = 1; i < readings.size(); ++i) {
+    distances.push_back(readings[i].at - readings[i - 1].at);
+  }
+  if (distances.empty()) return kAlwaysBetween;
+  return std::clamp(kMediansBetween * upper_median(std::move(distances)), kAlwaysBetween,
+                    kMostBetween);
 }
 
 WallComparison described(const model::WallLog& log) {
@@ -39,7 +55,7 @@ Result<std::vector<WallPiece>> pieces_of(const analysis::Run& run, const model::
       continue;
     }
     const auto wall = wall_energy(log, at + shift, at + shift + length);
-    if (!wall) return forward_error(wall);
+    if (!wall || wall->end - wall->begin < length) continue;  // a gap of the log
     const HostTime from = profile.begin + (at - profile.start_time);
     Energy sum;
     for (const auto* domain : total.counted) {
@@ -83,17 +99,38 @@ Result<WallEnergy> wall_energy(const model::WallLog& log, RealTime begin, RealTi
                                                       utc_seconds_text(all.front().at),
                                                       utc_seconds_text(all.back().at))));
   }
+  const Duration most = most_between(all);
   double joules = 0;
+  WallEnergy stretch{.begin = out.begin, .end = out.begin, .energy = {}};
+  WallEnergy longest = stretch;
+  RealTime gap = out.begin;  // the first time that is not covered
   for (std::size_t i = 0; i + 1 < all.size(); ++i) {
     const auto& a = all[i];
     const auto& b = all[i + 1];
     const RealTime from = std::max(a.at, out.begin);
     const RealTime to = std::min(b.at, out.end);
     if (from >= to) continue;
+    if (b.at - a.at > most) {
+      if (gap == out.begin) gap = from;
+      stretch = {.begin = to, .end = to, .energy = {}};
+      joules = 0;
+      continue;
+    }
     joules += (watts_at(a, b, from) + watts_at(a, b, to)) / 2 * seconds(to - from);
-    out.longest_pause = std::max<Duration>(out.longest_pause, b.at - a.at);
+    stretch.end = to;
+    stretch.energy = Energy::joules(joules);
+    stretch.longest_pause = std::max<Duration>(stretch.longest_pause, b.at - a.at);
+    if (stretch.end - stretch.begin > longest.end - longest.begin) longest = stretch;
   }
-  out.energy = Energy::joules(joules);
+  if (longest.end == longest.begin) {
+    return fail(
+        Errc::kUnavailable,
+        fmt::format("{} has no reading for {} from {} on; readings of its meter are at most "
+                    "{} apart where power between them is known",
+                    log.file, duration_text(out.end - out.begin), utc_seconds_text(gap),
+                    duration_text(most)));
+  }
+  out = longest;
   out.readings =
       static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [&](const Reading& r) {
         return r.at >= out.begin && r.at <= out.end;

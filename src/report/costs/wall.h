@@ -16,7 +16,8 @@
 namespace jouleprof::report {
 
 // What the meter reported between two times. Power between two readings is on the line through
-// them.
+// them, where they are not further apart than five times the log's median distance (10 s where that
+// is less, at most 5 minutes). Of a time with such a gap, this is its longest part without one.
 struct WallEnergy {
   RealTime begin{};  // of the part that the log covers
   RealTime end{};

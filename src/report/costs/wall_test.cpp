@@ -67,6 +67,28 @@ TEST(WallEnergy, IsOfTheTimeThatTheLogCovers) {
   }
 }
 
+TEST(WallEnergy, IsNotKnownWhereReadingsAreFarApart) {
+  constexpr double kDay = 86400;
+  const RealTime begin{std::chrono::seconds{kBegin}};
+  const auto end = begin + std::chrono::seconds{100};
+  const auto far = wall_energy(log_of({{-kDay, 1}, {kDay, 599}}), begin, end);
+  ASSERT_FALSE(far);
+  EXPECT_EQ(far.error().code, Errc::kUnavailable);
+  EXPECT_THAT(far.error().message, HasSubstr("wall.csv has no reading for 1 min 40 s from"));
+  // Of a run with a gap of the log, the longest part without one.
+  std::vector<std::pair<double, double>> readings;
+  for (int t = 0; t <= 100; ++t) {
+    if (t <= 30 || t >= 50) readings.emplace_back(t, 100);
+  }
+  const auto part = wall_energy(log_of(readings), begin, end);
+  ASSERT_TRUE(part);
+  EXPECT_EQ(part->begin, begin + std::chrono::seconds{50});
+  EXPECT_EQ(part->end, end);
+  EXPECT_EQ(part->energy, Energy::joules(5000));
+  EXPECT_EQ(part->readings, 51u);
+  EXPECT_EQ(part->longest_pause, std::chrono::seconds{1});
+}
+
 TEST(CompareWall, HasTheTotalOfTheSameTime) {
   const auto run = worked();
   const auto all = compare_wall(run, {}, log_of({{-1, 800}, {11, 800}}));
