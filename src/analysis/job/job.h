@@ -120,6 +120,8 @@ struct JobShare {
   Duration recorded{};  // the sum over hosts
   Energy dynamic;
   Energy rest;
+  bool knows_rest = false;        // of some device; else `rest` is unknown, and 0 here
+  bool has_unknown_rest = false;  // in `dynamic`: that of devices whose rest is unknown
   Energy charged() const { return dynamic + rest; }
 };
 

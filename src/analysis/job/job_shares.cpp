@@ -165,6 +165,10 @@ class HostShares {
       const bool counts = !one.is_whole && !one.follows;
       const Energy within = counts ? one.domain->within_command.value_or(Energy{}) : Energy{};
       dynamic[one.job] += shares + within;
+      OfJob& of_job = jobs_[one.job];
+      of_job.knows_rest = of_job.knows_rest || one.domain->idle_part;
+      of_job.has_unknown_rest =
+          of_job.has_unknown_rest || (!one.domain->idle_part && shares + within > Energy{});
       own.processes += shares + within;
       // Of recordings of one time it is not known whether others are another recording's commands.
       if (!one.overlaps) others += one.domain->others.value_or(Energy{});
@@ -198,6 +202,8 @@ class HostShares {
       share.recorded += of_job.recorded;
       share.dynamic += of_job.dynamic;
       share.rest += of_job.rest;
+      share.knows_rest = share.knows_rest || of_job.knows_rest;
+      share.has_unknown_rest = share.has_unknown_rest || of_job.has_unknown_rest;
     }
   }
 
@@ -208,6 +214,8 @@ class HostShares {
     std::optional<HostTime> until;
     Energy dynamic;
     Energy rest;
+    bool knows_rest = false;
+    bool has_unknown_rest = false;
   };
 
   // Without processes that another recording has at the same time.
@@ -343,6 +351,9 @@ class HostShares {
         own.energy.shift *= sum->energy.energy.joules() / energy.joules();
       }
     }
+    const bool knows_rest = std::any_of(
+        seen.begin(), seen.end(), [](const Seen& s) { return s.domain->idle_part.has_value(); });
+    if (!knows_rest) own.rest.reset();
     model::add(job_.command, own);
   }
 

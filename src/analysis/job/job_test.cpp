@@ -177,6 +177,22 @@ model::Recording with_processes(const std::string& slurm_job, const std::string&
   return std::move(run.recording);
 }
 
+TEST(JobShares, SayWhereRestIsUnknown) {
+  const Job known = job_of({{with_processes("7")}});
+  EXPECT_TRUE(known.shares[0].knows_rest);
+  EXPECT_FALSE(known.shares[0].has_unknown_rest);
+  EXPECT_TRUE(known.command->rest);
+  auto recording = with_processes("7");
+  recording.idle_spans.clear();
+  const auto profile = profile_of(recording);
+  for (const auto& d : profile->domains) ASSERT_FALSE(d.idle_part) << d.domain.device;
+  const Job job = job_of({{recording}});
+  EXPECT_FALSE(job.shares[0].knows_rest);
+  EXPECT_TRUE(job.shares[0].has_unknown_rest);
+  ASSERT_TRUE(job.command);
+  EXPECT_FALSE(job.command->rest);
+}
+
 TEST(JobShares, AreTheTotalToTheMicrojoule) {
   const Job job = job_of({{with_processes("7")}, {with_processes("7", "boot2")}});
   ASSERT_EQ(job.shares.size(), 1u);

@@ -130,9 +130,11 @@ void columns(const analysis::JobShare& share, Columns& column) {
   column("ranks", share.ranks, "number of ranks");
   column("recorded_seconds", share.recorded, "recorded time, summed over machines");
   column("charged_joules", share.charged(), "`dynamic_joules` + `rest_joules`");
-  column("dynamic_joules", share.dynamic, "of the job's processes");
-  column("rest_joules", share.rest,
-         "energy at rest of devices that no other family used ([rule](jobs.md#by-job))");
+  column("dynamic_joules", share.has_unknown_rest ? std::nullopt : std::optional(share.dynamic),
+         "of the job's processes", "it has energy at rest that is unknown");
+  column("rest_joules", share.knows_rest ? std::optional(share.rest) : std::nullopt,
+         "energy at rest of devices that no other family used ([rule](jobs.md#by-job))",
+         "it is unknown");
 }
 
 void columns(const analysis::JobWindow& window, Columns& column) {

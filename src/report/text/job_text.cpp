@@ -183,8 +183,8 @@ class Writer {
                  {std::to_string(share.hosts)},
                  {share.ranks > 0 ? std::to_string(share.ranks) : "-"},
                  {duration_text(share.recorded)},
-                 {charged(share.dynamic)},
-                 {charged(share.rest)},
+                 {share.has_unknown_rest ? "-" : charged(share.dynamic)},
+                 {share.knows_rest ? charged(share.rest) : "-"},
                  {charged(share.charged())}});
     }
     add(table);
@@ -245,10 +245,11 @@ class Writer {
            q.is_bound()
                ? fmt::format("{} {}, {}", quoted_energy_text(q), quoted_error_text(q, text_.ascii),
                              provenance_word(q.provenance))
-               : fmt::format("{} {}, {}: processes {} + rest {}", energy_text(q.energy),
+               : fmt::format("{} {}, {}: processes {}{}", energy_text(q.energy),
                              interval_text(q.energy, q.error, q.upper_error, text_.ascii),
                              provenance_word(q.provenance), energy_text(own->processes),
-                             energy_text(own->rest.value_or(Energy{}))),
+                             own->rest ? " + rest " + energy_text(*own->rest)
+                                       : ", with energy at rest, which is unknown"),
            Style::kBold);
     }
     if (!job_.total) {
