@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "report/costs/costs.h"
 #include "report/example_profiles_test.h"
 #include "report/format/format.h"
 #include "report/total.h"
@@ -9,6 +10,7 @@ namespace jouleprof::report {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(PerUnit, CountsAndNames) {
   EXPECT_EQ(parse_unit_count("22600:inference")->count, 22600);
@@ -31,6 +33,27 @@ TEST(PerUnit, IsOfTheCommand) {
   EXPECT_NEAR((per.upper_error_joules - per.error_joules) * 1000, total.command->undivided.joules(),
               1e-6);
   EXPECT_THAT(per_unit_to_text(per, {}), HasSubstr("of the command"));
+}
+
+// Costs, too: all that is made of a lower bound is one.
+TEST(PerUnit, OfALostDeviceIsAtLeastSoMuch) {
+  PerUnit per = per_unit(gpu_profile(), {1000, "token"});
+  per.is_partial = true;
+  per.shown_money = 0.5;
+  EXPECT_THAT(per_unit_to_text(per, {}), HasSubstr("at least "));
+  EXPECT_THAT(per_unit_to_text(per, {}), HasSubstr("costs at least 0.5"));
+  EXPECT_THAT(per_unit_to_text(per, {}), Not(HasSubstr("+")));
+  per.error_joules = 2 * *per.joules;  // no upper bound, either
+  EXPECT_THAT(per_unit_to_text(per, {}), Not(HasSubstr("at most")));
+  Costs costs;
+  costs.is_command = true;
+  costs.energy = Energy::joules(100);
+  costs.error = costs.upper_error = Energy::joules(5);
+  costs.factors.price = Price{0.3, "EUR"};
+  costs.money = 0.01;
+  costs.is_partial = true;
+  const auto lines = cost_lines(costs, false);
+  EXPECT_THAT(lines[0].words, HasSubstr("at least 0.01000 EUR -5.0 %: at least 100.0 J"));
 }
 
 TEST(PerUnit, OfAWholeMachineIsTheTotalOverTheCount) {

@@ -225,6 +225,7 @@ PerUnit per_unit(const model::Profile& profile, const UnitCount& unit, bool whol
   per.is_command = quote->is_command;
   per.provenance = quote->provenance;
   per.has_interval = quote->has_interval;
+  per.is_partial = quote->is_partial;
   per.joules = quote->energy.joules() / unit.count;
   per.error_joules = quote->error.joules() / unit.count;
   per.upper_error_joules = quote->upper_error.joules() / unit.count;

@@ -114,6 +114,7 @@ struct PerUnit {
   std::optional<double> dynamic_joules;  // above rest; absent where rest is unknown
   model::Provenance provenance = model::Provenance::kUnavailable;
   bool has_interval = true;  // as Quoted's
+  bool is_partial = false;
   // What one costs, where factors were given (report/costs/costs.h).
   std::optional<double> money = {};
   std::string currency = {};

@@ -160,6 +160,7 @@ Result<Costs> costs_of(const analysis::Run& run, const analysis::Part& part,
   costs.error = quote->error;
   costs.upper_error = quote->upper_error;
   costs.has_interval = quote->has_interval;
+  costs.is_partial = quote->is_partial;
   const double joules = costs.energy.joules();
   const auto labels = labels_of(*profile);
   for (const auto* domain : total.reported ? total.reporting : total.counted) {
@@ -321,11 +322,13 @@ std::vector<CostLine> cost_lines(const Costs& costs, bool ascii, bool brief) {
   std::vector<CostLine> lines;
   const auto& factors = costs.factors;
   const bool is_bound = costs.is_bound();
-  const char* const most = is_bound ? "at most " : "";
+  const char* const most = is_bound ? "at most " : costs.is_partial ? "at least " : "";
   const std::string interval =
       is_bound || (brief && !costs.has_interval) ? ""
-      : !costs.has_interval
-          ? fmt::format(" ({})", kNoInterval)
+      : !costs.has_interval                      ? fmt::format(" ({})", kNoInterval)
+      : costs.is_partial
+          ? " -" + percent_text(
+                       costs.energy > Energy{} ? costs.error.joules() / costs.energy.joules() : 0)
           : ' ' + interval_text(costs.energy, costs.error, costs.upper_error, ascii);
   const std::string energy =
       most + energy_text(costs.shown()) +

@@ -57,6 +57,7 @@ struct Costs {
   Energy error;                      // of its 95 % interval, downwards; factors have none here
   Energy upper_error;                // upwards
   bool has_interval = true;          // as Quoted's
+  bool is_partial = false;           // likewise: all of this is "at least"
   std::vector<std::string> domains;  // that it is of
   std::optional<double> money;
   std::optional<double> carbon_grams;
@@ -65,7 +66,7 @@ struct Costs {
   std::size_t estimated_steps = 0;   // of them, by the source
 
   // The energy cannot be distinguished from nothing: it and its costs are "at most" so much.
-  bool is_bound() const { return energy <= error; }
+  bool is_bound() const { return !is_partial && energy <= error; }
   // Of what the text shows: the energy, or its upper bound.
   Energy shown() const { return is_bound() ? energy + upper_error : energy; }
   std::optional<double> shown_money() const;

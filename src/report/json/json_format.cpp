@@ -113,6 +113,7 @@ Json per_unit_json(const PerUnit& per) {
                              ? Json{number_json(std::max(*per.joules - per.error_joules, 0.0)),
                                     number_json(*per.joules + per.upper_error_joules)}
                              : Json(nullptr);
+  j["is_partial"] = per.is_partial;
   j["repeatability_joules"] = has_interval ? number_json(per.repeatability_joules) : Json(nullptr);
   j["dynamic_joules"] = optional_json(per.dynamic_joules, number_json);
   j["provenance"] = to_string(per.provenance);
@@ -199,6 +200,7 @@ Json costs_json(const Costs& costs) {
     j["interval_joules"] = {joules_json(std::max(costs.energy - costs.error, Energy{})),
                             joules_json(costs.energy + costs.upper_error)};
   }
+  j["is_partial"] = costs.is_partial;
   j["domains"] = costs.domains;
   j["pue"] = optional_json(factors.pue, number_json);
   j["money"] = optional_json(costs.money, [](double v) { return decimal(fixed_decimal(v, 9)); });

@@ -431,7 +431,7 @@ std::string latency_energy_to_text(const std::vector<analysis::DevicePower>& dev
 
 std::string per_unit_to_text(const PerUnit& per, const TextOptions& text) {
   std::string words;
-  const bool is_bound = per.joules && *per.joules <= per.error_joules;
+  const bool is_bound = per.joules && !per.is_partial && *per.joules <= per.error_joules;
   if (per.joules) {
     const auto relative = [&](double joules) {
       return (text.ascii ? "+-" : "±") +
@@ -446,9 +446,11 @@ std::string per_unit_to_text(const PerUnit& per, const TextOptions& text) {
                       provenance_word(per.provenance), whose);
     } else {
       words = fmt::format(
-          "{} {}{}, {}, of {}", joules_text(*per.joules),
-          interval_text(Energy::joules(*per.joules), Energy::joules(per.error_joules),
-                        Energy::joules(per.upper_error_joules), text.ascii),
+          "{}{} {}{}, {}, of {}", per.is_partial ? "at least " : "", joules_text(*per.joules),
+          per.is_partial
+              ? "-" + percent_text(*per.joules > 0 ? per.error_joules / *per.joules : 0)
+              : interval_text(Energy::joules(*per.joules), Energy::joules(per.error_joules),
+                              Energy::joules(per.upper_error_joules), text.ascii),
           text.is_brief() ? ""
                           : fmt::format(" (repeatability {})", relative(per.repeatability_joules)),
           provenance_word(per.provenance), whose);
@@ -462,7 +464,8 @@ std::string per_unit_to_text(const PerUnit& per, const TextOptions& text) {
     words = "no energy is known";
   }
   const std::string costs = costs_of_some_text(per);
-  if (!costs.empty()) words += (is_bound ? "; costs at most " : "; costs ") + costs;
+  const char* const most = is_bound ? "at most " : per.is_partial ? "at least " : "";
+  if (!costs.empty()) words += fmt::format("; costs {}{}", most, costs);
   words += fmt::format("; {} for one, {} of them", duration_text(duration_of(per.seconds)),
                        units_text(per.unit.count));
   Table table({""});
