@@ -55,6 +55,9 @@ PowerName power_name(std::string_view raw) {
   if (is("kw", "kilowatt")) return {rest, 1e3};
   if (is("mw", "milliwatt")) return {rest, 1e-3};
   if (is("uw", "microwatt")) return {rest, 1e-6};
+  for (const char* energy : {"wh", "kwh", "mwh", "j", "kj", "mj"}) {
+    if (word == energy) return {rest, std::nullopt};
+  }
   return {plain(raw)};
 }
 

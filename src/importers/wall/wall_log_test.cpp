@@ -184,6 +184,7 @@ TEST(WallLog, TheUnitOfAColumnIsInItsName) {
               log.readings);
   }
   EXPECT_THAT(error("time,power [kJ]\n100,1\n101,1\n"), HasSubstr("no column of power"));
+  EXPECT_THAT(error("time,power_kWh\n100,1\n101,1\n"), HasSubstr("no column of power"));
   EXPECT_THAT(error("time,power [kJ]\n100,1\n101,1\n", "power [kJ]"),
               HasSubstr("is of no power; name a column in W, kW or mW"));
 }
