@@ -62,7 +62,7 @@ std::string quoted_error_text(const Quoted& q, bool ascii) {
   if (!q.has_interval) return std::string(kNoInterval);
   if (q.is_bound()) return "(95 %)";
   if (!q.is_partial) return interval_text(q.energy, q.error, q.upper_error, ascii);
-  return "-" + percent_text(q.energy > Energy{} ? q.error.joules() / q.energy.joules() : 0);
+  return lower_interval_text(q.energy.joules(), q.error.joules());
 }
 
 std::string partial_text(const Profile& profile, const Total& total) {

@@ -124,6 +124,10 @@ std::string interval_text(Energy of, Energy error, Energy upper_error, bool asci
                      width(upper_error));
 }
 
+std::string lower_interval_text(double of, double error) {
+  return "-" + percent_text(of > 0 ? error / of : 0);
+}
+
 std::string duration_text(Duration d) {
   const double s = seconds(d);
   if (s < 0) return "-" + duration_text(-d);

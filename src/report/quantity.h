@@ -19,6 +19,8 @@ std::string units_text(double count);    // all digits: "100,000", "0.5"
 std::string percent_text(double ratio);  // 0.05 is "5.0 %"; a tiny one is never rounded to nothing
 // "±5.0 %"; of an interval that is not symmetric "-5.0 % +23 %"; in joules of no energy.
 std::string interval_text(Energy of, Energy error, Energy upper_error, bool ascii = false);
+// "-5.0 %": the same of joules that are at least so many, and have no upper end.
+std::string lower_interval_text(double of, double error);
 std::string duration_text(Duration d);        // "831.2 ms", "83.42 s", "23 min 4 s", "2 h 5 min"
 std::string bytes_text(std::uint64_t bytes);  // "14.2 MiB"
 

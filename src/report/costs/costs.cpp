@@ -326,10 +326,8 @@ std::vector<CostLine> cost_lines(const Costs& costs, bool ascii, bool brief) {
   const std::string interval =
       is_bound || (brief && !costs.has_interval) ? ""
       : !costs.has_interval                      ? fmt::format(" ({})", kNoInterval)
-      : costs.is_partial
-          ? " -" + percent_text(
-                       costs.energy > Energy{} ? costs.error.joules() / costs.energy.joules() : 0)
-          : ' ' + interval_text(costs.energy, costs.error, costs.upper_error, ascii);
+      : costs.is_partial ? ' ' + lower_interval_text(costs.energy.joules(), costs.error.joules())
+                         : ' ' + interval_text(costs.energy, costs.error, costs.upper_error, ascii);
   const std::string energy =
       most + energy_text(costs.shown()) +
       (!costs.has_interval ? (brief ? " reported" : " reported by another tool")

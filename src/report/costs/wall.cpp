@@ -36,6 +36,58 @@ Duration most_between(const std::vector<Reading>& readings) {
                     kMostBetween);
 }
 
+// `most`: what most_between() says of the log.
+Result<WallEnergy> wall_energy(const model::WallLog& log, RealTime begin, RealTime end,
+                               Duration most) {
+  const auto& all = log.readings;
+  WallEnergy out;
+  out.begin = all.empty() ? begin : std::max(begin, all.front().at);
+  out.end = all.empty() ? begin : std::min(end, all.back().at);
+  if (out.begin >= out.end) {
+    return fail(Errc::kUnavailable,
+                fmt::format("{} has no readings from {} to {}{}", log.file, utc_seconds_text(begin),
+                            utc_seconds_text(end),
+                            all.empty() ? ""
+                                        : fmt::format("; it has readings from {} to {}",
+                                                      utc_seconds_text(all.front().at),
+                                                      utc_seconds_text(all.back().at))));
+  }
+  double joules = 0;
+  WallEnergy stretch{.begin = out.begin, .end = out.begin, .energy = {}};
+  WallEnergy longest = stretch;
+  for (std::size_t i = 0; i + 1 < all.size(); ++i) {
+    const auto& a = all[i];
+    const auto& b = all[i + 1];
+    const RealTime from = std::max(a.at, out.begin);
+    const RealTime to = std::min(b.at, out.end);
+    if (from >= to) continue;
+    if (b.at - a.at > most) {
+      stretch = {.begin = to, .end = to, .energy = {}};
+      joules = 0;
+      continue;
+    }
+    joules += (watts_at(a, b, from) + watts_at(a, b, to)) / 2 * seconds(to - from);
+    stretch.end = to;
+    stretch.energy = Energy::joules(joules);
+    stretch.longest_pause = std::max<Duration>(stretch.longest_pause, b.at - a.at);
+    if (stretch.end - stretch.begin > longest.end - longest.begin) longest = stretch;
+  }
+  if (longest.end == longest.begin) {
+    return fail(
+        Errc::kUnavailable,
+        fmt::format("{} has no reading for {} from {} on; readings of its meter are at most "
+                    "{} apart where power between them is known",
+                    log.file, duration_text(out.end - out.begin), utc_seconds_text(out.begin),
+                    duration_text(most)));
+  }
+  out = longest;
+  out.readings =
+      static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [&](const Reading& r) {
+        return r.at >= out.begin && r.at <= out.end;
+      }));
+  return out;
+}
+
 WallComparison described(const model::WallLog& log) {
   WallComparison out;
   out.log = log;
@@ -49,12 +101,13 @@ Result<std::vector<WallPiece>> pieces_of(const analysis::Run& run, const model::
                                          const Total& total, const model::WallLog& log,
                                          const WallEnergy& covered, Duration length,
                                          Duration shift) {
+  const Duration most = most_between(log.readings);
   std::vector<WallPiece> out;
   for (RealTime at = covered.begin; at + length <= covered.end; at += length) {
     if (at + shift < log.readings.front().at || at + shift + length > log.readings.back().at) {
       continue;
     }
-    const auto wall = wall_energy(log, at + shift, at + shift + length);
+    const auto wall = wall_energy(log, at + shift, at + shift + length, most);
     if (!wall || wall->end - wall->begin < length) continue;  // a gap of the log
     const HostTime from = profile.begin + (at - profile.start_time);
     Energy sum;
@@ -86,56 +139,7 @@ std::optional<double> WallComparison::explained() const {
 }
 
 Result<WallEnergy> wall_energy(const model::WallLog& log, RealTime begin, RealTime end) {
-  const auto& all = log.readings;
-  WallEnergy out;
-  out.begin = all.empty() ? begin : std::max(begin, all.front().at);
-  out.end = all.empty() ? begin : std::min(end, all.back().at);
-  if (out.begin >= out.end) {
-    return fail(Errc::kUnavailable,
-                fmt::format("{} has no readings from {} to {}{}", log.file, utc_seconds_text(begin),
-                            utc_seconds_text(end),
-                            all.empty() ? ""
-                                        : fmt::format("; it has readings from {} to {}",
-                                                      utc_seconds_text(all.front().at),
-                                                      utc_seconds_text(all.back().at))));
-  }
-  const Duration most = most_between(all);
-  double joules = 0;
-  WallEnergy stretch{.begin = out.begin, .end = out.begin, .energy = {}};
-  WallEnergy longest = stretch;
-  RealTime gap = out.begin;  // the first time that is not covered
-  for (std::size_t i = 0; i + 1 < all.size(); ++i) {
-    const auto& a = all[i];
-    const auto& b = all[i + 1];
-    const RealTime from = std::max(a.at, out.begin);
-    const RealTime to = std::min(b.at, out.end);
-    if (from >= to) continue;
-    if (b.at - a.at > most) {
-      if (gap == out.begin) gap = from;
-      stretch = {.begin = to, .end = to, .energy = {}};
-      joules = 0;
-      continue;
-    }
-    joules += (watts_at(a, b, from) + watts_at(a, b, to)) / 2 * seconds(to - from);
-    stretch.end = to;
-    stretch.energy = Energy::joules(joules);
-    stretch.longest_pause = std::max<Duration>(stretch.longest_pause, b.at - a.at);
-    if (stretch.end - stretch.begin > longest.end - longest.begin) longest = stretch;
-  }
-  if (longest.end == longest.begin) {
-    return fail(
-        Errc::kUnavailable,
-        fmt::format("{} has no reading for {} from {} on; readings of its meter are at most "
-                    "{} apart where power between them is known",
-                    log.file, duration_text(out.end - out.begin), utc_seconds_text(gap),
-                    duration_text(most)));
-  }
-  out = longest;
-  out.readings =
-      static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [&](const Reading& r) {
-        return r.at >= out.begin && r.at <= out.end;
-      }));
-  return out;
+  return wall_energy(log, begin, end, most_between(log.readings));
 }
 
 Result<WallComparison> compare_wall(const analysis::Run& run, const analysis::Part& part,

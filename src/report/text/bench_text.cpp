@@ -448,7 +448,7 @@ std::string per_unit_to_text(const PerUnit& per, const TextOptions& text) {
       words = fmt::format(
           "{}{} {}{}, {}, of {}", per.is_partial ? "at least " : "", joules_text(*per.joules),
           per.is_partial
-              ? "-" + percent_text(*per.joules > 0 ? per.error_joules / *per.joules : 0)
+              ? lower_interval_text(*per.joules, per.error_joules)
               : interval_text(Energy::joules(*per.joules), Energy::joules(per.error_joules),
                               Energy::joules(per.upper_error_joules), text.ascii),
           text.is_brief() ? ""
