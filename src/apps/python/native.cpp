@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "jouleprof/jouleprof.h"
+#include "model/activity/serving.h"
 
 namespace nb = nanobind;
 
@@ -72,8 +73,6 @@ PyObject* item(const nb::list& of, std::size_t at) {
   return value;
 }
 
-constexpr std::int64_t kLongestStep = 86'400'000'000'000;  // as model/activity/serving.cpp
-constexpr std::int64_t kLastTime = std::int64_t{1} << 62;
 constexpr std::size_t kShareNumbers = 7;
 constexpr std::size_t kShareBytes = kShareNumbers * sizeof(std::uint32_t);
 
@@ -82,7 +81,7 @@ nb::object problem_of_step(std::int64_t begin, std::int64_t end, const nb::bytes
   const auto problem = [](nb::object request, const std::string& reason) -> nb::object {
     return nb::make_tuple(std::move(request), reason);
   };
-  if (begin <= -kLastTime || end >= kLastTime || end < begin || end - begin > kLongestStep) {
+  if (!model::is_possible_step(HostTime{Duration{begin}}, HostTime{Duration{end}})) {
     return problem(nb::none(), "from " + std::to_string(begin) + " to " + std::to_string(end) +
                                    " ns: a step ends after it begins, and within a day");
   }
@@ -94,12 +93,13 @@ nb::object problem_of_step(std::int64_t begin, std::int64_t end, const nb::bytes
     std::array<std::uint32_t, kShareNumbers> share;
     std::memcpy(share.data(), bytes + at, kShareBytes);
     const auto [number, tokens, context, cached, rejected, recomputed, prefill] = share;
-    if (rejected > tokens || recomputed > tokens) {
-      return problem(nb::int_(number),
-                     (rejected > tokens ? std::to_string(rejected) + " rejected"
-                                        : std::to_string(recomputed) + " recomputed") +
-                         " of " + std::to_string(tokens) + " tokens");
+    if (model::is_possible({number, tokens, context, cached, rejected, recomputed, prefill != 0})) {
+      continue;
     }
+    return problem(nb::int_(number),
+                   (rejected > tokens ? std::to_string(rejected) + " rejected"
+                                      : std::to_string(recomputed) + " recomputed") +
+                       " of " + std::to_string(tokens) + " tokens");
   }
   return nb::none();
 }

@@ -12,7 +12,6 @@
 namespace jouleprof::model {
 namespace {
 
-constexpr Duration kLongestStep = std::chrono::hours{24};
 constexpr std::size_t kHead = 5;
 constexpr std::size_t kShareBytes = 28;
 
@@ -137,9 +136,7 @@ std::optional<ServingEntry> step_of(Payload& payload) {
   s.device = payload.u32();
   const std::size_t count = payload.u32();
   if (!payload.ok() || count > payload.left() / kShareBytes) return std::nullopt;
-  if (!is_time(s.begin) || !is_time(s.end) || s.end < s.begin || s.end - s.begin > kLongestStep) {
-    return std::nullopt;
-  }
+  if (!is_possible_step(s.begin, s.end)) return std::nullopt;
   s.shares.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
     StepShare& share = s.shares.emplace_back();
@@ -150,7 +147,7 @@ std::optional<ServingEntry> step_of(Payload& payload) {
     share.rejected = payload.u32();
     share.recomputed = payload.u32();
     share.prefill = (payload.u32() & 1U) != 0;
-    if (share.rejected > share.tokens || share.recomputed > share.tokens) return std::nullopt;
+    if (!is_possible(share)) return std::nullopt;
   }
   return s;
 }

@@ -77,6 +77,16 @@ struct ServingStep {
   bool operator==(const ServingStep&) const = default;
 };
 
+// A step lies within a day, at times whose differences cannot overflow.
+inline bool is_possible_step(HostTime begin, HostTime end) {
+  constexpr HostTime kLast{Duration{std::int64_t{1} << 62}};
+  return begin.time_since_epoch() > -kLast.time_since_epoch() && end < kLast && end >= begin &&
+         end - begin <= std::chrono::hours{24};
+}
+inline bool is_possible(const StepShare& share) {
+  return share.rejected <= share.tokens && share.recomputed <= share.tokens;
+}
+
 struct ServingDevice {
   std::uint32_t number = 0;
   std::string name;
