@@ -332,12 +332,12 @@ class Board {
   }
 
   // Divides what was measured; parts of requests in `without` are unattributed.
-  void divide(const std::vector<bool>& without) {
+  void divide(std::vector<bool> without = {}) {
     by_request.assign(log_.requests.size(), {});
     by_tenant.assign(tenants_, {});
     divided_.assign(steps_.size(), false);
     if (!model_) return;
-    without_ = &without;
+    without_ = std::move(without);
     out.steps = 0;
     out.busy = {};
     beyond_ = fixed_sum_ = fixed_steps_ = 0;
@@ -597,7 +597,7 @@ class Board {
         sum.factor += factor;
       };
       fixed_sum_ += of_fixed;
-      if (!without_->empty() && (*without_)[s.request]) continue;
+      if (!without_.empty() && without_[s.request]) continue;
       add(by_request[s.request], logged.count == 1, prefills == 1);
       add(by_tenant[tenant_of_[s.request]], one_tenant, one_prefill_tenant);
     }
@@ -613,7 +613,7 @@ class Board {
   HostTime end_{};
   std::vector<BoardStep> steps_;
   std::vector<bool> divided_;  // of the steps
-  const std::vector<bool>* without_ = nullptr;
+  std::vector<bool> without_;  // by request: its parts are unattributed; empty: of none
   std::optional<StepModel> model_;
   bool idle_unseen_ = false;
   bool has_levels_ = false;
@@ -724,6 +724,71 @@ std::uint64_t remove_outside(const std::optional<EnergyTimeline::Extent>& extent
   });
 }
 
+// What a tenant has of a request, but for energy.
+void count(const model::RequestEnergy& request, model::TenantEnergy& tenant) {
+  tenant.is_cut |= request.is_cut;
+  const double before = static_cast<double>(tenant.steps);
+  const double more = static_cast<double>(request.steps);
+  if (before + more > 0) {
+    tenant.shared_with =
+        (tenant.shared_with * before + request.shared_with * more) / (before + more);
+  }
+  ++tenant.requests;
+  if (request.is_known()) {
+    tenant.paid_tokens += request.tokens_out;
+  } else {
+    ++tenant.without_energy;
+  }
+  tenant.steps += request.steps;
+  tenant.tokens_in += request.tokens_in;
+  tenant.tokens_out += request.tokens_out;
+  tenant.computed += request.computed;
+  tenant.cached += request.cached;
+}
+
+// Of a board that was divided: what keeps its energies from being the requests' alone.
+void warn_of(const Board& board, std::vector<std::string>& warnings) {
+  const auto& name = board.out.domain.device;
+  if (board.is_idle_unseen() && board.has_model()) {
+    warnings.push_back(fmt::format(
+        "{}: idle power was not observed between steps; the intervals of requests include this",
+        name));
+  }
+  if (!board.is_fixed_part_known()) {
+    warnings.push_back(fmt::format(
+        "{}: all steps were alike, so what is fixed in a step and what is a request's own cannot "
+        "be separated: marginal energies are a guess, shares are not",
+        name));
+  }
+  if (board.has_model() && board.out.explained < kPoor) {
+    warnings.push_back(fmt::format(
+        "{}: steps explain only {:.0f} % of the variance of power: another program may have used "
+        "the GPU, or power was nearly constant",
+        name, 100 * board.out.explained));
+  }
+  const double active = (board.out.requests + board.out.between + board.out.unattributed).joules();
+  if (board.out.others.joules() > 0.01 * std::abs(active)) {
+    warnings.push_back(fmt::format(
+        "{}: {:.3g} J of the time of steps are of other programs, or can be: they are of no "
+        "request; requests have what the command's processes used, in proportion to their "
+        "utilisation",
+        name, board.out.others.joules()));
+  }
+  if (board.is_unlisted()) {
+    warnings.push_back(fmt::format(
+        "{}: the driver lists no process of the command on it, so what other programs used is in "
+        "the energy of requests",
+        name));
+  }
+  if (board.others_joules() > 0.05 * std::abs(active)) {
+    warnings.push_back(
+        fmt::format("{}: {:.3g} J of the time of steps do not fit what the steps computed: "
+                    "another program may "
+                    "have used it",
+                    name, board.others_joules()));
+  }
+}
+
 }  // namespace
 
 Result<model::ServingProfile> attribute_serving(const model::Recording& recording,
@@ -768,7 +833,7 @@ Result<model::ServingProfile> attribute_serving(const model::Recording& recordin
         out.warnings.push_back(fmt::format(
             "{}: no sensor reports power over known times; its energy is of no request", name));
       }
-      board->divide({});
+      board->divide();
       board->for_each_undivided(begin, end, [&](std::uint32_t r) { ++missing[r].unknown; });
       divided.push_back(std::move(board));
       continue;
@@ -794,7 +859,6 @@ Result<model::ServingProfile> attribute_serving(const model::Recording& recordin
   const bool any_without = std::find(without.begin(), without.end(), true) != without.end();
   for (const auto& owned : divided) {
     Board& board = *owned;
-    const auto& name = board.out.domain.device;
     if (any_without) board.divide(without);  // the others have what they had
     for (std::size_t r = 0; r < out.requests.size(); ++r) {
       const Energy energy = Energy::joules(board.by_request[r].energy);
@@ -808,45 +872,7 @@ Result<model::ServingProfile> attribute_serving(const model::Recording& recordin
     for (std::size_t t = 0; t < out.tenants.size(); ++t) {
       add_sum(out.tenants[t], board.by_tenant[t], of_tenants[t], board);
     }
-    if (board.is_idle_unseen() && board.has_model()) {
-      out.warnings.push_back(fmt::format(
-          "{}: idle power was not observed between steps; the intervals of requests include this",
-          name));
-    }
-    if (!board.is_fixed_part_known()) {
-      out.warnings.push_back(fmt::format(
-          "{}: all steps were alike, so what is fixed in a step and what is a request's own cannot "
-          "be separated: marginal energies are a guess, shares are not",
-          name));
-    }
-    if (board.has_model() && board.out.explained < kPoor) {
-      out.warnings.push_back(fmt::format(
-          "{}: steps explain only {:.0f} % of the variance of power: another program may have used "
-          "the GPU, or power was nearly constant",
-          name, 100 * board.out.explained));
-    }
-    const double active =
-        (board.out.requests + board.out.between + board.out.unattributed).joules();
-    if (board.out.others.joules() > 0.01 * std::abs(active)) {
-      out.warnings.push_back(fmt::format(
-          "{}: {:.3g} J of the time of steps are of other programs, or can be: they are of no "
-          "request; requests have what the command's processes used, in proportion to their "
-          "utilisation",
-          name, board.out.others.joules()));
-    }
-    if (board.is_unlisted()) {
-      out.warnings.push_back(fmt::format(
-          "{}: the driver lists no process of the command on it, so what other programs used is in "
-          "the energy of requests",
-          name));
-    }
-    if (board.others_joules() > 0.05 * std::abs(active)) {
-      out.warnings.push_back(
-          fmt::format("{}: {:.3g} J of the time of steps do not fit what the steps computed: "
-                      "another program may "
-                      "have used it",
-                      name, board.others_joules()));
-    }
+    warn_of(board, out.warnings);
     out.provenance = combine(out.provenance, board.out.measured.provenance);
     out.boards.push_back(std::move(board.out));
   }
@@ -857,25 +883,7 @@ Result<model::ServingProfile> attribute_serving(const model::Recording& recordin
     if (!recording.clock_points.empty()) request.arrived = clocks.to_real(request.arrival);
     if (is_part && !is_within(placed[r], request, begin, end)) continue;
     kept.push_back(request);
-    auto& tenant = out.tenants[tenant_of[r]];
-    tenant.is_cut |= request.is_cut;
-    const double before = static_cast<double>(tenant.steps);
-    const double more = static_cast<double>(request.steps);
-    if (before + more > 0) {
-      tenant.shared_with =
-          (tenant.shared_with * before + request.shared_with * more) / (before + more);
-    }
-    ++tenant.requests;
-    if (request.is_known()) {
-      tenant.paid_tokens += request.tokens_out;
-    } else {
-      ++tenant.without_energy;
-    }
-    tenant.steps += request.steps;
-    tenant.tokens_in += request.tokens_in;
-    tenant.tokens_out += request.tokens_out;
-    tenant.computed += request.computed;
-    tenant.cached += request.cached;
+    count(request, out.tenants[tenant_of[r]]);
   }
   out.requests = std::move(kept);
   std::erase_if(out.tenants, [](const auto& tenant) { return tenant.requests == 0; });
