@@ -180,6 +180,10 @@ void HubServer::give_up(const char* why) {
     }
   }
   clients_.clear();
+  try {
+    windows_.look_at_open_windows(HostClock::now());  // of those above, none is any more
+  } catch (const std::exception&) {
+  }
   programs_ = 0;
   (void)members_.end_admission();
   {

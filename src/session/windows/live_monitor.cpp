@@ -32,6 +32,7 @@ using namespace std::chrono_literals;
 
 constexpr Duration kPeriod = 500ms;    // between two looks for windows and readings
 constexpr Duration kHandover = 200ms;  // the same where another process records the windows
+constexpr Duration kRemainder = 20ms;  // to the look for what was less than a packet of windows
 constexpr Duration kAskAgain = 50ms;   // while an answer is awaited
 constexpr Duration kPoll = 3ms;
 constexpr Duration kSending = 100ms;  // of windows, to a hub that takes them slowly
@@ -241,6 +242,7 @@ void LiveCore::run() {
         look();
       } else {
         options_.handover->send(names_, HostClock::now() + kSending);
+        next = std::min(next, HostClock::now() + kRemainder);
       }
     } catch (const std::exception& e) {
       trouble_ = reason_of(e);

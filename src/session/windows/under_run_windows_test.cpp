@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <functional>
 #include <map>
 #include <thread>
 
@@ -19,7 +20,31 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using testing::SizeIs;
 using testing::StartsWith;
-using UnderRunWindowsTest = UnderRunTest;
+
+class UnderRunWindowsTest : public UnderRunTest {
+ protected:
+  // A child that does `work` with a monitor of its own, and is killed then.
+  pid_t killed_after(const std::function<void(LiveMonitor&)>& work) {
+    const std::string path = server_->path();
+    // The server's thread has begun by then: the address sanitizer's allocator, which a beginning
+    // thread uses, does not survive a fork in the middle.
+    EXPECT_TRUE(open_under_run(path, {}, none));
+    std::this_thread::sleep_for(200ms);
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(30);  // ends a child that hangs
+      auto monitor = open_under_run(path, {}, none);
+      if (!monitor) _exit(1);
+      work(**monitor);
+      ::kill(getpid(), SIGKILL);
+    }
+    EXPECT_GE(child, 0);
+    int status = -1;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status));
+    return child;
+  }
+};
 
 TEST_F(UnderRunWindowsTest, WindowsAreRecordedByNameProcessAndThread) {
   constexpr int kThreads = 4;
@@ -80,30 +105,16 @@ TEST_F(UnderRunWindowsTest, WindowsOfOneThatDiesAreTakenFromItsMemory) {
 #ifdef JOULEPROF_THREAD_SANITIZER
   GTEST_SKIP() << "it forbids threads in a forked child of a process with threads";
 #endif
-  const std::string path = server_->path();
-  // The server's thread has begun by then: the address sanitizer's allocator, which a beginning
-  // thread uses, does not survive a fork in the middle.
-  ASSERT_TRUE(open_under_run(path, {}, none));
-  std::this_thread::sleep_for(std::chrono::milliseconds{200});
-  const pid_t child = fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    alarm(30);  // ends a child that hangs
-    auto monitor = open_under_run(path, {}, none);
-    if (!monitor) _exit(1);
-    const std::uint32_t name = (*monitor)->name("short");
+  const pid_t child = killed_after([](LiveMonitor& monitor) {
+    const std::uint32_t name = monitor.name("short");
     const std::int64_t now = ns(HostClock::now());
     std::thread other([&] {
-      for (int i = 0; i < 2; ++i) (*monitor)->add({now, now, name, 0});
+      for (int i = 0; i < 2; ++i) monitor.add({now, now, name, 0});
     });
     other.join();
-    for (int i = 0; i < 5; ++i) (*monitor)->add({now, now + i, name, 0});
-    (*monitor)->begin({now, (*monitor)->name("long")});
-    ::kill(getpid(), SIGKILL);
-  }
-  int status = -1;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  ASSERT_TRUE(WIFSIGNALED(status));
+    for (int i = 0; i < 5; ++i) monitor.add({now, now + i, name, 0});
+    monitor.begin({now, monitor.name("long")});
+  });
   stop();
   EXPECT_THAT(recorded_, SizeIs(7));
   for (const auto& w : recorded_) EXPECT_EQ(w.name, "short");
@@ -119,27 +130,15 @@ TEST_F(UnderRunWindowsTest, ManyWindowsOfOneThatDiesAreSentInTime) {
 #endif
   constexpr int kBursts = 5;
   constexpr int kWindows = 4000;
-  const std::string path = server_->path();
-  ASSERT_TRUE(open_under_run(path, {}, none));
-  std::this_thread::sleep_for(200ms);  // as above
-  const pid_t child = fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    alarm(30);  // ends a child that hangs
-    auto monitor = open_under_run(path, {}, none);
-    if (!monitor) _exit(1);
-    const std::uint32_t name = (*monitor)->name("short");
+  killed_after([](LiveMonitor& monitor) {
+    const std::uint32_t name = monitor.name("short");
     const std::int64_t now = ns(HostClock::now());
     for (int burst = 0; burst < kBursts; ++burst) {
-      for (int i = 0; i < kWindows; ++i) (*monitor)->add({now, now + i, name, 0});
+      for (int i = 0; i < kWindows; ++i) monitor.add({now, now + i, name, 0});
       std::this_thread::sleep_for(30ms);
     }
     std::this_thread::sleep_for(40ms);
-    ::kill(getpid(), SIGKILL);
-  }
-  int status = -1;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  ASSERT_TRUE(WIFSIGNALED(status));
+  });
   stop();
   EXPECT_THAT(recorded_, SizeIs(kBursts * kWindows));
   EXPECT_THAT(warnings_, SizeIs(0));
