@@ -8,7 +8,6 @@ import os
 import sys
 
 from .._errors import Error
-from .._pipes import run_main
 from ._requests import RequestMetrics, looks
 from ._spans import RequestSpans
 
@@ -56,5 +55,16 @@ def main() -> int:
     return 0
 
 
+def run() -> int:
+    """The status of main(). A reader of stdout that has gone, as `| head` does, ends it without an error."""
+    try:
+        status = main()
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what the interpreter flushes at its end
+        return 0
+
+
 if __name__ == "__main__":
-    sys.exit(run_main(main))
+    sys.exit(run())
