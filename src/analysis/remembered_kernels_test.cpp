@@ -225,8 +225,8 @@ TEST(RememberedKernels, FromAnotherClockPowerIsScaledAndInDoubt) {
   const double ratio = 1.7 / 1.98;
   ASSERT_EQ(at(1.7e9).size(), 1u);
   const KnownKernel now = at(1.7e9)[0];
-  EXPECT_DOUBLE_EQ(now.watts, 400 * std::pow(ratio, 2.2));
-  EXPECT_GT(now.sigma, now.watts * std::log(1 / ratio) / 1.96);
+  EXPECT_DOUBLE_EQ(now.watts, 400 * power_by_clock(1, ratio).ratio);
+  EXPECT_GT(now.sigma, now.watts * power_by_clock(1, ratio).off / 1.96);
   EXPECT_LT(at(1.98e9)[0].sigma, now.sigma);
   EXPECT_TRUE(at(1.4e9).empty());  // too far
   EXPECT_TRUE(known_kernels({&then, 1}, "GPU-1", table, {}).empty());

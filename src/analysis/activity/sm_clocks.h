@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,9 +32,34 @@ inline double without_clock(double times, double clocks) {
   return times < least ? times / least : times > most ? times / most : 1.0;
 }
 
-// From readings of the SM clock while kernels ran. A kernel's power grows with the clock to the
-// power of ErrorModel's exponent. `held`: the share of the time in which clocks were reduced, used
-// where clocks are unknown.
+// The active power of a kernel at one clock relative to that at another.
+struct PowerByClock {
+  double ratio = 1;
+  double off = 0;  // of it, relative, at 95 %
+};
+// `times`, `clocks`: ratios of a launch's time and of the SM clock, at which the kernel draws
+// `ratio` times the power. A kernel whose time the clock does not change waits for memory, and its
+// power grows least with the clock. Where the clocks hardly differ, times say little, and the
+// exponent is nearer to the usual one.
+inline PowerByClock power_by_clock(double times, double clocks) {
+  const double clock = std::log(clocks);
+  const double apart = std::max(std::abs(clock), 1e-6);
+  const auto exponent = [](double x) {
+    return kErrors.clock_least + kErrors.clock_grows * std::pow(std::clamp(x, 0.0, 1.0), 2);
+  };
+  const double x = -std::log(times) / (clock < 0 ? -apart : apart);
+  const double error = kErrors.clock_launch / apart;
+  const double sigma =
+      std::hypot(kErrors.clock_sigma, (exponent(x + error) - exponent(x - error)) / 2);
+  const double by_time = 1 / (sigma * sigma);
+  const double usual = std::pow(kErrors.power_of_clock_sigma, -2);
+  const double mean = (by_time * exponent(x) + usual * kErrors.power_of_clock) / (by_time + usual);
+  return {std::pow(clocks, mean), kErrors.normal95 / std::sqrt(by_time + usual) * std::abs(clock)};
+}
+
+// From readings of the SM clock while kernels ran. The power of all kernels together grows with the
+// clock to the power of ErrorModel's exponent. `held`: the share of the time in which clocks were
+// reduced, used where clocks are unknown.
 class SmClocks {
  public:
   SmClocks(const model::Recording& recording, const model::Domain& domain,
@@ -41,13 +67,12 @@ class SmClocks {
       : held_(held) {
     for (const auto& r : gauge_of(recording, domain, model::gauge::kSmClock)) {
       const double at = table.time.seconds_of(r.at);
-      const auto ran = work_at(table, at);
-      if (ran.empty()) continue;
+      if (!works_at(table, at)) continue;
       Mean& mean = table.replay_time.holds(r.at) ? replay_ : program_;
       mean.sum += r.value;
       mean.squares += r.value * r.value;
       ++mean.count;
-      if (&mean == &program_) readings_.push_back({at, r.value, {ran.begin(), ran.end()}});
+      if (&mean == &program_) readings_.push_back({at, r.value, work_near(table, at)});
     }
     if (step() > kOften) readings_.clear();
   }
@@ -65,16 +90,16 @@ class SmClocks {
     const double spread = program_.spread();
     if (readings_.empty()) return {0, kErrors.power_of_clock * spread};
     return {kErrors.power_of_clock * random_hertz() / program_.value(),
-            kErrors.power_of_clock_off / kErrors.normal95 * spread};
+            kErrors.power_of_clock_mean * spread};
   }
   // Mean power of a kernel over an interval of the program, in the table's seconds, relative to its
   // power at program_hertz(). 1 where the clock was not read often enough.
   double power_ratio(double begin, double end) const {
-    const auto first = std::lower_bound(readings_.begin(), readings_.end(), begin - kOften / 2,
+    const auto first = std::lower_bound(readings_.begin(), readings_.end(), begin - kCourse,
                                         [](const Reading& r, double t) { return r.at < t; });
     double sum = 0;
     int count = 0;
-    for (auto r = first; r != readings_.end() && r->at <= end + kOften / 2; ++r, ++count)
+    for (auto r = first; r != readings_.end() && r->at <= end + kCourse; ++r, ++count)
       sum += power_ratio(r->hertz);
     return count > 0 ? sum / count : 1.0;
   }
@@ -90,9 +115,8 @@ class SmClocks {
     double mean = 0;
     for (const Reading& reading : readings_) {
       double weight = 0;
-      for (const auto& entry : reading.ran) {
-        if (entry.kernel_class == kernel_class) weight += entry.busy;
-      }
+      if (const auto found = reading.ran.find(kernel_class); found != reading.ran.end())
+        weight = found->second;
       const double ratio = power_ratio(reading.hertz);
       sum += weight;
       squares += weight * weight;
@@ -140,19 +164,40 @@ class SmClocks {
       0.05;  // of power, where clocks were reduced for kHeldMuch or longer
   static constexpr double kHeldMuch = 0.2;
   static constexpr double kOften = 0.2;  // seconds from reading to reading
+  // Seconds to either side of a reading. The clock that NVML gives stays as it was for 20 ms and
+  // longer (H100, 26 Nov: bursts that meet the power limit).
+  static constexpr double kSeen = 0.05;
+  // The same, over which readings are averaged to a course: what changes faster is random.
+  static constexpr double kCourse = 0.3;
 
-  // What ran in the bin that `t` lies in; empty where the GPU was at work for less than half of it.
-  static std::span<const ActivityTable::Entry> work_at(const ActivityTable& table, double t) {
+  static std::size_t first_after(const ActivityTable& table, double t) {
     const auto after = std::upper_bound(table.bins.begin(), table.bins.end(), t,
                                         [](double at, const auto& bin) { return at < bin.begin; });
-    if (after == table.bins.begin()) return {};
-    const auto bin = after - 1;
-    if (t >= bin->begin + bin->width) return {};
-    const auto index = static_cast<std::size_t>(bin - table.bins.begin());
-    const std::span ran(table.entries.data() + bin->first, table.end_of(index) - bin->first);
+    return static_cast<std::size_t>(after - table.bins.begin());
+  }
+  static std::span<const ActivityTable::Entry> ran_in(const ActivityTable& table, std::size_t bin) {
+    const std::size_t first = table.bins[bin].first;
+    return {table.entries.data() + first, table.end_of(bin) - first};
+  }
+  // Whether the GPU was at work for half of the bin that `t` lies in, or longer.
+  static bool works_at(const ActivityTable& table, double t) {
+    const std::size_t after = first_after(table, t);
+    if (after == 0) return false;
+    const auto& bin = table.bins[after - 1];
+    if (t >= bin.begin + bin.width) return false;
     double busy = 0;
-    for (const auto& entry : ran) busy += entry.busy;
-    return busy > bin->width / 2 ? ran : std::span<const ActivityTable::Entry>();
+    for (const auto& entry : ran_in(table, after - 1)) busy += entry.busy;
+    return busy > bin.width / 2;
+  }
+  // Busy seconds by signature of what the clock that was read at `t` may be of.
+  static std::map<std::uint32_t, double> work_near(const ActivityTable& table, double t) {
+    std::map<std::uint32_t, double> busy;
+    const std::size_t from = std::max<std::size_t>(first_after(table, t - kSeen), 1) - 1;
+    const std::size_t to = first_after(table, t + kSeen);
+    for (std::size_t i = from; i < to; ++i) {
+      for (const auto& entry : ran_in(table, i)) busy[entry.kernel_class] += entry.busy;
+    }
+    return busy;
   }
 
   struct Mean {
@@ -192,7 +237,7 @@ class SmClocks {
   struct Reading {
     double at;
     double hertz;
-    std::vector<ActivityTable::Entry> ran;  // then
+    std::map<std::uint32_t, double> ran;  // near it
   };
   std::vector<Reading> readings_;  // of the program, in order; empty: too few for power_ratio()
 };

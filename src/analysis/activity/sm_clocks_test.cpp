@@ -44,6 +44,33 @@ struct Falling {
   ActivityTable table;
 };
 
+// tests/gpu/clock_exponents.py, H100 80GB HBM3, 28 Nov: each kernel alone, and for half of the time
+// in turns with a matrix product that meets the power limit.
+TEST(PowerByClock, HoldsWhatKernelsShowedThatComputeOrWaitForMemory) {
+  struct Kernel {
+    double clocks, times, powers;
+  };
+  for (const Kernel& k : {Kernel{0.927, 1.071, 0.774}, {0.793, 1.014, 0.750}, {0.818, 1.181, 0.558},
+                          {0.874, 1.140, 0.623}, {0.932, 0.999, 0.913}, {0.813, 1.078, 0.745},
+                          {0.885, 1.126, 0.712}, {0.817, 1.062, 0.761}, {0.916, 1.097, 0.762},
+                          {0.874, 1.007, 0.873}}) {
+    const PowerByClock slower = power_by_clock(k.times, k.clocks);
+    EXPECT_NEAR(slower.ratio, k.powers, slower.off * k.powers) << k.clocks;
+    EXPECT_LT(slower.off, 0.16);
+    const PowerByClock faster = power_by_clock(1 / k.times, 1 / k.clocks);
+    EXPECT_NEAR(faster.ratio * slower.ratio, 1, 1e-9);
+    EXPECT_NEAR(faster.off, slower.off, 1e-9);
+  }
+}
+
+TEST(PowerByClock, IsTheUsualOneWhereTimesSayLittle) {
+  EXPECT_EQ(power_by_clock(1, 1).ratio, 1);
+  EXPECT_LT(power_by_clock(1.02, 1).off, 1e-4);
+  EXPECT_NEAR(std::log(power_by_clock(1.0, 0.99).ratio) / std::log(0.99), 1.6, 0.6);
+  EXPECT_NEAR(std::log(power_by_clock(1.25, 0.8).ratio) / std::log(0.8), 3, 0.3);
+  EXPECT_NEAR(std::log(power_by_clock(1.0, 0.8).ratio) / std::log(0.8), 1.2, 0.3);
+}
+
 TEST(SmClocks, ACourseThatIsReadOftenIsKnown) {
   const auto seldom = Falling(1).clocks();
   const auto often = Falling(0.1).clocks();

@@ -274,17 +274,17 @@ ReplayCheck drop_deviating_replays(const ActivityTable& table, const SmClocks& c
     }
     const auto in_program = in_place(table, replay);
     const ByClass alone = all_sizes(table, replay);
-    const double more = without_clock(1 + longer(in_program, alone), clock) - 1;
+    const double times = 1 + longer(in_program, alone);
+    const double more = without_clock(times, clock) - 1;
     if (std::abs(more) <= kErrors.rerun_kernel_apart) {
       if (!replay.ran.empty()) {
         const std::uint32_t kernel = kernel_of(replay);
         const std::uint32_t variant = replay.variant_of(kernel);
         const double middle = more < 0 ? 1 + more / 2 : 1;
-        out.loops.push_back({kernel, variant, replay.begin, replay.end,
-                             std::pow(clock, kErrors.power_of_clock) / middle});
+        const PowerByClock power = power_by_clock(times, clock);
+        out.loops.push_back({kernel, variant, replay.begin, replay.end, power.ratio / middle});
         const double doubt =
-            std::hypot(more < 0 ? more / 2 / middle : more,
-                       kErrors.power_of_clock_off * std::log(clock), clocks.doubt_of(kernel));
+            std::hypot(more < 0 ? more / 2 / middle : more, power.off, clocks.doubt_of(kernel));
         if (doubt > kErrors.rerun_noted) out.deviating.push_back({kernel, variant, doubt});
         if (std::abs(more) > kErrors.rerun_apart) continue;
       }

@@ -68,7 +68,7 @@ struct DeviatingKernel {
 
 // How many times the power in the program a kernel draws in its loop. Cold memory makes a kernel
 // wait in the program: a launch then takes at least the loop's energy and at most its power, and
-// the middle of both is taken. With the SM clock, power grows by its exponent in ErrorModel.
+// the middle of both is taken. With the SM clock, power grows as power_by_clock() says.
 struct LoopPower {
   std::uint32_t kernel_class = 0;
   std::uint32_t variant = model::kNone;

@@ -33,12 +33,12 @@ std::optional<Scaled> scaled(const RememberedKernel& r, double launch,
   if (hertz.has_value() != r.sm_clock_hertz.has_value()) return std::nullopt;
   const double clock = hertz ? *hertz / *r.sm_clock_hertz : 1;
   if (!(std::abs(std::log(clock)) <= kFarClock)) return std::nullopt;
-  const double longer = without_clock(launch / seconds(r.launch), clock);
+  const double times = launch / seconds(r.launch);
+  const double longer = without_clock(times, clock);
   if (longer * (1 + kLaunchApart) < 1 || longer > 1 + kLaunchApart) return std::nullopt;
-  const double watts = r.power.watts() * std::pow(clock, kErrors.power_of_clock);
-  return Scaled{watts,
-                watts * std::hypot(r.error.watts() / r.power.watts(),
-                                   kErrors.power_of_clock_off * std::log(clock)),
+  const PowerByClock power = power_by_clock(times, clock);
+  const double watts = r.power.watts() * power.ratio;
+  return Scaled{watts, watts * std::hypot(r.error.watts() / r.power.watts(), power.off),
                 r.observed};
 }
 

@@ -19,7 +19,7 @@ namespace jouleprof::analysis {
 // A signature, or a variant of it, is known where an earlier run on `board` resolved the same
 // signature with a mean time of a launch within 7 % and an SM clock within a quarter (or with both
 // clocks unknown). From its clock to this run's, power is scaled as that of loops is, with the same
-// doubt (ErrorModel::power_of_clock); times may differ as the clocks do. Its power is the mean of
+// doubt (power_by_clock()); times may differ as the clocks do. Its power is the mean of
 // those runs; its sigma that of one more run: the least error of them, and the spread between runs
 // (ErrorModel::between_runs, as two runs' worth of knowledge, and the observed deviations). In the
 // table's order. Pooled signatures have no power of their own.

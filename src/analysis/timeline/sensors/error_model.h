@@ -12,11 +12,19 @@ namespace jouleprof::analysis {
 struct ErrorModel {
   double normal95 = 1.96;
 
-  // Exponent by which a kernel's power grows with the SM clock, and at 95 % what it may be off.
-  // Chosen, from the physics: 1 of the clock alone, 3 with a voltage in proportion to it; kernels
-  // that wait for memory have about half.
+  // Exponent by which the active power of kernels grows with the SM clock, and what one kernel's
+  // may be off, one sigma. H100, 28 Nov: 12 kernels at 1.4 to 2 GHz, 0.8 to 4.
   double power_of_clock = 2.2;
-  double power_of_clock_off = 1;
+  double power_of_clock_sigma = 0.9;
+  double power_of_clock_mean = 0.5;  // the same of several kernels together: the mean of three
+  // The same where it is known by which power x of the clock a launch becomes shorter, from 0 of
+  // one that waits for memory to 1: least + grows x^2, and one sigma. The same kernels.
+  double clock_least = 1;
+  double clock_grows = 2.2;
+  double clock_sigma = 0.35;
+  // Of times of a launch at two clocks: one sigma of what else may make them differ. The same
+  // day: loops against the program.
+  double clock_launch = 0.015;
 
   // --- Energy of a time: EnergyTimeline ---
 
