@@ -50,9 +50,15 @@ TEST(PowerByClock, HoldsWhatKernelsShowedThatComputeOrWaitForMemory) {
   struct Kernel {
     double clocks, times, powers;
   };
-  for (const Kernel& k : {Kernel{0.927, 1.071, 0.774}, {0.793, 1.014, 0.750}, {0.818, 1.181, 0.558},
-                          {0.874, 1.140, 0.623}, {0.932, 0.999, 0.913}, {0.813, 1.078, 0.745},
-                          {0.885, 1.126, 0.712}, {0.817, 1.062, 0.761}, {0.916, 1.097, 0.762},
+  for (const Kernel& k : {Kernel{0.927, 1.071, 0.774},
+                          {0.793, 1.014, 0.750},
+                          {0.818, 1.181, 0.558},
+                          {0.874, 1.140, 0.623},
+                          {0.932, 0.999, 0.913},
+                          {0.813, 1.078, 0.745},
+                          {0.885, 1.126, 0.712},
+                          {0.817, 1.062, 0.761},
+                          {0.916, 1.097, 0.762},
                           {0.874, 1.007, 0.873}}) {
     const PowerByClock slower = power_by_clock(k.times, k.clocks);
     EXPECT_NEAR(slower.ratio, k.powers, slower.off * k.powers) << k.clocks;
