@@ -139,6 +139,17 @@ def test_streams_and_devices_are_written_to_as_they_are(recorded):
         assert out.read() == "before\n" + text
 
 
+@pytest.mark.parametrize("command", [
+    ("export", "--format", "chrome", "x.jprof"), ("report", "x.jprof", "--json"), ("monitor", "--delay", "10ms"),
+    ("run", "--json", "-", "--", "sleep", "0.2")])
+def test_a_reader_that_has_enough_is_no_error(recorded, command):
+    process = recorded.start(*command)
+    process.stdout.close()
+    err = process.stderr.read()
+    assert process.wait(60) == 0, err
+    assert "cannot write" not in err
+
+
 def test_a_link_stays_and_permissions_too(recorded):
     folder = recorded.folder
     (folder / "real").write_text("old")

@@ -320,6 +320,17 @@ def test_a_failing_command_ends_the_sweep_and_resume_goes_on(machine):
     assert db.execute("SELECT count(*) FROM run").fetchone()[0] > 1
 
 
+def test_the_table_at_the_end_is_that_of_recommend(machine):
+    machine("sweep", "--limits", "700,300,200", "--repeats", "2", "--min-repeats", "2", *PER_UNIT, "--",
+            sys.executable, "work.py", "0.2")
+    printed = machine("sweep", "--resume").err
+    table = machine("recommend", "sweep.jprof").out
+    rows = [line for line in table.splitlines() if re.match(r"\S*\s*\d+ W\b", line)]
+    assert len(rows) >= 2, table
+    for row in table.splitlines():
+        assert row in printed, (row, printed)
+
+
 def test_a_busy_board_is_refused(tmp_path):
     machine = Machine(tmp_path, board(processes=[{"pid": 1, "memory_mib": 100}]))
     assert "other processes use gpu0" in machine.sweep("--limits", "700,300", status=6).err

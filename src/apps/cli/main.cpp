@@ -26,16 +26,18 @@ void occupy_closed_streams() {
   }
 }
 
-// A file that reaches the size limit (ulimit -f) is an error of that file. A handler, because
-// commands would inherit that a signal is ignored.
-void survive_file_size_limit() {
-  struct sigaction before {};
-  ::sigaction(SIGXFSZ, nullptr, &before);
-  if (before.sa_handler != SIG_DFL) return;
-  struct sigaction action {};
-  action.sa_handler = [](int) {};
-  action.sa_flags = SA_RESTART;
-  ::sigaction(SIGXFSZ, &action, nullptr);
+// A file that reaches the size limit (ulimit -f), or a reader that has enough (head), is an error of
+// that write. A handler, because commands would inherit that a signal is ignored.
+void survive_failed_writes() {
+  for (const int number : {SIGXFSZ, SIGPIPE}) {
+    struct sigaction before {};
+    ::sigaction(number, nullptr, &before);
+    if (before.sa_handler != SIG_DFL) continue;
+    struct sigaction action {};
+    action.sa_handler = [](int) {};
+    action.sa_flags = SA_RESTART;
+    ::sigaction(number, &action, nullptr);
+  }
 }
 
 // Before anything that could ask for memory. The C library passes main()'s arguments.
@@ -62,6 +64,6 @@ __attribute__((constructor(101))) void keep_commands(int argc, char** argv, char
 
 int main(int argc, char** argv) {
   occupy_closed_streams();
-  survive_file_size_limit();
+  survive_failed_writes();
   return jouleprof::cli::main(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
 }

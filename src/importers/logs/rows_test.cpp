@@ -231,6 +231,10 @@ TEST(NamedCsv, ColumnsAreNamed) {
   EXPECT_TRUE(has_warning(*recording, "1 column left out: 'other'"));
   EXPECT_THAT(import_error(text, {.power_columns = {"gpu0=watts"}, .time_column = "when"}),
               HasSubstr("it has no column 'watts'; it has: when, board (mW), host W, other"));
+  EXPECT_THAT(import_error(text, {.power_columns = {"host W:J"}, .time_column = "when"}),
+              HasSubstr("'J' is no unit of power; give one of W, mW, uW, kW"));
+  EXPECT_THAT(import_error(text, {.power_columns = {"board"}, .time_column = "when:h"}),
+              HasSubstr("'h' is no unit of time; give one of s, ms, us, ns"));
 }
 
 TEST(NamedCsv, UnitsSeparatorsAndRowsOfDevices) {

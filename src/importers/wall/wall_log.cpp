@@ -219,7 +219,7 @@ class Reader {
     const auto candidates = power_columns(head);
     if (candidates.empty()) {
       return fail(Errc::kInvalidArgument,
-                  fmt::format("{} has no column of power{}; it has: {}", log_.file,
+                  fmt::format("{} has no column of power{} in W, kW or mW; it has: {}", log_.file,
                               column_.empty() ? "" : " '" + column_ + "'", fmt::join(head, ", ")));
     }
     std::vector<double> scales;

@@ -56,7 +56,11 @@ class RecommendVerb : public Verb {
     // The advice refers to its sweep, which stays in place from here on.
     bool any = false;
     for (auto& advised : sweeps) {
-      advised.advice = analysis::recommend(advised.sweep, options->choice);
+      auto choice = options->choice;
+      if (!choice.reference && !plan_.command.empty()) {
+        choice.reference = session::recommend_options(plan_, advised.sweep).reference;
+      }
+      advised.advice = analysis::recommend(advised.sweep, choice);
       any = any || advised.advice;
     }
     if (!html_.empty()) {

@@ -389,6 +389,7 @@ class SweepVerb : public Verb {
     auto& [sweep, advice] = sweeps.front();
     report::RecommendationOptions options;
     options.choice = session::recommend_options(plan, sweep);
+    options.choice.draws = analysis::RecommendOptions{}.draws;  // as `recommend` prints it
     options.sweep_file = output_;
     options.devices = smi_devices(output_, plan);
     advice = analysis::recommend(sweep, options.choice);

@@ -88,7 +88,7 @@ constexpr std::string_view kSummaryText = "the summary as text and JSON, and of 
 constexpr std::string_view kFileText = "--html, --svg and --png";
 constexpr Allowed kAllowed[]{
     {"--csv", kSummary | kRows | kWindows | kServing, kAny,
-     "one recording, and not of --by collective"},
+     "one recording, and not of --by collective, host, rank or job"},
     {"--html", kSummary | kSeveral, kAny,
      "the summary and of a job, and a page has the tables of every --by"},
     {"--svg", kSummary, kAny, "the summary of one recording"},

@@ -87,6 +87,7 @@ Result<analysis::Run> Input::open() const {
                                        file));
   }
   if (run > 0 && !is_sweep && !is_merged) {
+    if (const auto one = recording::read_recording(file); !one) return forward_error(one);
     return fail(Errc::kInvalidArgument,
                 fmt::format("{} is one recording, so that it has no --run", file));
   }
