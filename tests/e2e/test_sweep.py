@@ -321,7 +321,10 @@ def test_a_failing_command_ends_the_sweep_and_resume_goes_on(machine):
 
 
 def test_the_table_at_the_end_is_that_of_recommend(machine):
-    machine("sweep", "--limits", "700,300,200", "--repeats", "2", "--min-repeats", "2", *PER_UNIT, "--",
+    noisy = WORK.replace("time.sleep(", "time.sleep((0.5 + os.getpid() % 7 / 7) * ").replace(
+        "{speed /", "{(0.5 + os.getpid() % 5 / 5) * speed /")
+    (machine.folder / "work.py").write_text(noisy)
+    machine("sweep", "--limits", "700,300,200", "--repeats", "3", "--min-repeats", "3", *PER_UNIT, "--",
             sys.executable, "work.py", "0.2")
     printed = machine("sweep", "--resume").err
     table = machine("recommend", "sweep.jprof").out

@@ -26,8 +26,8 @@ void occupy_closed_streams() {
   }
 }
 
-// A file that reaches the size limit (ulimit -f), or a reader that has enough (head), is an error of
-// that write. A handler, because commands would inherit that a signal is ignored.
+// A file that reaches the size limit (ulimit -f), or a reader that has enough (head), is an error
+// of that write. A handler, because commands would inherit that a signal is ignored.
 void survive_failed_writes() {
   for (const int number : {SIGXFSZ, SIGPIPE}) {
     struct sigaction before {};
