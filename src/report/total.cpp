@@ -130,6 +130,7 @@ Total total_of(const Profile& profile) {
   const auto has_command = [](const DomainProfile* d) { return d->command.has_value(); };
   if (std::all_of(total.counted.begin(), total.counted.end(), has_command)) {
     for (const DomainProfile* d : total.counted) add(total.command, *d->command);
+    total.command->is_partial = total.lost.has_value();
   }
   return total;
 }

@@ -23,7 +23,7 @@ RECORDS = {
     "command": {
         "energy_joules": "float", "interval_joules": "interval", "repeatability_joules": "float",
         "processes_joules": "float", "rest_joules": "float", "undivided_joules": "float", "is_divided": "flag",
-        "provenance": "text",},
+        "is_partial": "flag", "provenance": "text",},
     "total": {
         "provenance": "text", "energy_joules": "float", "interval_joules": "interval", "repeatability_joules": "float",
         "reported_joules": "float", "rest_joules": "float", "held_joules": "float", "active_joules": "float",

@@ -38,6 +38,7 @@ class HostBuilder {
     }
     for (const auto& domain : out_.domains) {
       if (domain.is_counted && domain.energy) add(out_.total, *domain.energy);
+      out_.is_partial = out_.is_partial || domain.is_partial();
     }
     return {};
   }
@@ -72,7 +73,7 @@ class HostBuilder {
   }
 
   Result<void> add_domain(const DomainKey& key, bool counted) {
-    JobDomain sum{key.label, key.identity, {}, "", counted};
+    JobDomain sum{key.label, key.identity, {}, "", counted, {}};
     std::optional<HostTime> until;
     for (const auto& [named, profile] : placed_) {
       for (std::size_t i = 0; i < profile->domains.size(); ++i) {
@@ -80,6 +81,7 @@ class HostBuilder {
         if (!d.domain.visible || key_of(d.domain) != key) continue;
         if (!d.energy) {
           if (sum.reason.empty()) sum.reason = named->name + ": " + d.reason;
+          if (d.least) sum.least = sum.least.value_or(Energy{}) + *d.least;
           continue;
         }
         const HostTime from = until ? std::max(*until, profile->begin) : profile->begin;
@@ -387,6 +389,7 @@ Job JobBuilder::finish() && {
   bool all_timed = true;
   for (const auto& host : job_.hosts) {
     if (host.total) add(job_.total, *host.total);
+    job_.is_partial = job_.is_partial || host.is_partial;
     for (const auto& domain : host.domains) {
       if (domain.is_counted && !domain.energy) ++job_.without_energy;
     }

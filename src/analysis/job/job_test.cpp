@@ -18,9 +18,10 @@ using Named = JobBuilder::Named;
 
 // A GPU at 500 W and a package at 100 W from 3 s to 13 s; the work is a part of it.
 model::Recording recorded(double from, double to, const std::string& host = "node1",
-                          const std::string& boot = "boot1", const std::string& uuid = "GPU-1") {
+                          const std::string& boot = "boot1", const std::string& uuid = "GPU-1",
+                          double gpu_until = 16) {
   Recorded run;
-  run.read_gpu();
+  run.read_gpu(gpu_until);
   run.read_cpu();
   run.recording.run.work_begin = at(from);
   run.recording.run.work_end = at(to);
@@ -66,6 +67,19 @@ TEST(Job, IsTheSumOfItsHostsToTheMicrojoule) {
   EXPECT_EQ(job.elapsed, std::chrono::seconds{10});
   // The order does not matter.
   EXPECT_EQ(job_of({{b}, {a}}).hosts[0].host, "node1");
+}
+
+TEST(Job, WithADeviceThatWasLostIsALowerBound) {
+  const auto lost = recorded(3, 13, "node1", "boot1", "GPU-1", 8);
+  const Job job = job_of({{lost}, {recorded(3, 13, "node2", "boot2", "GPU-2")}});
+  const JobHost& host = job.hosts[0];
+  EXPECT_TRUE(host.is_partial);
+  EXPECT_TRUE(host.domains[0].is_partial());
+  EXPECT_FALSE(host.domains[0].energy);
+  EXPECT_NEAR(host.domains[0].least->joules(), 2500, 100);
+  EXPECT_FALSE(job.hosts[1].is_partial);
+  EXPECT_TRUE(job.is_partial);
+  EXPECT_FALSE(job_of({{recorded(3, 13)}}).is_partial);
 }
 
 TEST(Job, EightRecordersOfOneHostCountOnce) {

@@ -265,8 +265,8 @@ Result<std::string> job_to_html(const analysis::Job& whole, const JobOptions& jo
   }
   html += element("p", "soft", line);
   if (const auto q = quoted(job, job_options.whole_machine)) {
-    html += hero(energy_text(q->energy), interval_text(q->energy, q->error, q->upper_error),
-                 badge(q->provenance), quoted_interval_text(*q));
+    html += hero(quoted_energy_text(*q), quoted_error_text(*q), badge(q->provenance),
+                 quoted_interval_text(*q));
     if (q->is_command) {
       html += element("p", "coverage",
                       fmt::format("Of the commands. All devices: {} {}.",

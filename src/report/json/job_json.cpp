@@ -75,6 +75,9 @@ void columns(const analysis::JobHost& host, Columns& column) {
       "its clock against another machine's, by the collectives that ranks of both ran",
       "there are none, or it is the reference");
   energy_columns(host.total, "the total of its domains", "no counted domain has one", column);
+  column("is_partial", host.is_partial,
+         "true: a device's readings ended before the work did, and the sum is without it: it is a "
+         "lower bound");
   column(
       "domains", [&] { return records_json(host.domains); }, "its domains, a list");
 }
@@ -187,6 +190,7 @@ Result<std::string> job_to_json(const analysis::Job& job, const JobOptions& opti
   j["aligned"] = job.is_aligned;
   JsonColumns column(j);
   energy_columns(job.total, "", "", column);
+  j["is_partial"] = job.is_partial;
   j["domains_without_energy"] = job.without_energy;
   j["hosts"] = records_json(job.hosts);
   j["ranks"] = records_json(job.ranks);

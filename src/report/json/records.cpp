@@ -190,6 +190,9 @@ void columns(const model::CommandEnergy& command, Columns& column) {
          "of no known process, and not in `energy_joules`: unattributed and unowned held energy");
   column("is_divided", command.is_divided,
          "false: the recording knows of no other process, and all energy is the command's");
+  column("is_partial", command.is_partial,
+         "true: a device's readings ended before the work did, and this is without it: it is a "
+         "lower bound");
   column("provenance", m.provenance,
          "`measured` where what others have lies within the sensors' error, else `estimated`");
 }

@@ -34,6 +34,7 @@ std::optional<Quoted> quoted(const analysis::Job& job, bool whole_machine) {
   Total total;
   total.energy = job.total;
   total.command = job.command;
+  if (job.is_partial) total.lost = Energy{};
   return quoted(total, whole_machine);
 }
 
@@ -45,6 +46,7 @@ std::optional<Costs> costs_of(const analysis::Job& job, const CostFactors& facto
   Costs costs;
   costs.factors = factors;
   costs.is_command = quote->is_command;
+  costs.is_partial = quote->is_partial;
   costs.energy = quote->energy;
   costs.error = quote->error;
   costs.upper_error = quote->upper_error;

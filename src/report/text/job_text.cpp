@@ -54,7 +54,11 @@ class Writer {
     for (auto& line : table.lines(width_, text_.colour)) lines_.push_back(std::move(line));
   }
 
-  std::string error_of(const model::Measurement& m) const {
+  static std::string energy_of(const model::Measurement& m, bool is_partial) {
+    return (is_partial ? "at least " : "") + energy_text(m.energy);
+  }
+  std::string error_of(const model::Measurement& m, bool is_partial = false) const {
+    if (is_partial) return lower_interval_text(m.energy.joules(), m.below().joules());
     return m.energy > Energy{} ? interval_text(m.energy, m.below(), m.above(), text_.ascii) : "-";
   }
 
@@ -103,8 +107,8 @@ class Writer {
       table.add({{printable(host.host, text_.ascii), Style::kBold},
                  {std::to_string(host.recordings.size())},
                  {duration_text(host.covered)},
-                 {host.total ? energy_text(host.total->energy) : "-"},
-                 {host.total ? error_of(*host.total) : "-"},
+                 {host.total ? energy_of(*host.total, host.is_partial) : "-"},
+                 {host.total ? error_of(*host.total, host.is_partial) : "-"},
                  {host.total ? provenance_word(host.total->provenance) : ""}});
       for (const auto& domain : host.domains) {
         const std::string label = printable(" " + domain.label, text_.ascii);
@@ -245,9 +249,9 @@ class Writer {
            q.is_bound()
                ? fmt::format("{} {}, {}", quoted_energy_text(q), quoted_error_text(q, text_.ascii),
                              provenance_word(q.provenance))
-               : fmt::format("{} {}, {}: processes {}{}", energy_text(q.energy),
-                             interval_text(q.energy, q.error, q.upper_error, text_.ascii),
-                             provenance_word(q.provenance), energy_text(own->processes),
+               : fmt::format("{} {}, {}: processes {}{}", quoted_energy_text(q),
+                             quoted_error_text(q, text_.ascii), provenance_word(q.provenance),
+                             energy_text(own->processes),
                              own->rest ? " + rest " + energy_text(*own->rest)
                                        : ", with energy at rest, which is unknown"),
            Style::kBold);
@@ -255,7 +259,8 @@ class Writer {
     if (!job_.total) {
       note("total", "unavailable: no machine has a domain with an energy");
     } else {
-      std::string words = energy_text(job_.total->energy) + " " + error_of(*job_.total) + ", " +
+      std::string words = energy_of(*job_.total, job_.is_partial) + " " +
+                          error_of(*job_.total, job_.is_partial) + ", " +
                           provenance_word(job_.total->provenance) +
                           "; a domain that several recordings have "
                           "counts once";
@@ -264,6 +269,16 @@ class Writer {
         words += fmt::format("; without {} domains that have no energy", job_.without_energy);
       }
       note("total", words, Style::kBold);
+    }
+    for (const auto& host : job_.hosts) {
+      for (const auto& domain : host.domains) {
+        if (!domain.is_partial()) continue;
+        note("PARTIAL",
+             fmt::format("{} of {} took {} more before its readings ended; what it took afterwards "
+                         "is unknown, so that all sums are lower bounds",
+                         domain.label, host.host, energy_text(*domain.least)),
+             Style::kAttention);
+      }
     }
     for (const auto& warning : job_.warnings) note("warning", warning, Style::kAttention);
   }

@@ -217,7 +217,8 @@ std::string command_part_text(const TextContext& c) {
   }
   std::string text = fmt::format(", of it {} {}", whose, watt_hours_text(command.energy.energy));
   constexpr double kNoted = 0.001;
-  if (command.undivided.joules() > kNoted * c.total.energy->energy.joules()) {
+  if (!command.is_partial &&
+      command.undivided.joules() > kNoted * c.total.energy->energy.joules()) {
     text += " to " + watt_hours_text(command.energy.energy + command.undivided);
   }
   return text;
