@@ -205,6 +205,33 @@ TEST(Attribute, AtAPowerLimitClocksThatAreReadOftenLeaveTheTruthInside) {
   EXPECT_GE(inside, 23u);  // of 24
 }
 
+// As at a power limit, which keeps power as it is while the clock changes.
+TEST(Attribute, AClockThatPowerDoesNotFollowHardlyWidensTheIntervals) {
+  SyntheticRun run;
+  run.kernels = various_kernels(6);
+  auto made = synthesise(run);
+  const auto widths = [&] {
+    double sum = 0;
+    for (const auto& row : only_activity(made.recording).by_kernel)
+      sum += row.energy->repeatability.joules() / row.energy->energy.joules();
+    return sum;
+  };
+  const double without = widths();
+  const model::SensorId clock{99};
+  made.recording.sensors.push_back({clock,
+                                    simulated::kGpu0,
+                                    model::SensorKind::kGauge,
+                                    std::string(model::gauge::kSmClock),
+                                    {},
+                                    {}});
+  for (double t = 0; t < run.seconds; t += 0.1) {
+    made.recording.readings.gauges.push_back(
+        {clock, at(t), 1.8e9 * (1 + 0.08 * std::sin(t) + 0.02 * std::sin(91 * t))});
+  }
+  EXPECT_LT(widths(), 1.3 * without);
+  EXPECT_GE(Score(only_activity(made.recording), made).covered, 5);
+}
+
 TEST(Attribute, OverlappingKernelsShareTheTime) {
   SyntheticRun run;
   run.kernels = various_kernels(8);

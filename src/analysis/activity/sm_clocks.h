@@ -78,7 +78,7 @@ class SmClocks {
   }
 
   // Relative standard deviations of all kernels' power due to changing clocks while the program
-  // ran, beyond power_ratio().
+  // ran, beyond power_ratio(), where power follows the clock.
   struct Variation {
     double random = 0;      // from reading to reading
     double systematic = 0;  // may be alike in all of the time of a kernel
@@ -131,6 +131,8 @@ class SmClocks {
     return std::hypot(differs, kErrors.normal95 * by_chance);
   }
 
+  // Whether power_ratio() follows the clock.
+  bool knows_course() const { return program_.count >= kFewest && !readings_.empty(); }
   // The mean SM clock while the program ran kernels; absent without readings.
   std::optional<double> program_hertz() const {
     return program_.count > 0 ? std::optional(program_.value()) : std::nullopt;

@@ -21,7 +21,7 @@ constexpr std::size_t kMostColumns = 2000;
 constexpr double kLeastShare = 2e-4;       // of the busy time, for a column of its own
 constexpr double kLeastOverlapped = 0.01;  // of its busy time, for a column of overlapped time
 constexpr std::size_t kMostOverlapped = 200;
-constexpr int kReplayRounds = 2;
+constexpr int kScaleRounds = 2;
 constexpr int kBoundRounds = 4;
 constexpr double kNegligible = 1e-6;             // watts
 constexpr double kClock = 0.25;                  // seconds that a clock may last
@@ -33,6 +33,37 @@ void mark_reruns(const ActivityTable& table, PowerRows& rows) {
   for (PowerRow& row : rows.rows) {
     row.in_rerun = table.replay_time.holds(table.time.host_of((row.begin + row.end) / 2));
   }
+}
+
+// The share of a row within re-runs, which are few and may be of several processes.
+double part_in(std::span<const ActivityTable::Replay> replays, const PowerRow& row) {
+  double most = 0;
+  for (const auto& replay : replays) {
+    most = std::max(most, std::min(row.end, replay.end) - std::max(row.begin, replay.begin));
+  }
+  return row.end > row.begin ? std::max(most, 0.0) / (row.end - row.begin) : 0;
+}
+
+// By how much more power than usual the clocks of a row mean, relative to it; 0 in re-runs, whose
+// loops know their own clocks.
+double course_in(const PowerRow& row, const SmClocks& clocks, double mean) {
+  return row.in_rerun ? 0 : clocks.power_ratio(row.begin, row.end) / mean - 1;
+}
+// The mean of the clocks' effect over the program's work. `columns`: of signatures.
+double mean_course(const PowerRows& rows, const SmClocks& clocks, std::size_t columns) {
+  double sum = 0;
+  double busy = 0;
+  for (std::size_t i = 0; i < rows.rows.size(); ++i) {
+    const PowerRow& row = rows.rows[i];
+    if (row.in_rerun) continue;
+    for (const auto& term : rows.of(i)) {
+      if (term.column >= columns) continue;
+      const double seconds = term.share * (row.end - row.begin);
+      sum += seconds * clocks.power_ratio(row.begin, row.end);
+      busy += seconds;
+    }
+  }
+  return busy > 0 ? sum / busy : 1;
 }
 
 }  // namespace
@@ -79,9 +110,9 @@ void KernelModel::choose_columns() {
         static_cast<std::uint32_t>(first + std::min(i, kMostOverlapped - 1));
     shares_overlapped_[overlapped[i]] = too_many && i + 1 >= kMostOverlapped;
   }
-  // Columns after the signatures' own: pooled signatures, variants, overlapped time, isolated
-  // re-runs, idle between launches.
-  columns_ = first + overlapped_columns_ + 2;
+  // Columns after the signatures' own: pooled signatures, variants, overlapped time, changing
+  // clocks, isolated re-runs, idle between launches.
+  columns_ = first + overlapped_columns_ + 3;
 }
 
 std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
@@ -144,6 +175,7 @@ std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
   for (std::size_t k = 0; k < model.overlapped_columns_; ++k) {
     priors.push_back({0, model.overlapped_sigma_, -most, most});
   }
+  priors.push_back(kClockScale);
   priors.push_back(kReplayScale);
   priors.push_back({0, kErrors.idle_between, 0, most});
   std::vector<PowerRows> others;
@@ -168,18 +200,33 @@ std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
     also = &with_later;
   }
   model.solve(rows, priors, also);
-  for (int round = 0; round < kReplayRounds && !table.replays.empty(); ++round) {
-    const auto column = static_cast<std::uint32_t>(model.columns_ - 2);
+  for (int round = 0; round < kScaleRounds; ++round) {
+    if (table.replays.empty() && !clocks.knows_course()) break;
     const VectorXd watts = model.solution_.watts;
-    set_replay_scale(rows, table.replays, column, watts);
-    set_replay_scale(with_later, table.replays, column, watts);
-    for (PowerRows& other : others) set_replay_scale(other, table.replays, column, watts);
+    const double mean = mean_course(rows, clocks, model.own_columns_);
+    const auto set = [&](PowerRows& to) {
+      set_scale(
+          to, [&](const PowerRow& row) { return course_in(row, clocks, mean); },
+          static_cast<std::uint32_t>(model.columns_ - 3), watts);
+      set_scale(
+          to, [&](const PowerRow& row) { return part_in(table.replays, row); },
+          static_cast<std::uint32_t>(model.columns_ - 2), watts);
+    };
+    set(rows);
+    set(with_later);
+    for (PowerRows& other : others) set(other);
     model.solve(rows, priors, also);
   }
   model.clocks_ = variation;
-  const double interval = PowerSolution::interval_of(rows, model.columns_ + 1);
-  for (double t = rows.rows.front().begin; t <= rows.rows.back().end; t += interval)
-    model.course_.push_back(clocks.power_ratio(t, t + interval) - 1);
+  if (clocks.knows_course()) {
+    // Power follows the clock by no more than the readings of both allow.
+    const auto k = static_cast<Index>(model.columns_ - 2);
+    const double follows = (std::abs(model.solution_.watts[k]) +
+                            kErrors.normal95 * std::sqrt(model.solution_.covariance(k, k))) /
+                           100;
+    model.clocks_.random *= std::min(follows, 1.0);
+    model.clocks_.systematic *= std::min(follows, 1.0);
+  }
   model.solve_with_known(rows, priors, also, others, std::move(known));
   // Power between launches that idle time cannot draw is that of launches without a record, in all
   // of that time at most.
@@ -444,7 +491,6 @@ KernelModel::Estimate KernelModel::energy_by(const PowerSolution& solution,
   }
   own += std::pow(solution.maximum_shift(factor, clocks_.systematic), 2);
   own += std::pow(solution.random_shift(factor, clocks_.random), 2);
-  own += std::pow(solution.shift_by(factor, course_), 2);
   // What was dropped ran next to what was recorded, which takes its energy; and what samples miss
   // is of the program. Isolated re-runs know of neither.
   own += std::pow(std::hypot(dropped_share_, sampling_error_) *

@@ -123,7 +123,6 @@ class KernelModel {
   std::size_t overlapped_columns_ = 0;
   std::size_t columns_ = 0;
   SmClocks::Variation clocks_;
-  std::vector<double> course_;  // of the clocks: PowerSolution::shift_by()
   double sampling_error_ = 0;
   double excess_ = 0;
   double dropped_share_ = 0;  // of the launches

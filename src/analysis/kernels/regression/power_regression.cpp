@@ -334,15 +334,6 @@ class Solver {
   double effective_parameters_ = 0;  // trace of the hat matrix
 };
 
-// The share of [begin, end] within re-runs, which are few and may be of several processes.
-double part_in(std::span<const ActivityTable::Replay> replays, double begin, double end) {
-  double most = 0;
-  for (const auto& replay : replays) {
-    most = std::max(most, std::min(end, replay.end) - std::max(begin, replay.begin));
-  }
-  return end > begin ? most / (end - begin) : 0;
-}
-
 }  // namespace
 
 double PowerSolution::variance(const VectorXd& factor) const {
@@ -413,13 +404,6 @@ double PowerSolution::interval_of(const PowerRows& rows, std::size_t columns) {
   return std::max(kInterval, (rows.rows.back().end - rows.rows.front().begin) / most);
 }
 
-double PowerSolution::shift_by(const VectorXd& factor, std::span<const double> course) const {
-  if (influence.rows() == 0) return 0;
-  const VectorXd moved = moved_by(factor);
-  const Index count = std::min(moved.size(), static_cast<Index>(course.size()));
-  return moved.head(count).dot(Eigen::Map<const VectorXd>(course.data(), count));
-}
-
 double PowerSolution::random_shift(const VectorXd& factor, double ratio) const {
   if (influence.rows() == 0 || ratio == 0) return 0;
   return ratio * moved_by(factor).norm();
@@ -470,8 +454,8 @@ MatrixXd other_solutions(const PowerSolution& base, const std::vector<PowerPrior
   return out / std::sqrt(std::max(static_cast<double>(others.size()), 1.0));
 }
 
-void set_replay_scale(PowerRows& rows, std::span<const ActivityTable::Replay> replays,
-                      std::uint32_t column, const Eigen::VectorXd& watts) {
+void set_scale(PowerRows& rows, const std::function<double(const PowerRow&)>& part,
+               std::uint32_t column, const Eigen::VectorXd& watts) {
   std::vector<PowerRows::Term> terms;
   terms.reserve(rows.terms.size() + rows.rows.size());
   std::vector<std::size_t> first;
@@ -483,12 +467,12 @@ void set_replay_scale(PowerRows& rows, std::span<const ActivityTable::Replay> re
       above += term.share * watts[1 + static_cast<Eigen::Index>(term.column)];
       terms.push_back(term);
     }
-    const double part = part_in(replays, rows.rows[i].begin, rows.rows[i].end);
-    if (part <= 0) continue;
+    const double of_row = part(rows.rows[i]);
+    if (of_row == 0) continue;
     const auto own = terms.begin() + static_cast<std::ptrdiff_t>(first.back());
     const auto place = std::partition_point(
         own, terms.end(), [&](const PowerRows::Term& term) { return term.column < column; });
-    terms.insert(place, {column, static_cast<float>(part * above / 100)});
+    terms.insert(place, {column, static_cast<float>(of_row * above / 100)});
   }
   for (std::size_t i = 0; i < rows.rows.size(); ++i) rows.rows[i].first = first[i];
   rows.terms = std::move(terms);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -66,8 +67,6 @@ struct PowerSolution {
   double maximum_shift(const Eigen::VectorXd& factor, double ratio) const;
   // The same, one sigma, where the power of each interval is wrong by itself.
   double random_shift(const Eigen::VectorXd& factor, double ratio) const;
-  // The same, where the power of interval i was higher by `course[i]`, relative to it.
-  double shift_by(const Eigen::VectorXd& factor, std::span<const double> course) const;
   // The length in seconds of the intervals of `rows`, which begin with the first row. `columns`:
   // idle's included.
   static double interval_of(const PowerRows& rows, std::size_t columns);
@@ -114,9 +113,14 @@ Eigen::MatrixXd other_solutions(const PowerSolution& base, const std::vector<Pow
 // The prior of the difference, in percent of power above idle.
 inline constexpr PowerPrior kReplayScale{0, kErrors.rerun_percent, -50, 50};
 
-// Sets `column` of the rows that lie in re-runs to a hundredth of the row's modelled power above
-// idle. `watts`: the last solution, idle first, then the columns. Replaces an earlier value.
-void set_replay_scale(PowerRows& rows, std::span<const ActivityTable::Replay> replays,
-                      std::uint32_t column, const Eigen::VectorXd& watts);
+// Where the SM clock changes in the program, all kernels' power may follow it: by how much of what
+// SmClocks expects, in percent. At a power limit it follows little, because the limit lowers the
+// clock where the work draws more.
+inline constexpr PowerPrior kClockScale{50, 50, -50, 200};
+
+// Sets `column` of each row to `part` of a hundredth of the row's modelled power above idle.
+// `watts`: the last solution, idle first, then the columns. Replaces an earlier value.
+void set_scale(PowerRows& rows, const std::function<double(const PowerRow&)>& part,
+               std::uint32_t column, const Eigen::VectorXd& watts);
 
 }  // namespace jouleprof::analysis
