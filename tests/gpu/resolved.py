@@ -204,8 +204,11 @@ def triton(work, seconds):
 
 def numba(work, seconds):
     """Two kernels of its compiler's: a Mandelbrot set and a stencil."""
-    import numba
     import numpy
+
+    if not hasattr(numpy, "row_stack"):  # which older versions of Numba look for
+        numpy.row_stack = numpy.vstack
+    import numba
     from numba import cuda
 
     @cuda.jit

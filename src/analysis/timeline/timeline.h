@@ -226,6 +226,8 @@ class EnergyTimeline {
   void learn_period(const model::CounterReading& reading);
   void split_frozen(std::size_t first);
   void drop_frozen(std::size_t first_new);
+  std::optional<double> watts_until(std::size_t point) const;
+  bool caught_up_at_once(std::size_t first, std::size_t last) const;
   bool is_frozen(const CounterPoint& first, const CounterPoint& last) const;
   bool catches_up(const CounterPoint& first, const CounterPoint& last) const;
   double next_data(double t) const;

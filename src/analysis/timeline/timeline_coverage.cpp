@@ -415,8 +415,16 @@ constexpr double kFrozen =
 constexpr double kFrozenLeast = 0.1;
 constexpr double kStill = 1;  // of one value of a counter that is waited for, and ...
 constexpr double kStillPeriods = 3;
-constexpr double kFrozenAlone = 2;    // without samples
-constexpr double kLeastWatts = 0.05;  // of a domain whose counter is not frozen
+constexpr double kFrozenAlone = 2;     // without samples
+constexpr double kFrozenPeriods = 20;  // at least, of a counter that catches up at once
+constexpr double kCounted = 1;         // of a counter, whose power until then is asked for ...
+constexpr double kLeastCounted = 0.2;  // ... and at least
+constexpr double kTwice = 2;           // ratio up to which two powers are about the same
+constexpr double kLeastWatts = 0.05;   // of a domain whose counter is not frozen
+
+bool is_about(double watts, double usual) {
+  return watts <= kTwice * usual && usual <= kTwice * watts;
+}
 
 }  // namespace
 
@@ -449,6 +457,14 @@ void EnergyTimeline::drop_frozen(std::size_t first_new) {
       if (frozen_ && i > 0 && !catches_up(points_[i - 1], points_[i])) {
         ++frozen_segments_;
         ++points_[i].segment;
+      }
+      if (!frozen_ && i > 0 && caught_up_at_once(unchanged_from_, i)) {
+        add_note({points_[i].after,
+                  "the energy counter stood still and caught up at once; when the energy was drawn "
+                  "in between is not known"});
+        points_.erase(points_.begin() + static_cast<std::ptrdiff_t>(unchanged_from_) + 1,
+                      points_.begin() + static_cast<std::ptrdiff_t>(i));
+        i = unchanged_from_ + 1;
       }
       unchanged_from_ = i;
       frozen_ = false;
@@ -507,9 +523,43 @@ bool EnergyTimeline::is_frozen(const CounterPoint& first, const CounterPoint& la
   return shape_->integral(from, from + still) >= std::max(1.0 * still, 20 * quantum);
 }
 
+// Watts that a counter showed for up to a second until `point`; absent after too short a time.
+std::optional<double> EnergyTimeline::watts_until(std::size_t point) const {
+  const CounterPoint& last = points_[point];
+  std::size_t from = point;
+  while (from > 0 && points_[from - 1].segment == last.segment &&
+         seconds(last.after - points_[from - 1].after) <= kCounted) {
+    --from;
+  }
+  const double length = seconds(last.after - points_[from].after);
+  if (length < kLeastCounted) return std::nullopt;
+  return (last.energy - points_[from].energy).joules() / length;
+}
+
+// Of a counter without samples, whose value from `first` on changed at `last`: whether it changed
+// by what the time of all of that takes, and not by what the time since the read before takes.
+bool EnergyTimeline::caught_up_at_once(std::size_t first, std::size_t last) const {
+  if (has_samples() || last < first + 2 || points_[first].segment != points_[last].segment) {
+    return false;
+  }
+  const double still = seconds(points_[last - 1].before - points_[first].after);
+  const double refresh = seconds(sensors_.counter->traits.refresh.value_or(Duration{}));
+  if (still < std::max(kFrozenLeast, kFrozenPeriods * refresh)) return false;
+  const auto usual = watts_until(first);
+  const double joules = (points_[last].energy - points_[first].energy).joules();
+  const double since = seconds(points_[last].after - points_[last - 1].before);
+  return usual && joules > kTwice * kTwice * *usual * (since + kFrozenPeriods * refresh) &&
+         is_about(joules / seconds(points_[last].after - points_[first].after), *usual);
+}
+
 // Whether a counter that was frozen now includes the energy of that time.
 bool EnergyTimeline::catches_up(const CounterPoint& first, const CounterPoint& last) const {
-  if (!has_samples()) return false;
+  if (!has_samples()) {
+    const auto usual = watts_until(static_cast<std::size_t>(&first - points_.data()));
+    return usual &&
+           is_about((last.energy - first.energy).joules() / seconds(last.after - first.after),
+                    *usual);
+  }
   const double from = time_->seconds_of(first.after);
   const double to = time_->seconds_of(last.after);
   const double expected = shape_->integral(from, to);

@@ -210,6 +210,43 @@ TEST(Timeline, AFrozenCounterIsReportedAndNotUsed) {
   }
 }
 
+// RAPL's counter, which stands still for less than two seconds or for more.
+TEST(Timeline, ACounterAloneThatCatchesUpAtOnceHasNoBurst) {
+  for (const double still : {0.3, 1.5, 4.0}) {
+    model::Sensor rapl{kCounter, kGpu0, model::SensorKind::kEnergyCounter, "rapl", {}, {}};
+    rapl.traits.refresh = 1ms;
+    EnergyTimeline timeline({rapl, std::nullopt});
+    for (int i = 0; i < 1000; ++i) {
+      const double t = 0.01 * i;
+      const double shown = t > 3 && t < 3 + still ? 3 : t;
+      timeline.append(
+          model::CounterReading{kCounter, at(t), at(t + 1e-5), Energy::joules(7 + 50 * shown)});
+    }
+    const auto inside = timeline.energy(at(3.1), at(3.2));
+    ASSERT_TRUE(inside);
+    EXPECT_NEAR(inside->energy.joules(), 5, 0.1) << still;
+    EXPECT_GT(inside->error.joules(), 0.2);
+    EXPECT_NEAR(timeline.energy(at(3 + still - 0.005), at(3 + still + 0.1))->energy.joules(), 5.25,
+                0.5);
+    EXPECT_NEAR(timeline.energy(at(1), at(9))->energy.joules(), 400, 1);
+    ASSERT_EQ(timeline.notes().size(), 1u) << still;
+    EXPECT_THAT(timeline.notes()[0].text, testing::HasSubstr(still < 2 ? "caught up" : "seconds"));
+  }
+  // One that goes on slowly, and a burst after rest, are as they were.
+  for (const double watts : {2.0, 1000.0}) {
+    model::Sensor rapl{kCounter, kGpu0, model::SensorKind::kEnergyCounter, "rapl", {}, {}};
+    EnergyTimeline timeline({rapl, std::nullopt});
+    double joules = 7;
+    for (int i = 0; i < 1000; ++i) {
+      const double t = 0.01 * i;
+      joules += t > 3 && t < 4 ? 0 : 0.01 * (t >= 4 && t < 5 ? watts : 50);
+      timeline.append(model::CounterReading{kCounter, at(t), at(t + 1e-5), Energy::joules(joules)});
+    }
+    EXPECT_NEAR(timeline.energy(at(3.1), at(3.9))->energy.joules(), 0, 0.01) << watts;
+    EXPECT_THAT(timeline.notes(), testing::IsEmpty());
+  }
+}
+
 TEST(Timeline, AFaultAtEveryReadIsOneNoteWithItsNumber) {
   GpuSensors gpu;
   EnergyTimeline timeline({gpu.counter(), std::nullopt});
