@@ -170,9 +170,11 @@ JOULEPROF_API jouleprof_window jouleprof_window_begin(uint32_t name);
 JOULEPROF_API jouleprof_window jouleprof_monitor_begin(jouleprof_monitor* monitor, uint32_t name);
 /* Forgets a window that has begun: it is in no total and no recording. */
 JOULEPROF_API void jouleprof_window_cancel(jouleprof_monitor* monitor, jouleprof_window* window);
+/* Of a window that has ended already: nothing. */
 JOULEPROF_API void jouleprof_window_end(jouleprof_monitor* monitor, jouleprof_window* window);
-/* Hands in a window whose edges were found otherwise. JOULEPROF_INVALID_ARGUMENT when it ends
- * before it begins, or is still open. */
+/* Hands in a window whose edges were found otherwise, once: it is not for one that
+ * jouleprof_window_end has ended. JOULEPROF_INVALID_ARGUMENT when it ends before it begins, or is
+ * still open. */
 JOULEPROF_API jouleprof_status jouleprof_window_add(jouleprof_monitor* monitor,
                                                     const jouleprof_window* window);
 

@@ -8,6 +8,7 @@ Importing this package needs no GPU, no driver and no privileges. The command-li
 it: ``python -m jouleprof run -- python train.py``.
 """
 
+import importlib
 import sysconfig
 from importlib.metadata import PackageNotFoundError, version
 
@@ -56,6 +57,15 @@ __all__ = [
     "Unavailable", "Unsupported", "Window", "ZeusCost", "__version__", "measure", "metrics", "monitor", "now",
     "open_all", "replay", "report", "steps", "tagged", "total", "window",
 ]
+
+
+
+def __getattr__(name: str) -> object:
+    """Parts that are imported when they are used: `jouleprof.plot.power("train.jprof")`."""
+    if name in ("aipowermeter", "bench", "callbacks", "codecarbon", "plot", "serving", "torch", "zeus"):
+        return importlib.import_module("." + name, __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 open = _open  # not in __all__: a star import would hide Python's own
 

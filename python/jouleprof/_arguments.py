@@ -2,8 +2,11 @@
 
 import math
 import os
+import re
 
 from ._errors import InvalidArgument
+
+_NO_TEXT = re.compile("[\ud800-\udfff]")  # of a file's name, bytes that are no text
 
 
 def number(value, name, unit="", least=None):
@@ -39,7 +42,7 @@ def timeout_nanoseconds(timeout):
 def text(value, name):
     if not isinstance(value, str):
         raise InvalidArgument(f"{name} is a text, not {value!r}")
-    return value
+    return _NO_TEXT.sub("\ufffd", value)
 
 
 def path(value, name):

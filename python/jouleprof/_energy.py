@@ -91,6 +91,7 @@ class Energy(Figure):
     # The bounds of an interval that is not error_microjoules to both sides.
     low_microjoules: int | None = None
     high_microjoules: int | None = None
+    is_partial: bool = False  # a device was lost while the work went on: a lower bound, without an upper one
 
     @classmethod
     def of(cls, domain, native, seconds=None):
@@ -109,6 +110,10 @@ class Energy(Figure):
                 domain.reason if domain else without or "no domain has a figure"))
         energy, low, high, repeatability = (microjoules(joules) for joules in (
             found["energy_joules"], *found["interval_joules"], found["repeatability_joules"]))
+        if found.get("is_partial"):
+            return cls(domain, energy, None, repeatability, found["provenance"], method="sum",
+                       reason="a lower bound: a device's readings ended before the work did", low_microjoules=low,
+                       is_partial=True)
         return cls(domain, energy, _half(low, high), repeatability, found["provenance"], found.get("sensor") or "",
                    found.get("method") or ("" if domain else "sum"), low_microjoules=low, high_microjoules=high)
 
@@ -167,11 +172,13 @@ class Energy(Figure):
         what = self._name()
         if self.microjoules is None:
             return f"<Energy {what}: unavailable: {self.reason}>"
-        return (f"<Energy {what}: {_text.joules(self.joules)} "
+        return (f"<Energy {what}: {'at least ' if self.is_partial else ''}{_text.joules(self.joules)} "
                 f"{self.interval_text()}, {_text.word(self.provenance)}>")
 
     def interval_text(self) -> str:
         """Around `joules`: "±5.0 %", "-7.2 % +1.7 %", or "at most 772 J"."""
+        if self.is_partial:
+            return f"-{_text.number(100 * (1 - self.low / self.joules))} %" if self.joules else ""
         if self.high_microjoules is None:
             return _text.interval(self.joules, self.error)
         return _text.bounds(self.joules, self.low, self.high)
@@ -194,8 +201,9 @@ class Power:
         label = energy.domain.label if energy.domain else "total"
         if energy.joules is None or not seconds > 0:
             return cls(label, None, None, None, "unavailable", seconds, energy.reason or "no time has passed")
-        return cls(label, energy.joules / seconds, energy.low / seconds, energy.high / seconds, energy.provenance,
-                   seconds)
+        high = None if energy.high is None else energy.high / seconds
+        return cls(label, energy.joules / seconds, energy.low / seconds, high, energy.provenance, seconds,
+                   energy.reason)
 
     def __repr__(self):
         if self.watts is None:
@@ -232,14 +240,22 @@ def _sum(energies, independent) -> Energy:
     whole = [e for e in energies if e.domain is None or e.domain.is_whole]
     found = [e for e in whole if e.microjoules is not None]
     missing = [e.domain.label for e in whole if e.microjoules is None and e.domain]
+    boards = {e.domain.device for e in found if e.domain and e.domain.kind == "gpu"}
+    missing += [f"{e.domain.device} (its whole module, with the CPU: {_text.joules(e.joules)})" for e in energies
+                if e.domain and e.domain.kind == "module" and e.joules is not None and e.domain.device not in boards]
     reason = "without " + ", ".join(missing) if missing else ""
     if not found:
         return Energy.unavailable(None, reason or "no domain has a figure", method="sum")
     provenance, energy, error, repeatability = _native.sum_energies(
-        [(PROVENANCES.index(e.provenance), e.microjoules, e.error_microjoules,
+        [(PROVENANCES.index(e.provenance), e.microjoules,
+          _half(e.low_microjoules, 2 * e.microjoules - e.low_microjoules) if e.is_partial else e.error_microjoules,
           e.repeatability_microjoules) for e in found], independent)
     low = high = None
-    if any(e.high_microjoules is not None for e in found):
+    is_partial = any(e.is_partial for e in found)
+    if is_partial:
+        low, error = max(0, energy - error), None
+        reason = "; ".join([reason] * bool(reason) + [e.reason for e in found if e.is_partial])
+    elif any(e.high_microjoules is not None for e in found):
         low, high = (sum(microjoules(bound) for bound in bounds) for bounds in zip(*((e.low, e.high) for e in found)))
         if independent:  # around the sum of their middles
             low, high = max(0, (low + high) // 2 - error), (low + high + 1) // 2 + error
@@ -247,4 +263,4 @@ def _sum(energies, independent) -> Energy:
     return Energy(None, energy, error, repeatability, PROVENANCES[provenance],
                   sensor=" + ".join(e.domain.label for e in found if e.domain), method="sum",
                   reason=reason, seconds=max((e.seconds for e in found if e.seconds is not None), default=None),
-                  low_microjoules=low, high_microjoules=high)
+                  low_microjoules=low, high_microjoules=high, is_partial=is_partial)

@@ -224,12 +224,16 @@ class EmissionsTracker:
         def rate(value: Optional[float], scale: float = 1.0) -> Optional[float]:
             return None if value is None or not measured.time > 0 else scale * value / measured.time
 
+        def watts(kind: str) -> Optional[float]:
+            """Of the device: CodeCarbon multiplies energies by the PUE, and no powers."""
+            return rate(measured[kind].joules) if kind in measured else None
+
         mark = measured.total.provenance
         provider = self._given.get("cloud_provider")
         return EmissionsData(
             datetime.datetime.now().strftime("%Y-%m-%dT%H:%M:%S"), self._name(), self.run_id,
             str(self._given.get("experiment_id") or ""), measured.time, kg, rate(kg),
-            rate(parts["cpu"], 3.6e6), rate(parts["gpu"], 3.6e6), rate(parts["dram"], 3.6e6),
+            watts("cpu"), watts("gpu"), watts("dram"),
             parts["cpu"], parts["gpu"], parts["dram"], total,
             None if total is None or self._wue is None else total * self._wue,
             self._country, self._given.get("country_iso_code"), self._given.get("region"), provider,

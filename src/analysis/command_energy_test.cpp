@@ -63,6 +63,23 @@ TEST(CommandEnergy, HasTheRestOfABoardThatNoOtherFamilyUsed) {
   EXPECT_EQ(gpu.command->energy.provenance, model::Provenance::kMeasured);
 }
 
+// A board that draws less than it did at rest.
+TEST(CommandEnergy, IsNoMoreThanTheDeviceTook) {
+  Recorded run;
+  run.read_gpu(16, 300, 290, 300);
+  run.add_processes();
+  for (double t = 3.5; t <= 14; t += 1)
+    run.recording.process_readings.gpu_processes.push_back(
+        {ProcessId{7}, kGpu0, at(t), 0.5, 1 << 20});
+  const auto profile = profile_of(run.recording);
+  ASSERT_TRUE(profile);
+  const auto& gpu = domain(*profile, kGpu0);
+  ASSERT_TRUE(gpu.command);
+  EXPECT_GT(*gpu.idle_part, gpu.energy->energy);
+  EXPECT_LE(gpu.command->energy.energy, gpu.energy->energy);
+  EXPECT_GE(gpu.command->energy.energy, Energy::joules(0.99 * gpu.energy->energy.joules()));
+}
+
 // Another's process may have begun and ended in the gap.
 TEST(CommandEnergy, HasTheRestInDoubtWhereListsAreMissing) {
   Shared run;

@@ -243,7 +243,11 @@ std::optional<CommandEnergy> command_energy(const model::Recording& recording,
   const Energy unattributed = d.unattributed.value_or(Energy{});
   CommandEnergy out;
   out.processes = processes;
-  if (d.idle_part && !is_used_by_others(d, levels)) out.rest = d.idle_part;
+  if (d.idle_part && !is_used_by_others(d, levels)) {
+    // Energy at rest as it was learnt may exceed what the device took; a part never exceeds the
+    // whole.
+    out.rest = std::max(std::min(*d.idle_part, whole.energy - processes), Energy{});
+  }
   out.undivided = std::max(unattributed, Energy{}) + d.held_unowned.value_or(Energy{});
   // Parts may exceed the whole.
   Energy also = std::max(-unattributed, Energy{});

@@ -83,10 +83,14 @@ struct Run::State {
         return fail(Errc::kCorrupt,
                     "the recording holds neither readings nor the time of the work");
       }
-      return fail(Errc::kInvalidArgument,
-                  "the recording holds only windows without a time, so it has no parts; leave out "
-                  "--from and "
-                  "--to");
+      if (!part.is_whole()) {
+        return fail(Errc::kInvalidArgument,
+                    "the recording holds only windows without a time, so it has no parts; leave "
+                    "out --from and --to");
+      }
+      return fail(Errc::kUnavailable,
+                  "the recording holds only windows without a time, so that it has no power over "
+                  "time; use report --by window, or export --format windows");
     }
     const PartSpan chosen{part.from ? known_work->begin + *part.from : known_work->begin,
                           part.to ? known_work->begin + *part.to : known_work->program_end};

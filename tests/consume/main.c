@@ -17,6 +17,11 @@ int main(void) {
   /* NULL handles are harmless. */
   jouleprof_window window = jouleprof_window_begin(0);
   jouleprof_window_end(NULL, &window);
+  const jouleprof_window ended = window;
+  while (jouleprof_now() == ended.end_nanoseconds) {
+  }
+  jouleprof_window_end(NULL, &window); /* has ended already */
+  if (window.end_nanoseconds != ended.end_nanoseconds) return 5;
   jouleprof_window_end(NULL, NULL);
   window = jouleprof_monitor_begin(NULL, 0);
   jouleprof_window_cancel(NULL, &window);

@@ -178,6 +178,7 @@ def test_configuration_files_and_the_environment(folder, monkeypatch):
     data, measured = tracker.final_emissions_data, tracker.measurement
     assert data.project_name == "from the environment"
     assert data.energy_consumed == pytest.approx(2 * measured.kwh)
+    assert data.gpu_power == pytest.approx(measured["gpu"].joules / measured.time)  # without the PUE
     assert data.water_consumed == pytest.approx(1.5 * data.energy_consumed)
     assert codecarbon.EmissionsTracker(project_name="mine")._name() == "mine"
 

@@ -10,7 +10,7 @@ import pytest
 import jouleprof
 from jouleprof._live import ranks
 from jouleprof import _text
-from jouleprof._energy import total_of, total_of_ranks
+from jouleprof._energy import Energy, Power, total_of, total_of_ranks
 
 GPU0 = jouleprof.Domain("gpu", "gpu0", "H100", "GPU-a", "", 0, 0)
 GPU1 = jouleprof.Domain("gpu", "gpu1", "H100", "GPU-b", "", 1, 1)
@@ -212,3 +212,14 @@ def test_errors_are_one_tree():
         assert issubclass(kind, jouleprof.Error)
     assert issubclass(jouleprof.InvalidArgument, ValueError)
     assert issubclass(jouleprof.Unavailable, RuntimeError)
+
+
+def test_an_energy_without_a_lost_device_has_no_upper_bound():
+    found = {"energy_joules": 600.0, "interval_joules": [570.0, 630.0], "repeatability_joules": 1.0,
+             "provenance": "measured", "is_partial": True, "without": [{"device": "gpu0", "reason": "unavailable"}]}
+    partial = Energy.of_json(None, found)
+    assert (partial.low, partial.high, partial.error) == (570, None, None) and "lower bound" in partial.reason
+    assert repr(partial).startswith("<Energy total: at least 600.0 J -5")
+    both = total_of([partial, partial])
+    assert (both.joules, both.low, both.high) == (1200, 1140, None) and both.is_partial
+    assert Power.mean_of(partial, 2).high is None

@@ -115,6 +115,9 @@ def test_many_recordings_are_one_table(tmp_path):
 
 def test_a_merged_file_has_the_tables_of_its_parts(tmp_path):
     merged = merge(tmp_path / "job.jprof", KERNELS, DEIT)
+    for by in ("kernel", "window"):
+        with pytest.raises(jouleprof.InvalidArgument, match="holds 2 recordings"):
+            jouleprof.report(merged, by=by)
     job = jouleprof.open(merged)
     assert len(job.parts) == 2
     assert len(job.rows("runs")) == 2 and job.report()["schema"] == "jouleprof.job/2"

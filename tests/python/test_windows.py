@@ -392,3 +392,16 @@ def test_names_made_up_for_each_window(gpu):
     assert gpu.total("step 1").count == 1
     with pytest.raises(jouleprof.NotFound):
         gpu.total(f"step {i}")
+
+
+def test_a_files_name_that_is_no_text_names_a_window(gpu):
+    name = os.fsdecode(b"caf\xe9.txt")
+    with gpu.window(name):
+        time.sleep(0.05)
+    assert gpu.total(name).count == gpu.total("caf\ufffd.txt").count == 1
+
+
+def test_parts_of_the_package_are_imported_when_they_are_used():
+    code = "import jouleprof; jouleprof.codecarbon.EmissionsTracker; jouleprof.callbacks; jouleprof.nothing"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "has no attribute 'nothing'" in done.stderr

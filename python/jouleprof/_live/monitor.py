@@ -155,7 +155,8 @@ class Monitor:
     def total(self, name: str, timeout: float | None = None) -> Total:
         """All windows of this name so far; costs the same for one and for millions."""
         self._settle()
-        if text(name, "a window's name") not in self._numbers:
+        name = text(name, "a window's name")
+        if name not in self._numbers:
             if self._native.closed:
                 raise Unavailable(f"the monitor is closed, and has measured no window '{name}'")
             raise NotFound(f"there is no window '{name}'" + (
@@ -254,11 +255,12 @@ class Monitor:
         return f"<jouleprof.Monitor {'closed' if self.closed else self.source}: {devices}>"
 
     def _number(self, name):
-        number = self._native.name(text(name, "a window's name"))
+        written = text(name, "a window's name")
+        number = self._native.name(written)
         if number == 0 and name:
             self._warn_of_refused_names(name)
         else:
-            self._numbers[name] = number
+            self._numbers[name] = self._numbers[written] = number
         return number
 
     def _warn_of_refused_names(self, name):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import json
 import os
-import sqlite3
 from typing import Any
 
 from .._energy import Domain, Energy, Power
@@ -15,10 +13,10 @@ from .._errors import InvalidArgument, NotFound, Unavailable, existing
 from .._tool import part_options, run_tool
 from . import flat, schemas
 from .curves import Curve, read_curves
+from .reports import count_of_parts
 from .tables import Tables, check
 
 _BY = {"kernels": "kernel", "layers": "layer", "ranges": "range", "phases": "phase"}
-_MERGED = 0x4A504D47  # SQLite's application_id of a merged file
 _EXPORTS = {"windows": "windows", "samples": "csv", "gauges": "gauges"}
 
 
@@ -41,7 +39,7 @@ class Recording(Tables):
         self.path = os.fspath(path)
         self._run = [] if run is None else ["--run", str(run)]
         self._known: dict[Any, Any] = {}
-        self.parts: list[Recording] = [] if run is not None else [Recording(path, n + 1) for n in range(_count_of_parts(path))]
+        self.parts: list[Recording] = [] if run is not None else [Recording(path, n + 1) for n in range(count_of_parts(path))]
 
     def _rows(self, table):
         if table in _EXPORTS:
@@ -150,18 +148,6 @@ def _energy(figure):
         domain = Domain(figure["domain"], figure["device"], figure["name"] or "", figure["uuid"] or "",
                         figure["reason"] or "", None, None)
     return Energy.of_json(domain, figure)
-
-
-def _count_of_parts(path):
-    """How many recordings a merged file (src/recording/merge/FORMAT.md) holds; 0: it is none."""
-    try:
-        uri = f"file:{os.path.abspath(path).replace('%', '%25').replace('?', '%3f').replace('#', '%23')}?mode=ro"
-        with contextlib.closing(sqlite3.connect(uri, uri=True)) as db:
-            if db.execute("PRAGMA application_id").fetchone()[0] != _MERGED:
-                return 0
-            return db.execute("SELECT count(*) FROM part").fetchone()[0]
-    except sqlite3.Error:
-        return 0  # the tool says what is wrong
 
 
 def _of_csv(text):

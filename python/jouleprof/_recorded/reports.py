@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 import json
 import os
+import sqlite3
 from typing import Any, Literal, get_args
 
 from .. import _text
@@ -13,6 +15,7 @@ from .._tool import part_options, run_tool
 from . import flat
 
 _By = Literal["kernel", "layer", "range", "phase", "window"]
+_MERGED = 0x4A504D47  # SQLite's application_id of a merged file
 
 
 def report(path: str | os.PathLike[str], by: _By | None = None, *, top: int = 20, start: float | None = None,
@@ -24,8 +27,23 @@ def report(path: str | os.PathLike[str], by: _By | None = None, *, top: int = 20
     if by is not None and by not in get_args(_By):
         raise InvalidArgument(f"by is one of: {', '.join(get_args(_By))}")
     existing(path)
+    if by is not None and (count := count_of_parts(path)):
+        raise InvalidArgument(f"{os.fspath(path)} holds {count} recordings, and by='{by}' is of one: use one of "
+                              "jouleprof.open(...).parts, or its tables")
     kind = Report if by is None else WindowReport if by == "window" else ActivityReport
     return kind(path, part_options(start, end), by, top)
+
+
+def count_of_parts(path: str | os.PathLike[str]) -> int:
+    """How many recordings a merged file (src/recording/merge/FORMAT.md) holds; 0: it is none."""
+    try:
+        uri = f"file:{os.path.abspath(path).replace('%', '%25').replace('?', '%3f').replace('#', '%23')}?mode=ro"
+        with contextlib.closing(sqlite3.connect(uri, uri=True)) as db:
+            if db.execute("PRAGMA application_id").fetchone()[0] != _MERGED:
+                return 0
+            return db.execute("SELECT count(*) FROM part").fetchone()[0]
+    except sqlite3.Error:
+        return 0  # the tool says what is wrong
 
 
 class Report:

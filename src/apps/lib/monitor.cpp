@@ -320,7 +320,7 @@ void jouleprof_window_cancel(jouleprof_monitor* monitor, jouleprof_window* windo
 }
 
 void jouleprof_window_end(jouleprof_monitor* monitor, jouleprof_window* window) {
-  if (window == nullptr) return;
+  if (window == nullptr || window->end_nanoseconds != 0) return;
   window->end_nanoseconds = jouleprof_now();
   (void)jouleprof_window_add(monitor, window);
 }

@@ -34,6 +34,14 @@ std::string missing_trace_text(const model::Recording& recording, ActivityBy by)
         "COMMAND runs a model of PyTorch in Python{}",
         has_gpu ? "" : "\n  without a GPU, layers of PyTorch are estimated by their run time");
   }
+  for (const auto& trace : recording.traces) {
+    if (trace.status.ended || trace.status.activities == 0) continue;
+    return fmt::format(
+        "the recording has no trace of {}s: {} (pid {}) was traced, but ended, as after _exit or a "
+        "signal, before it had sent any, which it does once a second\n  let it run for longer, or "
+        "end by exit() or a return from main",
+        to_string(by), trace.program.empty() ? "a program" : printable(trace.program), trace.pid);
+  }
   return fmt::format(
       "the recording has no trace of {}s; record one with: jouleprof run --kernels -- COMMAND{}",
       to_string(by),

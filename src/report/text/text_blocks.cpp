@@ -191,6 +191,18 @@ std::string kinds_text(const TextContext& c) {
   std::vector<std::string> missing;
   for (const auto& excluded : c.total.excluded) {
     const auto& d = *excluded.domain;
+    if (d.energy && d.domain.kind == model::DomainKind::kModule) {
+      // The board itself has no figure, which its module's does not replace.
+      const auto is_its_board = [&](const DomainProfile* counted) {
+        return counted->domain.kind == model::DomainKind::kGpu &&
+               counted->domain.device == d.domain.device;
+      };
+      if (std::none_of(domains.begin(), domains.end(), is_its_board)) {
+        missing.push_back(fmt::format("{} (its whole module, with the CPU: {})", d.domain.device,
+                                      energy_text(d.energy->energy)));
+      }
+      continue;
+    }
     if (!d.domain.visible || d.energy || d.reported) continue;
     const bool is_partly = std::find(kinds.begin(), kinds.end(), d.domain.kind) != kinds.end();
     const std::string name = is_partly ? label_of(c, d) : std::string(everyday_name(d.domain.kind));
