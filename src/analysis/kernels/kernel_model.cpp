@@ -56,12 +56,11 @@ double mean_course(const PowerRows& rows, const SmClocks& clocks, std::size_t co
   for (std::size_t i = 0; i < rows.rows.size(); ++i) {
     const PowerRow& row = rows.rows[i];
     if (row.in_rerun) continue;
-    for (const auto& term : rows.of(i)) {
-      if (term.column >= columns) continue;
-      const double seconds = term.share * (row.end - row.begin);
-      sum += seconds * clocks.power_ratio(row.begin, row.end);
-      busy += seconds;
-    }
+    double share = 0;
+    for (const auto& term : rows.of(i)) share += term.column < columns ? term.share : 0;
+    const double seconds = share * (row.end - row.begin);
+    sum += seconds * clocks.power_ratio(row.begin, row.end);
+    busy += seconds;
   }
   return busy > 0 ? sum / busy : 1;
 }
