@@ -108,12 +108,14 @@ class Energy(Figure):
             without = "; ".join(f"{d['device']}: {d['reason']}" for d in found.get("without", ()))
             return cls.unavailable(domain, found.get("reason") or (
                 domain.reason if domain else without or "no domain has a figure"))
-        energy, low, high, repeatability = (microjoules(joules) for joules in (
-            found["energy_joules"], *found["interval_joules"], found["repeatability_joules"]))
+        low, high = found["interval_joules"]
+        energy, low, repeatability = (microjoules(joules) for joules in (
+            found["energy_joules"], low, found["repeatability_joules"]))
         if found.get("is_partial"):
             return cls(domain, energy, None, repeatability, found["provenance"], method="sum",
                        reason="a lower bound: a device's readings ended before the work did", low_microjoules=low,
                        is_partial=True)
+        high = microjoules(high)
         return cls(domain, energy, _half(low, high), repeatability, found["provenance"], found.get("sensor") or "",
                    found.get("method") or ("" if domain else "sum"), low_microjoules=low, high_microjoules=high)
 

@@ -11,13 +11,13 @@ namespace {
 constexpr const char* kJobSchema = "jouleprof.job/2";
 
 void energy_columns(const std::optional<model::Measurement>& m, std::string_view meaning,
-                    std::string_view null, Columns& column) {
+                    std::string_view null, Columns& column, bool is_partial = false) {
   const auto part = [&](Energy model::Measurement::*member) {
     return m ? std::optional(*m.*member) : std::nullopt;
   };
   column("energy_joules", part(&model::Measurement::energy), meaning, null);
   column("error_joules", part(&model::Measurement::error), "half of its 95 % interval", null);
-  column("interval_joules", bounds_of(m), "[lower, upper bound], 95 %", null);
+  column("interval_joules", bounds_of(m, is_partial), "[lower, upper bound], 95 %", null);
   column("repeatability_joules", part(&model::Measurement::repeatability),
          "the same without the calibration error", null);
   column("provenance", m ? m->provenance : model::Provenance::kUnavailable, "of the energy");
@@ -74,10 +74,11 @@ void columns(const analysis::JobHost& host, Columns& column) {
       "clock", [&] { return record_json(host.clock); },
       "its clock against another machine's, by the collectives that ranks of both ran",
       "there are none, or it is the reference");
-  energy_columns(host.total, "the total of its domains", "no counted domain has one", column);
+  energy_columns(host.total, "the total of its domains", "no counted domain has one", column,
+                 host.is_partial);
   column("is_partial", host.is_partial,
          "true: a device's readings ended before the work did, and the sum is without it: it is a "
-         "lower bound");
+         "lower bound, and has no upper one");
   column(
       "domains", [&] { return records_json(host.domains); }, "its domains, a list");
 }
@@ -189,7 +190,7 @@ Result<std::string> job_to_json(const analysis::Job& job, const JobOptions& opti
   j["elapsed_seconds"] = optional_json(job.elapsed, seconds_json);
   j["aligned"] = job.is_aligned;
   JsonColumns column(j);
-  energy_columns(job.total, "", "", column);
+  energy_columns(job.total, "", "", column, job.is_partial);
   j["is_partial"] = job.is_partial;
   j["domains_without_energy"] = job.without_energy;
   j["hosts"] = records_json(job.hosts);

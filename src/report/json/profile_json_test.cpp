@@ -112,6 +112,12 @@ TEST(ProfileJson, TheTotalIsTheSumOfWhatDoesNotOverlap) {
 
   const json lost = parsed(lost_profile());
   EXPECT_EQ(lost["total"]["of"], json({0, 8}));
+  model::Profile partial = lost_profile();
+  partial.domains[1].least = Energy::joules(5);
+  const json total = parsed(partial)["total"];
+  EXPECT_TRUE(total["is_partial"]);
+  EXPECT_TRUE(total["interval_joules"][0].is_number());
+  EXPECT_TRUE(total["interval_joules"][1].is_null());
   EXPECT_EQ(lost["total"]["without"][0]["reason"], "unavailable");
   EXPECT_EQ(lost["total"]["without"][1]["reason"], "not visible to the command");
   EXPECT_TRUE(lost["balance"]["parts_joules"].is_null());

@@ -177,9 +177,10 @@ void columns(const model::PowerLevel& level, Columns& column) {
 void columns(const model::CommandEnergy& command, Columns& column) {
   const Measurement& m = command.energy;
   column("energy_joules", m.energy, "`processes_joules` + `rest_joules`");
-  column("interval_joules", Bounds{command.low(), command.high()},
+  column("interval_joules",
+         Bounds{command.low(), command.is_partial ? std::nullopt : std::optional(command.high())},
          "[lower, upper bound], 95 %: of the sensors and of the division among processes; "
-         "`undivided_joules` extend it upwards");
+         "`undivided_joules` extend it upwards; the upper bound is null where `is_partial`");
   column("repeatability_joules", m.repeatability,
          "half of the interval without the calibration error and `undivided_joules`");
   column("processes_joules", command.processes,
@@ -283,10 +284,11 @@ void columns(const Total& total, const model::Profile& of, Columns& column) {
   column("provenance", provenance_of(m),
          "the weakest provenance of its parts: simulated before estimated before measured");
   column("energy_joules", energy_of(m), "the sum", "no domain has an energy");
-  column(
-      "interval_joules", bounds_of(m),
-      "[lower, upper bound], 95 %: the domains' errors added linearly, as if all had the same sign",
-      "no domain has an energy");
+  column("interval_joules", bounds_of(m, total.lost.has_value()),
+         "[lower, upper bound], 95 %: the domains' errors added linearly, as if all had the same "
+         "sign; "
+         "the upper bound is null where `is_partial`",
+         "no domain has an energy");
   column("repeatability_joules", part_of(m, &Measurement::repeatability),
          "the domains' repeatabilities, added linearly", "no domain has an energy");
   column("reported_joules", total.reported,

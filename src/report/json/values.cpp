@@ -68,7 +68,7 @@ Json json_of(const Value::Held& held, int decimals) {
                  [](std::uint64_t n) { return Json(n); },
                  [](RealTime t) { return Json(utc_text(t)); },
                  [](const Bounds& b) {
-                   return Json::array({joules_json(b.low), joules_json(b.high)});
+                   return Json::array({joules_json(b.low), optional_json(b.high, joules_json)});
                  },
                  [](const Value::Nested& nested) { return nested ? nested() : Json(nullptr); },
                  [&](const auto& value) {
@@ -106,8 +106,11 @@ std::string write_json(const Json& document, int indent) {
   return out;
 }
 
-std::optional<Bounds> bounds_of(const std::optional<model::Measurement>& m) {
-  return m ? std::optional(bounds_of(*m)) : std::nullopt;
+std::optional<Bounds> bounds_of(const std::optional<model::Measurement>& m, bool is_partial) {
+  if (!m) return std::nullopt;
+  Bounds bounds = bounds_of(*m);
+  if (is_partial) bounds.high.reset();
+  return bounds;
 }
 
 bool Columns::Column::is_absent() const {
@@ -135,7 +138,7 @@ void CsvColumns::take(const Column& c) {
                           const std::string before = name.substr(0, name.size() - kEnd.size());
                           const std::string stem = before.empty() ? "interval_" : before;
                           add(stem + "low_joules", joules_decimal(b.low));
-                          add(stem + "high_joules", joules_decimal(b.high));
+                          add(stem + "high_joules", b.high ? joules_decimal(*b.high) : "");
                         },
                         [&](const auto& value) {
                           if constexpr (is_quartiles<std::decay_t<decltype(value)>>) {

@@ -57,10 +57,12 @@ std::string write_json(const Json& document, int indent = 2);
 // The ends of an interval: a list of two in JSON, two columns elsewhere.
 struct Bounds {
   Energy low;
-  Energy high;
+  std::optional<Energy> high;  // absent: `low` is a lower bound, and nothing bounds it above
 };
 inline Bounds bounds_of(const model::Measurement& m) { return {m.low(), m.high()}; }
-std::optional<Bounds> bounds_of(const std::optional<model::Measurement>& m);
+// `is_partial`: without the upper bound.
+std::optional<Bounds> bounds_of(const std::optional<model::Measurement>& m,
+                                bool is_partial = false);
 
 // What a column holds. The type also says how it is written, where it is absent, too. Text outlives
 // the value.
