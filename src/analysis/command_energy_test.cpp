@@ -63,21 +63,25 @@ TEST(CommandEnergy, HasTheRestOfABoardThatNoOtherFamilyUsed) {
   EXPECT_EQ(gpu.command->energy.provenance, model::Provenance::kMeasured);
 }
 
-// A board that draws less than it did at rest.
+// A package that draws less than it did at rest.
 TEST(CommandEnergy, IsNoMoreThanTheDeviceTook) {
   Recorded run;
-  run.read_gpu(16, 300, 290, 300);
   run.add_processes();
-  for (double t = 3.5; t <= 14; t += 1)
-    run.recording.process_readings.gpu_processes.push_back(
-        {ProcessId{7}, kGpu0, at(t), 0.5, 1 << 20});
+  simulated::Truth truth;
+  truth.hold(100, 3);
+  truth.hold(97, 10);
+  truth.hold(100, 4);
+  for (double t = 0; t < 16; t += 0.05) {
+    run.recording.readings.counters.push_back(
+        {simulated::kRapl, at(t), at(t + 1e-5), Energy::joules(7 + truth.joules(t))});
+  }
   const auto profile = profile_of(run.recording);
   ASSERT_TRUE(profile);
-  const auto& gpu = domain(*profile, kGpu0);
-  ASSERT_TRUE(gpu.command);
-  EXPECT_GT(*gpu.idle_part, gpu.energy->energy);
-  EXPECT_LE(gpu.command->energy.energy, gpu.energy->energy);
-  EXPECT_GE(gpu.command->energy.energy, Energy::joules(0.99 * gpu.energy->energy.joules()));
+  const auto& cpu = domain(*profile, kPackage0);
+  ASSERT_TRUE(cpu.energy && cpu.command && cpu.idle_part);
+  EXPECT_GT(*cpu.idle_part, cpu.energy->energy);
+  EXPECT_LE(cpu.command->energy.energy, cpu.energy->energy);
+  EXPECT_EQ(cpu.command->energy.energy, cpu.command->processes + *cpu.command->rest);
 }
 
 // Another's process may have begun and ended in the gap.
