@@ -115,7 +115,8 @@ inline constexpr PowerPrior kReplayScale{0, kErrors.rerun_percent, -50, 50};
 
 // Where the SM clock changes in the program, all kernels' power may follow it: by how much of what
 // SmClocks expects, in percent. At a power limit it follows little, because the limit lowers the
-// clock where the work draws more.
+// clock where the work draws more: 28 to 56 in five recordings of JAX at its limit (H100, 28 Nov).
+// The prior is chosen to hold all of it, and nothing, too.
 inline constexpr PowerPrior kClockScale{50, 50, -50, 200};
 
 // Sets `column` of each row to `part` of a hundredth of the row's modelled power above idle.

@@ -22,8 +22,8 @@ struct ErrorModel {
   double clock_least = 1;
   double clock_grows = 2.2;
   double clock_sigma = 0.35;
-  // Of times of a launch at two clocks: one sigma of what else may make them differ. The same
-  // day: loops against the program.
+  // Of times of a launch at two clocks: one sigma of what else may make them differ, such as warm
+  // caches. Chosen.
   double clock_launch = 0.015;
 
   // --- Energy of a time: EnergyTimeline ---
