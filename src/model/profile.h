@@ -148,7 +148,8 @@ struct CommandEnergy {
   Energy undivided;
   // False: the recording knows of no other process, and all energy is the command's.
   bool is_divided = true;
-  bool is_partial = false;  // a device's readings ended before the work: all of this is "at least"
+  // Of a sum: a device's readings ended before the work did, and all of this is "at least".
+  bool is_partial = false;
 
   Energy low() const { return energy.low(); }
   Energy high() const { return energy.high() + undivided; }
@@ -165,7 +166,6 @@ inline void add(std::optional<CommandEnergy>& sum, const CommandEnergy& more) {
   if (more.rest) sum->rest = sum->rest.value_or(Energy{}) + *more.rest;
   sum->undivided += more.undivided;
   sum->is_divided = sum->is_divided || more.is_divided;
-  sum->is_partial = sum->is_partial || more.is_partial;
 }
 
 // How a whole was found three ways. Parts sum exactly to the whole; the others agree or a warning

@@ -407,6 +407,7 @@ Job JobBuilder::finish() && {
           host.host, seconds(gap)));
     }
   }
+  if (job_.command) job_.command->is_partial = job_.is_partial;
   if (all_timed && job_.began) job_.elapsed = *ended - *job_.began;
   align();
   check_ranks();

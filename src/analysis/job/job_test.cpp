@@ -79,6 +79,8 @@ TEST(Job, WithADeviceThatWasLostIsALowerBound) {
   EXPECT_NEAR(host.domains[0].least->joules(), 2500, 100);
   EXPECT_FALSE(job.hosts[1].is_partial);
   EXPECT_TRUE(job.is_partial);
+  ASSERT_TRUE(job.command);
+  EXPECT_TRUE(job.command->is_partial);
   EXPECT_FALSE(job_of({{recorded(3, 13)}}).is_partial);
 }
 
