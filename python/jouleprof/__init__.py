@@ -59,7 +59,6 @@ __all__ = [
 ]
 
 
-
 def __getattr__(name: str) -> object:
     """Parts that are imported when they are used: `jouleprof.plot.power("train.jprof")`."""
     if name in ("aipowermeter", "bench", "callbacks", "codecarbon", "plot", "serving", "torch", "zeus"):

@@ -250,7 +250,7 @@ def _sum(energies, independent) -> Energy:
         return Energy.unavailable(None, reason or "no domain has a figure", method="sum")
     provenance, energy, error, repeatability = _native.sum_energies(
         [(PROVENANCES.index(e.provenance), e.microjoules,
-          _half(e.low_microjoules, 2 * e.microjoules - e.low_microjoules) if e.is_partial else e.error_microjoules,
+          e.microjoules - e.low_microjoules if e.is_partial else e.error_microjoules,
           e.repeatability_microjoules) for e in found], independent)
     low = high = None
     is_partial = any(e.is_partial for e in found)

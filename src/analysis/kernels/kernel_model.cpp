@@ -199,10 +199,10 @@ std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
     also = &with_later;
   }
   model.solve(rows, priors, also);
-  for (int round = 0; round < kScaleRounds; ++round) {
-    if (table.replays.empty() && !clocks.knows_course()) break;
+  const bool is_scaled = !table.replays.empty() || clocks.knows_course();
+  const double mean = is_scaled ? mean_course(rows, clocks, model.own_columns_) : 1;
+  for (int round = 0; is_scaled && round < kScaleRounds; ++round) {
     const VectorXd watts = model.solution_.watts;
-    const double mean = mean_course(rows, clocks, model.own_columns_);
     const auto set = [&](PowerRows& to) {
       set_scale(
           to, [&](const PowerRow& row) { return course_in(row, clocks, mean); },

@@ -146,19 +146,18 @@ class Import {
       }
     }
     const std::string name = missing(nearest);
+    const bool is_time = name == time_name();
     const auto colon = name.rfind(':');
     const bool is_unit = colon != name.npos &&
                          std::any_of(nearest.begin(), nearest.end(), [&](std::string_view cell) {
                            return is_named(cell, std::string_view(name).substr(0, colon));
                          });
-    return fail(
-        Errc::kInvalidArgument,
-        is_unit ? fmt::format("{}: {} is no unit of {}; give one of {}", source_.path,
-                              show(name.substr(colon + 1)), name == time_name() ? "time" : "power",
-                              name == time_name() ? fmt::join(kTimeUnits, ", ")
-                                                  : fmt::join(kPowerUnits, ", "))
-                : fmt::format("{}: it has no column {}; it has: {}", source_.path, show(name),
-                              fmt::join(nearest, ", ")));
+    return fail(Errc::kInvalidArgument,
+                is_unit ? fmt::format("{}: {} is no unit of {}; give one of {}", source_.path,
+                                      show(name.substr(colon + 1)), is_time ? "time" : "power",
+                                      fmt::join(is_time ? kTimeUnits : kPowerUnits, ", "))
+                        : fmt::format("{}: it has no column {}; it has: {}", source_.path,
+                                      show(name), fmt::join(nearest, ", ")));
   }
 
   // The first of the named columns that is not among the cells.
