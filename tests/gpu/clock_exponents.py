@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """By how much the energy of a kernel's launch changes with the SM clock, on a real NVIDIA GPU.
 
-    clock_exponents.py OUT.json [--seconds 2]
+    clock_exponents.py OUT.json [--seconds 2] [--others]
 
 No setting of the card is changed: a matrix product that meets the power limit runs in turns with each kernel, so that
 the limit lowers the clock of both. The product's own energy at several clocks is that of itself in turns with pauses.
@@ -24,6 +24,7 @@ from ranks import Board
 
 PERIOD = 0.006  # seconds of one turn of both
 HEAVY = "gemm bf16 8192"
+LEAST = 0.03  # logarithm of two clocks: closer ones say nothing of a power of their ratio
 
 
 def kernels():
@@ -57,6 +58,44 @@ def kernels():
     m["softmax"] = lambda: torch.softmax(rows, -1)
     m["sum"] = lambda: single.sum()
     m["add in L2"] = lambda: small.add_(1.0)
+    return m
+
+
+def others():
+    """Kernels to which the rule was not fitted."""
+    dev = {"device": "cuda"}
+    image = torch.randn(64, 256, 56, 56, dtype=torch.bfloat16, **dev).to(memory_format=torch.channels_last)
+    filters = torch.randn(256, 256, 3, 3, dtype=torch.bfloat16, **dev).to(memory_format=torch.channels_last)
+    f16 = torch.randn(4096, 4096, dtype=torch.float16, **dev)
+    f16_out = torch.empty_like(f16)
+    int8 = torch.randint(-127, 127, (8192, 8192), dtype=torch.int8, **dev)
+    flat = torch.randn(8192, 512, dtype=torch.bfloat16, **dev)
+    flat_out = torch.empty(8192, 8192, dtype=torch.bfloat16, **dev)
+    batch = torch.randn(512, 256, 64, dtype=torch.bfloat16, **dev)
+    batch_out = torch.empty(512, 256, 256, dtype=torch.bfloat16, **dev)
+    single = torch.randn(64 * 1024 * 1024, **dev)
+    single_out = torch.empty_like(single)
+    square = torch.randn(8192, 8192, **dev)
+    square_out = torch.empty_like(square)
+    vector = torch.randn(8192, **dev)
+    table = torch.randn(65536, 1024, **dev)
+    where = torch.randint(0, 65536, (65536,), **dev)
+    chosen = torch.empty_like(table)
+    f64 = torch.randn(2048, 2048, dtype=torch.float64, **dev)
+    f64_out = torch.empty_like(f64)
+    m = {}
+    m["convolution bf16"] = lambda: torch.nn.functional.conv2d(image, filters, padding=1)
+    m["gemm fp16 4096"] = lambda: torch.mm(f16, f16, out=f16_out)
+    m["gemm int8 8192"] = lambda: torch._int_mm(int8, int8)
+    m["gemm fp64"] = lambda: torch.mm(f64, f64, out=f64_out)
+    m["gemm bf16 8192 x 512"] = lambda: torch.mm(flat, flat.t(), out=flat_out)
+    m["batched gemm"] = lambda: torch.bmm(batch, batch.transpose(1, 2), out=batch_out)
+    m["matrix by vector"] = lambda: torch.mv(square, vector)
+    m["transposed copy"] = lambda: square_out.copy_(square.t())
+    m["gather"] = lambda: torch.index_select(table, 0, where, out=chosen)
+    m["exp fp32"] = lambda: torch.exp(single, out=single_out)
+    m["cumulative sum"] = lambda: torch.cumsum(square, 1, out=square_out)
+    m["erfinv fp32"] = lambda: torch.erfinv(single, out=single_out)
     return m
 
 
@@ -168,6 +207,8 @@ def table(found):
         (product, kernel), (seconds_product, seconds) = row["counts"], row["seconds"]
         energy = (row["watts"] * row["turn"] - product * numpy.interp(seconds_product, times, joules)) / kernel
         clock = math.log(row["mhz"] / first["mhz"])
+        if abs(clock) < LEAST:
+            continue
         x = -math.log(seconds / first["seconds"][0]) / clock
         exponent = math.log((energy / seconds - idle) / (first["watts"] - idle)) / clock
         print(f"| {row['name']} | {kernel * seconds / row['turn']:.0%} | {first['mhz']:.0f} -> {row['mhz']:.0f} "
@@ -178,11 +219,14 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("out")
     parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--others", action="store_true", help="kernels to which the rule was not fitted")
     args = parser.parse_args()
     properties = torch.cuda.get_device_properties(0)
     uuid = str(properties.uuid)
     board = Board(uuid if uuid.startswith("GPU-") else "GPU-" + uuid)
     runs = kernels()
+    if args.others:
+        runs = {HEAVY: runs[HEAVY], **others()}
     took = {name: seconds_of(run) for name, run in runs.items()}
     pause = lambda: torch.cuda._sleep(200_000)
     took["pause"] = seconds_of(pause)

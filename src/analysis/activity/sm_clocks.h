@@ -44,13 +44,14 @@ struct PowerByClock {
 inline PowerByClock power_by_clock(double times, double clocks) {
   const double clock = std::log(clocks);
   const double apart = std::max(std::abs(clock), 1e-6);
-  const auto exponent = [](double x) {
-    return kErrors.clock_least + kErrors.clock_grows * std::pow(std::clamp(x, 0.0, 1.0), 2);
+  const auto square = [](double x) { return std::pow(std::clamp(x, 0.0, 1.0), 2); };
+  const auto exponent = [&](double x) {
+    return kErrors.clock_least + kErrors.clock_grows * square(x);
   };
   const double x = -std::log(times) / (clock < 0 ? -apart : apart);
   const double error = kErrors.clock_launch / apart;
-  const double sigma =
-      std::hypot(kErrors.clock_sigma, (exponent(x + error) - exponent(x - error)) / 2);
+  const double sigma = std::hypot(kErrors.clock_sigma + kErrors.clock_sigma_grows * square(x),
+                                  (exponent(x + error) - exponent(x - error)) / 2);
   const double by_time = 1 / (sigma * sigma);
   const double usual = std::pow(kErrors.power_of_clock_sigma, -2);
   const double mean = (by_time * exponent(x) + usual * kErrors.power_of_clock) / (by_time + usual);

@@ -232,15 +232,21 @@ std::uint32_t kernel_of(const ActivityTable::Replay& replay) {
 
 // Re-runs of several sizes of one kernel in the proportions of the program, in which they also ran
 // where a loop does not know them: where the program's launches are not separated by size, only
-// together do they take the time in place.
-ByClass all_sizes(const ActivityTable& table, const ActivityTable::Replay& replay) {
+// together do they take the time in place. They follow each other; what comes later is a
+// repetition.
+ByClass all_sizes(const ActivityTable& table, std::size_t index) {
+  const auto& replay = table.replays[index];
   if (replay.ran.empty()) return replay.ran;
   const std::uint32_t kernel = kernel_of(replay);
+  const auto is_of_it = [&](const ActivityTable::Replay& other) {
+    return other.trace == replay.trace && (other.ran.empty() || kernel_of(other) == kernel);
+  };
+  std::size_t first = index;
+  while (first > 0 && is_of_it(table.replays[first - 1])) --first;
   ActivityTable::Replay::Ran sum;
-  for (const auto& other : table.replays) {
-    if (other.trace != replay.trace || other.ran.empty()) continue;
-    if (kernel_of(other) != kernel || other.variant_of(kernel) != replay.variant_of(kernel))
-      continue;
+  for (std::size_t i = first; i < table.replays.size() && is_of_it(table.replays[i]); ++i) {
+    const auto& other = table.replays[i];
+    if (other.ran.empty() || other.variant_of(kernel) != replay.variant_of(kernel)) continue;
     const auto& ran = other.ran.at(kernel);
     const double weight =
         replay.of_program == 0 || ran.launches == 0
@@ -264,7 +270,16 @@ ReplayCheck drop_deviating_replays(const ActivityTable& table, const SmClocks& c
   std::size_t elsewhere = 0;  // at other clocks
   ReplayCheck out;
   std::vector<std::string> dropped;
-  for (const auto& replay : table.replays) {
+  // Of the loops of a kernel, weighted by their time: the errors of loops at higher and at lower
+  // clocks than the program's cancel.
+  struct Doubt {
+    double seconds = 0;
+    double more = 0;
+    double clock = 0;
+  };
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Doubt> doubts;
+  for (std::size_t index = 0; index < table.replays.size(); ++index) {
+    const auto& replay = table.replays[index];
     const bool known = !replay.ran.empty() && replay.clock > 0 && clocks.program_hertz();
     const double clock = known ? replay.clock / *clocks.program_hertz() : 1;
     if ((differ && !known) || std::abs(std::log(clock)) > kFarClock) {
@@ -273,7 +288,7 @@ ReplayCheck drop_deviating_replays(const ActivityTable& table, const SmClocks& c
       continue;
     }
     const auto in_program = in_place(table, replay);
-    const ByClass alone = all_sizes(table, replay);
+    const ByClass alone = all_sizes(table, index);
     const double times = 1 + longer(in_program, alone);
     const double more = without_clock(times, clock) - 1;
     if (std::abs(more) <= kErrors.rerun_kernel_apart) {
@@ -283,9 +298,11 @@ ReplayCheck drop_deviating_replays(const ActivityTable& table, const SmClocks& c
         const double middle = more < 0 ? 1 + more / 2 : 1;
         const PowerByClock power = power_by_clock(times, clock);
         out.loops.push_back({kernel, variant, replay.begin, replay.end, power.ratio / middle});
-        const double doubt =
-            std::hypot(more < 0 ? more / 2 / middle : more, power.off, clocks.doubt_of(kernel));
-        if (doubt > kErrors.rerun_noted) out.deviating.push_back({kernel, variant, doubt});
+        Doubt& doubt = doubts[{kernel, variant}];
+        const double weight = replay.end - replay.begin;
+        doubt.seconds += weight;
+        doubt.more += weight * (more < 0 ? more / 2 / middle : more);
+        doubt.clock += weight * (clock < 1 ? -power.off : power.off);
         if (std::abs(more) > kErrors.rerun_apart) continue;
       }
       // Other sizes take other times: a slot is held against the loop that it is of.
@@ -302,6 +319,11 @@ ReplayCheck drop_deviating_replays(const ActivityTable& table, const SmClocks& c
     const auto& name = table.classes[kernel_of(replay)].key.name;
     dropped.push_back(fmt::format("{} ({:+.0f} %)", demangle(name), 100 * more));
     drop(replay.begin, replay.end);
+  }
+  for (const auto& [of, doubt] : doubts) {
+    const double all = std::hypot(doubt.more / doubt.seconds, doubt.clock / doubt.seconds,
+                                  clocks.doubt_of(of.first));
+    if (all > kErrors.rerun_noted) out.deviating.push_back({of.first, of.second, all});
   }
   if (elsewhere > 0) {
     const bool all = elsewhere == table.replays.size();

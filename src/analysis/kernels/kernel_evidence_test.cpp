@@ -148,6 +148,32 @@ TEST(ReplayCheck, SizesCountInTheProportionsOfTheProgramWhereLoopsKnowThem) {
   EXPECT_THAT(found.deviating, IsEmpty());  // (9 x 15 + 65) / 10 = 20 us, as in the program
 }
 
+// Once more, after another kernel.
+TEST(ReplayCheck, ALoopThatIsRepeatedHasATimeAndAClockOfItsOwn) {
+  TwoSizes two;
+  two.at_clock(1.8e9);
+  two.clock = 1.98e9;
+  two.replayed(20e-6 / 1.1);
+  ASSERT_EQ(two.deviating.size(), 1u);
+  two.table.classes.resize(2);
+  ActivityTable::Replay other = two.table.replays[0];
+  other.ran = {{1, {1000, 0.01}}};
+  ActivityTable::Replay again = two.table.replays[0];
+  again.clock = 1.8e9 / 1.1;
+  again.ran[0] = {1000, 1000 * 20e-6 * 1.1};
+  two.table.replays.insert(two.table.replays.end(), {other, again});
+  const auto check = [&] {
+    two.observed.resize(3);
+    return drop_deviating_replays(two.table, SmClocks(two.recording, {}, two.table, 0),
+                                  two.observed);
+  };
+  // A tenth above the program's clock and a tenth below it, the kernel's exponent matters no more.
+  for (const auto& deviating : check().deviating) EXPECT_EQ(deviating.kernel_class, 1u);
+  two.table.replays[2].clock = 1.8e9;
+  two.table.replays[2].ran[0] = {1000, 1000 * 27e-6};
+  EXPECT_THAT(check().warnings, ElementsAre(HasSubstr("gemm(float*) (+35 %)")));
+}
+
 TEST(ReplayCheck, SlotsSlowedByThePowerLimitAreDropped) {
   TwoSizes two;
   // As observed at 2 s and for half a second: the first slot is as in place, the tenth 4 % slower.

@@ -213,7 +213,8 @@ std::string rerun(State& s, const Limits& limits) {
   }
   s.tallies.store(false);  // the end of Time sets it again
   announce(plan, limits.all);
-  const HostTime end = HostClock::now() + duration_of(limits.all);  // of the preparation, too
+  // Of the preparation and of what follows the loops, too.
+  const HostTime end = HostClock::now() + duration_of(limits.all) - kIdle;
   reruns::RerunOutcome outcome;
   std::string changes;
   {

@@ -113,6 +113,11 @@ class RerunRunner {
   struct Turn;
   struct Region;
   struct Burst;
+  // Of a loop: how long it runs and pauses, relative to what it begins with.
+  struct Rhythm {
+    double burst = 1;
+    double pause = 1;
+  };
   class Graph;
   class Pace;
   using Result = abi::cuda::Result;
@@ -124,6 +129,7 @@ class RerunRunner {
   Result time(const std::vector<Turn>& turns, double about, double& seconds);
   Result loop(const std::vector<Turn>& turns, double once, double seconds, double launches);
   Burst burst(const Graph& graph, double length, double burst, bool with_clock);
+  double clock_by_time(const Burst& burst, double short_clock) const;
   Result load(const RecordedKernel& kernel);
   Result wait(double most);
   Result use(abi::cuda::Context context);
@@ -143,6 +149,10 @@ class RerunRunner {
   bool elsewhere_ = false;  // kernels use memory that is not the device's
   std::map<std::pair<abi::cuda::Context, const std::string*>, abi::cuda::Module> modules_;
   std::map<const RecordedKernel*, abi::cuda::Function> loaded_;  // whose code was unloaded
+  std::map<const Launch*, Rhythm> rhythms_;                      // that loops ended with
+  HostTime end_{};
+  double slower_there_ = 1;    // ratio of a launch's time in the program to that of a short graph
+  bool missed_clock_ = false;  // a loop of the last kernel: another rhythm may bring it nearer
   RerunOutcome outcome_;
 };
 
