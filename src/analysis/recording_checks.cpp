@@ -200,7 +200,7 @@ std::vector<std::string> failed_read_warnings(const model::Recording& recording,
                                               const TimelineSensors& sensors, RecordedSpan span,
                                               HostTime work_begin) {
   std::vector<std::string> out;
-  const auto look = [&](const model::Sensor& sensor, const char* instead) {
+  const auto check = [&](const model::Sensor& sensor, const char* instead) {
     auto times = failed_times(recording, sensor.id);
     std::erase_if(times, [&](const FailedTime& t) {
       return std::min(t.end.value_or(span.end), span.end) - std::max(t.begin, span.begin) < 1s;
@@ -215,12 +215,12 @@ std::vector<std::string> failed_read_warnings(const model::Recording& recording,
                     first.why, instead));
   };
   if (sensors.counter) {
-    look(*sensors.counter, sensors.power ? "the integral of power is used there"
-                                         : "nothing else shows the energy there");
+    check(*sensors.counter, sensors.power ? "the integral of power is used there"
+                                          : "nothing else shows the energy there");
   }
   if (sensors.power) {
-    look(*sensors.power, sensors.counter ? "the energy there is the counter's alone"
-                                         : "nothing else shows the energy there");
+    check(*sensors.power, sensors.counter ? "the energy there is the counter's alone"
+                                          : "nothing else shows the energy there");
   }
   return out;
 }

@@ -12,7 +12,16 @@ SIM = os.environ["JOULEPROF_SIM"]
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 PEERS = SOURCE.parent / "shared" / "data" / "peers"
 
+# Files of a minute or longer begin first, so that no worker is alone with one at the end.
+LONG = {f"test_{name}.py" for name in (
+    "serve_accounting", "run", "files", "sweep", "wall_calibration", "board_left", "serve_history", "hostile",
+    "wall_meter", "kernels")}
+
 HOPPER_250W = {"devices": [{"generation": "hopper", "idle_watts": 250}]}
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.path.name not in LONG)
 
 
 class Tool:

@@ -107,7 +107,7 @@ class Builder {
       if (!take_bins(bins)) return tl::unexpected(damaged(recording_.traces[bins.trace]));
     }
     lattice_->take([&](const BinLattice::Bin& bin) { finish_bin(bin); });
-    finish_shares();
+    finish_totals();
     table_.numbers = std::move(known_);
     return std::move(table_);
   }
@@ -209,14 +209,14 @@ class Builder {
           const auto variant = variants_.of(k, index, e.scope);
           if (variant != model::kNone) mix_.add(middle, variant, busy_of(e));
           if (!counts(chunk)) return;
-          auto& share = shares_[{k, index, e.scope}];
-          share.launches += e.launches;
-          share.busy += busy_of(e);
+          auto& total = totals_[{k, index, e.scope}];
+          total.launches += e.launches;
+          total.busy += busy_of(e);
         });
         if (!ok) return false;
       } else if (is_scopes(trace, chunk, ChunkKind::kOverlappedScopes) && counts(chunk)) {
         const bool ok = each_scope(index, chunk, [&](std::uint32_t k, const model::ScopeEntry& e) {
-          shares_[{k, index, e.scope}].overlapped += busy_of(e);
+          totals_[{k, index, e.scope}].overlapped += busy_of(e);
         });
         if (!ok) return false;
       }
@@ -374,11 +374,11 @@ class Builder {
     table_.idle_between += idle_between;
   }
 
-  void finish_shares() {
-    for (auto& [key, share] : shares_) {
-      std::tie(share.kernel_class, share.trace, share.scope) = key;
-      share.variant = variants_.of(share.kernel_class, share.trace, share.scope);
-      table_.shares.push_back(share);
+  void finish_totals() {
+    for (auto& [key, total] : totals_) {
+      std::tie(total.kernel_class, total.trace, total.scope) = key;
+      total.variant = variants_.of(total.kernel_class, total.trace, total.scope);
+      table_.scope_totals.push_back(total);
     }
   }
 
@@ -394,7 +394,8 @@ class Builder {
   std::vector<std::vector<std::uint32_t>> known_;  // by trace: of each of its signatures
   std::map<const model::KernelClass*, std::uint32_t, ByKey> by_key_;
   // By signature, trace and scope.
-  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, ActivityTable::Share> shares_;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, ActivityTable::ScopeTotal>
+      totals_;
 };
 
 }  // namespace

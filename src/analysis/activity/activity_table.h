@@ -54,7 +54,7 @@ struct ActivityTable {
     double launch = 0;  // mean seconds of one launch, of the whole trace
   };
   // The activity of one signature for one scope of one process, in chunks that touch the part.
-  struct Share {
+  struct ScopeTotal {
     std::uint32_t kernel_class = 0;
     std::uint32_t variant = model::kNone;
     std::uint32_t trace = 0;  // index into Recording::traces
@@ -97,7 +97,7 @@ struct ActivityTable {
   std::vector<Variant> variants;                    // sorted by signature
   std::vector<Bin> bins;                            // of the whole trace, with their entries
   std::vector<Entry> entries;
-  std::vector<Share> shares;
+  std::vector<ScopeTotal> scope_totals;
   double begin = 0;         // of the part's first non-empty bin
   double end = 0;           // of its last
   double busy = 0;          // seconds of the part in which launches ran ...

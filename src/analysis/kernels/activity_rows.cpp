@@ -58,7 +58,7 @@ ActivityRows::ActivityRows(const model::Recording& recording, const ActivityTabl
     class_energy_.push_back(Energy::joules(model_.energy_of(model_.all_of(k)).joules));
   }
   uses_device_.resize(recording_.traces.size());
-  for (const auto& share : table_.shares) uses_device_[share.trace] = true;
+  for (const auto& total : table_.scope_totals) uses_device_[total.trace] = true;
   portions_ = portions();
 }
 
@@ -188,45 +188,45 @@ std::vector<ActivityRow> ActivityRows::kernels() {
 std::vector<ActivityRows::Portion> ActivityRows::portions() const {
   std::vector<Portion> out;
   // Shares are sorted by kernel signature.
-  for (std::size_t i = 0; i < table_.shares.size();) {
+  for (std::size_t i = 0; i < table_.scope_totals.size();) {
     std::size_t j = i;
-    const std::uint32_t k = table_.shares[i].kernel_class;
+    const std::uint32_t k = table_.scope_totals[i].kernel_class;
     std::vector<double> weights;
     double all = 0;
     double overlapped = 0;
-    for (; j < table_.shares.size() && table_.shares[j].kernel_class == k; ++j) {
-      const auto& share = table_.shares[j];
+    for (; j < table_.scope_totals.size() && table_.scope_totals[j].kernel_class == k; ++j) {
+      const auto& total = table_.scope_totals[j];
       weights.push_back(
-          std::max(model_.joules_of({k, share.variant, share.busy, share.overlapped, 0}), 0.0));
-      all += share.busy;
-      overlapped += share.overlapped;
+          std::max(model_.joules_of({k, total.variant, total.busy, total.overlapped, 0}), 0.0));
+      all += total.busy;
+      overlapped += total.overlapped;
     }
     auto energies = apportion(class_energy_[k], weights);
     energies.resize(weights.size());
     for (std::size_t n = 0; i < j; ++i, ++n) {
-      const auto& share = table_.shares[i];
+      const auto& total = table_.scope_totals[i];
       Portion& portion = out.emplace_back();
-      portion.share = &share;
+      portion.total = &total;
       const auto& c = table_.classes[k];
-      portion.used.seconds[{k, share.variant}] = {
-          all > 0 ? c.busy * share.busy / all : 0.0,
-          overlapped > 0 ? c.overlapped * share.overlapped / overlapped : 0.0};
+      portion.used.seconds[{k, total.variant}] = {
+          all > 0 ? c.busy * total.busy / all : 0.0,
+          overlapped > 0 ? c.overlapped * total.overlapped / overlapped : 0.0};
       portion.used.energy = energies[n];
     }
   }
   return out;
 }
 
-const model::Scope* ActivityRows::scope_of(const ActivityTable::Share& share) const {
-  return share.scope == kNone ? nullptr : &recording_.traces[share.trace].scopes[share.scope];
+const model::Scope* ActivityRows::scope_of(const ActivityTable::ScopeTotal& total) const {
+  return total.scope == kNone ? nullptr : &recording_.traces[total.trace].scopes[total.scope];
 }
 
 std::vector<ActivityRow> ActivityRows::filled(std::vector<Row> rows, const RowOf& row_of) const {
   std::vector<Used> own(rows.size());
   for (const Portion& portion : portions_) {
-    const std::uint32_t found = row_of(*portion.share);
+    const std::uint32_t found = row_of(*portion.total);
     const std::size_t at = found == kNone ? rows.size() - 1 : found;
-    rows[at].launches += portion.share->launches;
+    rows[at].launches += portion.total->launches;
     own[at].add(portion.used);
   }
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -281,10 +281,10 @@ void ActivityRows::add_layers(std::size_t trace, std::vector<Row>& rows) {
   }
 }
 
-std::uint32_t ActivityRows::layer_row(const ActivityTable::Share& share) const {
-  const model::Scope* scope = scope_of(share);
-  if (scope == nullptr || scope->layer == kNone || first_layer_[share.trace] == kNone) return kNone;
-  return first_layer_[share.trace] + scope->layer;
+std::uint32_t ActivityRows::layer_row(const ActivityTable::ScopeTotal& total) const {
+  const model::Scope* scope = scope_of(total);
+  if (scope == nullptr || scope->layer == kNone || first_layer_[total.trace] == kNone) return kNone;
+  return first_layer_[total.trace] + scope->layer;
 }
 
 std::vector<ActivityRow> ActivityRows::layers() {
@@ -308,15 +308,15 @@ std::vector<ActivityRow> ActivityRows::layers() {
   }
   if (rows.empty()) return rows;
   rows.emplace_back().name = "(outside of layers)";
-  rows = filled(std::move(rows), [this](const auto& share) { return layer_row(share); });
+  rows = filled(std::move(rows), [this](const auto& total) { return layer_row(total); });
   if (rows.back().launches == 0) rows.pop_back();
   return rows;
 }
 
-std::uint32_t ActivityRows::range_row(const ActivityTable::Share& share) const {
-  const model::Scope* scope = scope_of(share);
+std::uint32_t ActivityRows::range_row(const ActivityTable::ScopeTotal& total) const {
+  const model::Scope* scope = scope_of(total);
   if (scope == nullptr || scope->range == kNone) return kNone;
-  return range_rows_[share.trace][scope->range];
+  return range_rows_[total.trace][scope->range];
 }
 
 std::vector<ActivityRow> ActivityRows::ranges() {
@@ -326,8 +326,8 @@ std::vector<ActivityRow> ActivityRows::ranges() {
   std::vector<std::vector<bool>> used(recording_.traces.size());
   for (std::size_t t = 0; t < used.size(); ++t) used[t].resize(recording_.traces[t].ranges.size());
   for (const Portion& portion : portions_) {
-    const model::Scope* scope = scope_of(*portion.share);
-    const std::size_t t = portion.share->trace;
+    const model::Scope* scope = scope_of(*portion.total);
+    const std::size_t t = portion.total->trace;
     for (std::uint32_t r = scope == nullptr ? kNone : scope->range; r != kNone && !used[t][r];
          r = recording_.traces[t].ranges[r].parent) {
       used[t][r] = true;
@@ -357,20 +357,20 @@ std::vector<ActivityRow> ActivityRows::ranges() {
   }
   if (rows.empty()) return rows;
   rows.emplace_back().name = "(outside of ranges)";
-  rows = filled(std::move(rows), [this](const auto& share) { return range_row(share); });
+  rows = filled(std::move(rows), [this](const auto& total) { return range_row(total); });
   if (rows.back().launches == 0) rows.pop_back();
   return rows;
 }
 
-model::Phase ActivityRows::phase_of(const ActivityTable::Share& share) const {
-  const model::Scope* scope = scope_of(share);
+model::Phase ActivityRows::phase_of(const ActivityTable::ScopeTotal& total) const {
+  const model::Scope* scope = scope_of(total);
   return scope == nullptr ? model::Phase::kNone : scope->phase;
 }
 
 // Phases in which nothing ran have no row.
-std::uint32_t ActivityRows::phase_row(const ActivityTable::Share& share,
+std::uint32_t ActivityRows::phase_row(const ActivityTable::ScopeTotal& total,
                                       const std::vector<ActivityRow>& phases) const {
-  const auto name = model::phase_name(phase_of(share));
+  const auto name = model::phase_name(phase_of(total));
   for (std::uint32_t i = 0; i < phases.size(); ++i) {
     if (phases[i].name == name) return i;
   }
@@ -384,8 +384,8 @@ std::vector<ActivityRow> ActivityRows::phases() const {
     rows.emplace_back().name = model::phase_name(phase);
   }
   rows.emplace_back().name = "(no phase)";
-  rows = filled(std::move(rows), [this](const auto& share) {
-    const auto phase = phase_of(share);
+  rows = filled(std::move(rows), [this](const auto& total) {
+    const auto phase = phase_of(total);
     return phase == model::Phase::kNone ? kNone : static_cast<std::uint32_t>(phase) - 1;
   });
   std::erase_if(rows, [](const Row& row) { return row.launches == 0; });
@@ -395,16 +395,16 @@ std::vector<ActivityRow> ActivityRows::phases() const {
 std::vector<model::ActivityStack> ActivityRows::stacks() const {
   std::map<std::array<std::uint32_t, 4>, model::ActivityStack> sums;
   for (const Portion& portion : portions_) {
-    const auto phase = phase_of(*portion.share);
-    const std::uint32_t kernel = kernel_rows_[portion.share->kernel_class];
-    const std::uint32_t layer = layer_row(*portion.share);
-    const std::uint32_t range = range_row(*portion.share);
+    const auto phase = phase_of(*portion.total);
+    const std::uint32_t kernel = kernel_rows_[portion.total->kernel_class];
+    const std::uint32_t layer = layer_row(*portion.total);
+    const std::uint32_t range = range_row(*portion.total);
     model::ActivityStack& sum = sums[{static_cast<std::uint32_t>(phase), layer, range, kernel}];
     sum.phase = phase;
     sum.layer = layer;
     sum.range = range;
     sum.kernel = kernel;
-    sum.launches += portion.share->launches;
+    sum.launches += portion.total->launches;
     sum.busy += duration_of(portion.used.sum().busy);
     sum.energy += portion.used.energy;
   }
@@ -417,21 +417,21 @@ std::vector<model::ActivityProcess> ActivityRows::processes() const {
   std::vector<model::ActivityProcess> out;
   std::map<std::uint32_t, std::size_t> places;
   for (const Portion& portion : portions_) {
-    const std::uint32_t trace = portion.share->trace;
+    const std::uint32_t trace = portion.total->trace;
     const auto [place, is_new] = places.try_emplace(trace, out.size());
     if (is_new) {
       out.emplace_back().trace = trace;
       out.back().pid = recording_.traces[trace].pid;
     }
     auto& process = out[place->second];
-    process.launches += portion.share->launches;
+    process.launches += portion.total->launches;
     process.busy += duration_of(portion.used.sum().busy);
     process.kernels += portion.used.energy;
     // Portions are sorted by kernel signature.
-    const std::uint32_t kernel = kernel_rows_[portion.share->kernel_class];
+    const std::uint32_t kernel = kernel_rows_[portion.total->kernel_class];
     auto& kernels = process.by_kernel;
     if (kernels.empty() || kernels.back().kernel != kernel) kernels.push_back({kernel, 0, {}, {}});
-    kernels.back().launches += portion.share->launches;
+    kernels.back().launches += portion.total->launches;
     kernels.back().busy += duration_of(portion.used.sum().busy);
     kernels.back().energy += portion.used.energy;
   }

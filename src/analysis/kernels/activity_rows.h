@@ -27,9 +27,9 @@ class ActivityRows {
 
   // Indices into the lists that fill() made; kNone: outside of all.
   std::uint32_t kernel_row(std::uint32_t kernel_class) const { return kernel_rows_[kernel_class]; }
-  std::uint32_t layer_row(const ActivityTable::Share& share) const;
-  std::uint32_t range_row(const ActivityTable::Share& share) const;
-  std::uint32_t phase_row(const ActivityTable::Share& share,
+  std::uint32_t layer_row(const ActivityTable::ScopeTotal& total) const;
+  std::uint32_t range_row(const ActivityTable::ScopeTotal& total) const;
+  std::uint32_t phase_row(const ActivityTable::ScopeTotal& total,
                           const std::vector<model::ActivityRow>& phases) const;
 
  private:
@@ -52,9 +52,9 @@ class ActivityRows {
     void add(const Used& other);
     Seconds sum() const;
   };
-  // The energy of one share.
+  // The energy of one scope and signature.
   struct Portion {
-    const ActivityTable::Share* share = nullptr;
+    const ActivityTable::ScopeTotal* total = nullptr;
     Used used;
   };
 
@@ -63,10 +63,10 @@ class ActivityRows {
   Used all_of(std::uint32_t kernel_class) const;
   std::vector<Portion> portions() const;
   bool uses_device(std::size_t trace) const { return uses_device_[trace]; }
-  const model::Scope* scope_of(const ActivityTable::Share& share) const;
+  const model::Scope* scope_of(const ActivityTable::ScopeTotal& total) const;
   bool in_part(const model::ActivityChunk& chunk) const;
   // Fills a list's rows with energies; shares without a row go to the last one.
-  using RowOf = std::function<std::uint32_t(const ActivityTable::Share&)>;
+  using RowOf = std::function<std::uint32_t(const ActivityTable::ScopeTotal&)>;
   std::vector<Row> filled(std::vector<Row> rows, const RowOf& row_of) const;
   void mark_unresolvable(Row& row) const;
 
@@ -75,7 +75,7 @@ class ActivityRows {
   std::vector<Row> ranges();
   std::vector<Row> phases() const;
   void add_layers(std::size_t trace, std::vector<Row>& rows);
-  model::Phase phase_of(const ActivityTable::Share& share) const;
+  model::Phase phase_of(const ActivityTable::ScopeTotal& total) const;
   std::vector<model::ActivityStack> stacks() const;
   std::vector<model::ActivityProcess> processes() const;
 

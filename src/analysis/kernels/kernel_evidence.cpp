@@ -199,11 +199,11 @@ using ByClass = ActivityTable::Replay::ByClass;
 // Launches of the variant of the re-run kernel by signature, wherever they ran.
 ByClass in_place(const ActivityTable& table, const ActivityTable::Replay& replay) {
   ByClass out;
-  for (const auto& share : table.shares) {
-    if (share.trace != replay.trace) continue;
-    if (share.variant != replay.variant_of(share.kernel_class)) continue;
-    out[share.kernel_class].launches += share.launches;
-    out[share.kernel_class].busy += share.busy;
+  for (const auto& total : table.scope_totals) {
+    if (total.trace != replay.trace) continue;
+    if (total.variant != replay.variant_of(total.kernel_class)) continue;
+    out[total.kernel_class].launches += total.launches;
+    out[total.kernel_class].busy += total.busy;
   }
   return out;
 }

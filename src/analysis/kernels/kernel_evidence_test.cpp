@@ -21,8 +21,8 @@ struct TwoSizes {
     recording.traces.resize(1);
     table.classes.resize(1);
     table.classes[0].key.name = "_Z4gemmPf";
-    table.shares = {{0, model::kNone, 0, 0, 10, 10 * 30e-6},
-                    {0, model::kNone, 0, 1, 10, 10 * 10e-6}};
+    table.scope_totals = {{0, model::kNone, 0, 0, 10, 10 * 30e-6},
+                          {0, model::kNone, 0, 1, 10, 10 * 10e-6}};
   }
 
   std::vector<std::string> replayed(double each) {
@@ -194,8 +194,8 @@ TEST(ReplayCheck, SlotsSlowedByThePowerLimitAreDropped) {
 TEST(ReplayCheck, AKernelsReRunIsComparedWithItsVariant) {
   TwoSizes two;
   two.table.variants = {{0, 1}, {0, 1}};
-  two.table.shares[0].variant = 1;
-  two.table.shares[1].variant = 0;
+  two.table.scope_totals[0].variant = 1;
+  two.table.scope_totals[1].variant = 0;
   two.variants = {{0, 1}};
   EXPECT_THAT(two.replayed(30e-6), IsEmpty());
   two.variants = {{0, 0}};
@@ -212,7 +212,7 @@ TEST(ReplayCheck, AReRunWithAnotherTimeIsDropped) {
 
 TEST(ReplayCheck, KernelsThatNeverRanInPlaceAreNotCompared) {
   TwoSizes two;
-  two.table.shares.clear();
+  two.table.scope_totals.clear();
   EXPECT_THAT(two.replayed(13e-6), IsEmpty());
 }
 

@@ -122,13 +122,13 @@ class Slicer {
     for (std::uint32_t k = 0; k < table.classes.size(); ++k) {
       kernel_rows_.push_back(rows.kernel_row(k));
     }
-    for (std::size_t i = 0; i < table.shares.size(); ++i) {
-      const auto& share = table.shares[i];
-      number_[{share.kernel_class, share.trace, share.scope}] = i;
-      rows_of_.push_back({rows.kernel_row(share.kernel_class),
-                          or_outside(rows.layer_row(share), profile.by_layer),
-                          or_outside(rows.range_row(share), profile.by_range),
-                          or_outside(rows.phase_row(share, profile.by_phase), profile.by_phase)});
+    for (std::size_t i = 0; i < table.scope_totals.size(); ++i) {
+      const auto& total = table.scope_totals[i];
+      number_[{total.kernel_class, total.trace, total.scope}] = i;
+      rows_of_.push_back({rows.kernel_row(total.kernel_class),
+                          or_outside(rows.layer_row(total), profile.by_layer),
+                          or_outside(rows.range_row(total), profile.by_range),
+                          or_outside(rows.phase_row(total, profile.by_phase), profile.by_phase)});
     }
     for (const auto& p : profile.by_process) {
       process_of_[p.trace] = processes_.size();
@@ -242,8 +242,8 @@ class Slicer {
   // Of each signature's time the parts of those who launched it: of the chunks that touch the
   // slice, as much as lies within it.
   void take_scopes(HostTime begin, HostTime end) {
-    busy_.assign(table_.shares.size(), 0.0);
-    overlapped_.assign(table_.shares.size(), 0.0);
+    busy_.assign(table_.scope_totals.size(), 0.0);
+    overlapped_.assign(table_.scope_totals.size(), 0.0);
     while (first_chunk_ < chunks_.size() && chunks_[first_chunk_].chunk->end <= begin) {
       ++first_chunk_;
     }
@@ -281,9 +281,9 @@ class Slicer {
 
   // As ActivityRows does for all of the time.
   void divide() {
-    for (std::size_t i = 0, j = 0; i < table_.shares.size(); i = j) {
-      const std::uint32_t k = table_.shares[i].kernel_class;
-      for (j = i; j < table_.shares.size() && table_.shares[j].kernel_class == k; ++j) {
+    for (std::size_t i = 0, j = 0; i < table_.scope_totals.size(); i = j) {
+      const std::uint32_t k = table_.scope_totals[i].kernel_class;
+      for (j = i; j < table_.scope_totals.size() && table_.scope_totals[j].kernel_class == k; ++j) {
       }
       divide_class(k, i, j);
     }
@@ -303,8 +303,8 @@ class Slicer {
     double busy = 0;
     double overlapped = 0;
     const auto weight_of = [&](std::size_t i) {
-      return std::max(model_.joules_of({k, table_.shares[i].variant, busy_[i], overlapped_[i], 0}),
-                      0.0);
+      return std::max(
+          model_.joules_of({k, table_.scope_totals[i].variant, busy_[i], overlapped_[i], 0}), 0.0);
     };
     for (std::size_t i = first; i < last; ++i) {
       weight += weight_of(i);
@@ -318,9 +318,9 @@ class Slicer {
       }
       // By the time of the whole run, where no scope of this slice has launched it.
       double whole = 0;
-      for (std::size_t i = first; i < last; ++i) whole += table_.shares[i].busy;
+      for (std::size_t i = first; i < last; ++i) whole += table_.scope_totals[i].busy;
       for (std::size_t i = first; i < last && (busy > 0 || whole > 0); ++i) {
-        const double part = busy > 0 ? busy_[i] / busy : table_.shares[i].busy / whole;
+        const double part = busy > 0 ? busy_[i] / busy : table_.scope_totals[i].busy / whole;
         add_to_process(i, part, part * joules);
       }
       return;
@@ -328,7 +328,7 @@ class Slicer {
     for (std::size_t i = first; i < last; ++i) {
       if (busy_[i] <= 0) continue;
       const double part = busy_[i] / busy;
-      const KernelModel::Use use{k, table_.shares[i].variant, part * c.busy,
+      const KernelModel::Use use{k, table_.scope_totals[i].variant, part * c.busy,
                                  overlapped > 0 ? c.overlapped * overlapped_[i] / overlapped : 0.0,
                                  part * c.idle_between};
       const double own = joules * weight_of(i) / weight;
@@ -341,7 +341,7 @@ class Slicer {
 
   // `part`: of the time of the share's signature in this slice.
   void add_to_process(std::size_t share, double part, double joules) {
-    const auto& of = table_.shares[share];
+    const auto& of = table_.scope_totals[share];
     auto& process = processes_[process_of_.at(of.trace)];
     process.kernels.back() += joules;
     process.idle_between.back() += part * classes_[of.kernel_class].idle_between;

@@ -65,10 +65,10 @@ TEST(UserOfConnection, IsReadFromTheKernelsTable) {
 
 TEST(BasicAuth, RemembersWhatWasCorrect) {
   BasicAuth auth({{"ann", hash_of("secret")}});
-  EXPECT_EQ(auth.look(kAnn), Verdict::kUnknown);
+  EXPECT_EQ(auth.verdict(kAnn), Verdict::kUnknown);
   auth.remember(kAnn);
-  EXPECT_EQ(auth.look(kAnn), Verdict::kAllowed);
-  EXPECT_EQ(auth.look(kOther), Verdict::kUnknown);
+  EXPECT_EQ(auth.verdict(kAnn), Verdict::kAllowed);
+  EXPECT_EQ(auth.verdict(kOther), Verdict::kUnknown);
 }
 
 TEST(BasicAuth, DeniesWhatIsNoCredential) {
@@ -76,14 +76,14 @@ TEST(BasicAuth, DeniesWhatIsNoCredential) {
   for (const char* header :
        {"", "Basic", "Basic ", "Bearer YW5uOnNlY3JldA==", "Basic YW5uOnNlY3JldA",
         "Basic ====", "Basic !!!!", "Basic YW5u", "Basic YW5uOnMAYQ=="}) {
-    EXPECT_EQ(auth.look(header), Verdict::kDenied) << header;
+    EXPECT_EQ(auth.verdict(header), Verdict::kDenied) << header;
     EXPECT_FALSE(auth.verify(header)) << header;
   }
-  EXPECT_EQ(auth.look("Basic " + std::string(4000, 'A')), Verdict::kDenied);
+  EXPECT_EQ(auth.verdict("Basic " + std::string(4000, 'A')), Verdict::kDenied);
 }
 
 TEST(BasicAuth, WithoutUsersNothingIsAsked) {
-  EXPECT_EQ(BasicAuth({}).look(""), Verdict::kAllowed);
+  EXPECT_EQ(BasicAuth({}).verdict(""), Verdict::kAllowed);
 }
 
 }  // namespace

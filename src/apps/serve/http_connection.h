@@ -227,7 +227,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     }
     const auto auth = shared_->security->auth();
     const std::string header(parser_->get()[http::field::authorization]);
-    switch (auth->look(header)) {
+    switch (auth->verdict(header)) {
       case BasicAuth::Verdict::kAllowed:
         return answer();
       case BasicAuth::Verdict::kDenied:

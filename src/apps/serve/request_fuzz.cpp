@@ -99,7 +99,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const serve::BasicAuth auth(
       std::map<std::string, std::string>{{"user", "$2y$04$abcdefghijklmnopqrstuu"}});
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  if (auth.look(text) == serve::BasicAuth::Verdict::kAllowed) std::abort();
+  if (auth.verdict(text) == serve::BasicAuth::Verdict::kAllowed) std::abort();
   service.send(text);
   return 0;
 }

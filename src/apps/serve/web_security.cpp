@@ -238,7 +238,7 @@ BasicAuth::Digest BasicAuth::digest(std::string_view header) const {
   return out;
 }
 
-BasicAuth::Verdict BasicAuth::look(std::string_view header) const {
+BasicAuth::Verdict BasicAuth::verdict(std::string_view header) const {
   if (users_.empty()) return Verdict::kAllowed;
   if (!parse(header)) return Verdict::kDenied;
   // The digests are salted: how long a search takes says nothing of what was remembered.

@@ -65,7 +65,7 @@ class BasicAuth {
 
   // From the header Authorization, without computing a hash.
   enum class Verdict { kAllowed, kDenied, kUnknown };
-  Verdict look(std::string_view header) const;
+  Verdict verdict(std::string_view header) const;
 
   // The name in the header; empty: it has none.
   static std::string user_in(std::string_view header);
@@ -74,7 +74,7 @@ class BasicAuth {
   // nothing is learnt from the time. May be called from any thread.
   bool verify(std::string_view header) const;
 
-  // look() allows this header from now on. Of very many only some are remembered.
+  // verdict() allows this header from now on. Of very many only some are remembered.
   void remember(std::string_view header);
 
  private:

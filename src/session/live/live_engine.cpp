@@ -82,15 +82,15 @@ model::Snapshot LiveEngine::snapshot(const ClockPoint& now, HostTime since) {
   }
   since_ = since;
   model::Snapshot out{now.real, since, now.host - since, {}};
-  for (std::size_t i = 0; i < begins_.size(); ++i) out.domains.push_back(look(i, now.host));
+  for (std::size_t i = 0; i < begins_.size(); ++i) out.domains.push_back(snapshot_of(i, now.host));
   return out;
 }
 
-model::DomainSnapshot LiveEngine::look(std::size_t domain, HostTime now) {
+model::DomainSnapshot LiveEngine::snapshot_of(std::size_t domain, HostTime now) {
   model::DomainSnapshot out;
   out.domain = ledger_.domains()[domain];
-  look_at_energy(domain, now, out);
-  look_at_gauges(now, out);
+  add_energy(domain, now, out);
+  add_gauges(now, out);
   if (const auto power = power_.of(out.domain.id, now)) {
     out.power = power->power;
     out.provenance = model::combine(out.provenance, power->provenance);
@@ -101,7 +101,7 @@ model::DomainSnapshot LiveEngine::look(std::size_t domain, HostTime now) {
   return out;
 }
 
-void LiveEngine::look_at_energy(std::size_t domain, HostTime now, model::DomainSnapshot& out) {
+void LiveEngine::add_energy(std::size_t domain, HostTime now, model::DomainSnapshot& out) {
   const auto newest = power_.newest(out.domain.id);
   if (newest) out.age = std::max(now - *newest, Duration{});
   auto found = ledger_.energy_since(begins_[domain], domain);
@@ -117,7 +117,7 @@ void LiveEngine::look_at_energy(std::size_t domain, HostTime now, model::DomainS
   shown_[domain] = out.energy->energy = std::max(out.energy->energy, shown_[domain]);
 }
 
-void LiveEngine::look_at_gauges(HostTime now, model::DomainSnapshot& out) const {
+void LiveEngine::add_gauges(HostTime now, model::DomainSnapshot& out) const {
   for (const auto& sensor : sensors_) {
     if (sensor.domain != out.domain.id) continue;
     const auto gauge = gauges_.find(sensor.id);

@@ -73,9 +73,9 @@ class LiveEngine {
     HostTime at{};
   };
 
-  model::DomainSnapshot look(std::size_t domain, HostTime now);
-  void look_at_energy(std::size_t domain, HostTime now, model::DomainSnapshot& out);
-  void look_at_gauges(HostTime now, model::DomainSnapshot& out) const;
+  model::DomainSnapshot snapshot_of(std::size_t domain, HostTime now);
+  void add_energy(std::size_t domain, HostTime now, model::DomainSnapshot& out);
+  void add_gauges(HostTime now, model::DomainSnapshot& out) const;
 
   std::vector<model::Sensor> sensors_;
   analysis::LiveEnergy ledger_;

@@ -58,7 +58,7 @@ void RecordedSampling::take_in(Sampled&& sampled) {
 }
 
 void RecordedSampling::watch_clock() {
-  auto observed = clock_.look(ClockPoint::now());
+  auto observed = clock_.observe(ClockPoint::now());
   batch.clock_points.insert(batch.clock_points.end(), observed.points.begin(),
                             observed.points.end());
   if (observed.warning) warn(std::move(*observed.warning));
@@ -103,7 +103,7 @@ void RecordedSampling::warn(std::string text) {
   batch.warnings.push_back(warnings_.back());
 }
 
-ClockWatch::Observed ClockWatch::look(const ClockPoint& now) {
+ClockWatch::Observed ClockWatch::observe(const ClockPoint& now) {
   Observed observed;
   if (last_) {
     const Duration slept = now.suspended - last_->suspended;

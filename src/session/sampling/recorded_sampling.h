@@ -29,7 +29,7 @@ class ClockWatch {
 
   // To be called often, with the clocks now. A point is worth recording every period, and on both
   // sides of a step or a sleep.
-  Observed look(const ClockPoint& now);
+  Observed observe(const ClockPoint& now);
 
  private:
   Duration period_;

@@ -111,7 +111,7 @@ class LiveCore {
 
  private:
   void run();
-  void look();
+  void turn();
   void end();
   template <typename Work>
   void with_live(const Work& work);
@@ -239,7 +239,7 @@ void LiveCore::run() {
     const bool is_due = HostClock::now() >= next;
     try {
       if (is_due) {
-        look();
+        turn();
       } else {
         options_.handover->send(names_, HostClock::now() + kSending);
         next = std::min(next, HostClock::now() + kRemainder);
@@ -301,7 +301,7 @@ void LiveCore::warn_of_names() {
   sampling_.warn(fmt::format("this program has {}", NameTable::kFull));
 }
 
-void LiveCore::look() {
+void LiveCore::turn() {
   inbox_.drain();
   if (options_.handover) options_.handover->send(names_, HostClock::now() + kSending);
   std::unique_lock lock(mutex_);

@@ -312,7 +312,7 @@ void MemsetRecords::end_large() noexcept {
   if (!leaves_out_.load()) api_.enable(abi::ActivityKind::kMemset);  // record_all() meanwhile
 }
 
-void MemsetRecords::look(HostTime now) {
+void MemsetRecords::adapt(HostTime now) {
   if (looked_ && now - *looked_ < kShortestLook) return;
   const std::uint64_t count = left_out();
   if (looked_) {

@@ -154,7 +154,7 @@ class MemsetRecords {
   // CUPTI's callbacks of the driver's calls that memset_bytes() knows.
   void on_call(abi::cupti::Site site, std::uint64_t bytes) noexcept;
   // To be called about once a second.
-  void look(HostTime now);
+  void adapt(HostTime now);
 
   // Memsets, at most: one during a large one of another thread may have been recorded.
   std::uint64_t left_out() const { return left_out_.load(std::memory_order_relaxed); }

@@ -301,13 +301,13 @@ TEST_F(MemsetRecordsTest, AllWhereTheyTakeMuchOfTheTime) {
     cupti.enabled.insert(ActivityKind::kMemset);
     MemsetRecords some(api);
     some.leave_out_small();
-    some.look(begin);
+    some.adapt(begin);
     for (std::uint64_t i = 0; i != 2 * MemsetRecords::kMostLeftOut + (many ? 1 : 0); ++i) {
       some.on_call(Site::kEnter, 4);
     }
-    some.look(begin + milliseconds{100});  // too soon to say
+    some.adapt(begin + milliseconds{100});  // too soon to say
     EXPECT_FALSE(enabled());
-    some.look(begin + seconds{2});
+    some.adapt(begin + seconds{2});
     EXPECT_EQ(enabled(), many);
   }
 }

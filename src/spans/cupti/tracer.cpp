@@ -295,7 +295,7 @@ void Tracer::watch(Kernels& k) {
   }
   k.completed = completed;
   k.launch = launch;
-  k.collector.memsets().look(now);
+  k.collector.memsets().adapt(now);
 }
 
 void Tracer::send_status(bool ended) {

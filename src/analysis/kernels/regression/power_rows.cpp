@@ -22,7 +22,7 @@ constexpr double kMostPieces = 4;  // of a signature in a bin; more are nearly u
 // The shares of columns in the parts of one bin, in each of which they are constant.
 class BinParts {
  public:
-  struct Share {
+  struct ColumnShare {
     Index column;
     double share;
   };
@@ -65,7 +65,7 @@ class BinParts {
   }
 
   std::span<const Interval> parts() const { return parts_; }
-  std::span<const Share> shares(std::size_t part) const {
+  std::span<const ColumnShare> shares(std::size_t part) const {
     const std::size_t end = part + 1 < parts_.size() ? parts_[part + 1].first : shares_.size();
     return std::span(shares_).subspan(parts_[part].first, end - parts_[part].first);
   }
@@ -152,7 +152,7 @@ class BinParts {
   Index idle_;                 // column
   std::vector<double> phase_;  // by signature
   std::vector<Interval> parts_;
-  std::vector<Share> shares_;
+  std::vector<ColumnShare> shares_;
   std::vector<Piece> pieces_;
 };
 

@@ -191,13 +191,13 @@ class Timings {
     if (adds.counter_every > 0.6 * update || adds.counter_window > 0.7 * adds.counter_every) return;
     const double integral = likelihood(counter_, timing);
     std::map<double, double> found;  // log likelihood by phase
-    const auto look = [&](double phase) {
+    const auto weigh = [&](double phase) {
       if (found.count(phase) > 0) return;
       adds.counter_phase = phase;
       found[phase] = likelihood(counter_, adds);
     };
     constexpr int kPhases = 10;
-    for (int i = 0; i < kPhases; ++i) look(adds.counter_every * i / kPhases);
+    for (int i = 0; i < kPhases; ++i) weigh(adds.counter_every * i / kPhases);
     const auto best = [&] {
       return std::max_element(found.begin(), found.end(),
                               [](auto& a, auto& b) { return a.second < b.second; });
@@ -205,7 +205,7 @@ class Timings {
     const double first = best()->first;
     for (const double part : {-0.25, 0.25, -0.5, 0.5}) {
       const double phase = first + part * adds.counter_every / kPhases;
-      if (phase >= 0) look(phase);
+      if (phase >= 0) weigh(phase);
     }
     std::vector<double> at, log_density;
     double sum = 0;
@@ -302,7 +302,7 @@ class Timings {
     found.clear();
     if (observed.empty()) return 0;
     const auto timing_of = [&](double late) { return SensorTiming{time_constant, late, late, 0}; };
-    const auto look = [&](double late) {
+    const auto weigh = [&](double late) {
       const double at = std::round(late / kStep) * kStep;
       if (found.count(at) == 0) found[at] = likelihood(observed, timing_of(at));
     };
@@ -312,7 +312,7 @@ class Timings {
                               [&](auto& a, auto& b) { return value(a) < value(b); })
           ->first;
     };
-    for (double late = -0.012; late <= 0.020 + 1e-9; late += 0.002) look(late);
+    for (double late = -0.012; late <= 0.020 + 1e-9; late += 0.002) weigh(late);
     double variance = 0;
     double mean = 0;
     for (const auto& s : observed) mean += s.watts / static_cast<double>(observed.size());
@@ -320,9 +320,9 @@ class Timings {
     variance /= static_cast<double>(observed.size());
     if (left(observed, timing_of(best())) > (1 - kPoor) * variance) {
       for (double late = -kErrors.farthest; late <= kErrors.farthest + 1e-9; late += 0.004)
-        look(late);
+        weigh(late);
       const double far = best();
-      for (const double more : {-2e-3, 2e-3}) look(far + more);
+      for (const double more : {-2e-3, 2e-3}) weigh(far + more);
     }
     // A loop has several maxima, which a coarse grid may rank wrongly.
     std::vector<std::pair<double, double>> peaks;
@@ -335,13 +335,13 @@ class Timings {
     std::sort(peaks.begin(), peaks.end());
     peaks.resize(std::min<std::size_t>(peaks.size(), 3));
     for (const auto& [unlikely, at] : peaks) {
-      look(at - 1e-3);
-      look(at + 1e-3);
+      weigh(at - 1e-3);
+      weigh(at + 1e-3);
     }
     for (const double more : {1e-3, kStep}) {
       const double near = best();
-      look(near - more);
-      look(near + more);
+      weigh(near - more);
+      weigh(near + more);
     }
     return best();
   }

@@ -81,7 +81,7 @@ class MonitorVerb : public Verb {
     int write_error = 0;  // EPIPE: the reader is gone, as with `monitor | head`
     RestWatch rest;       // stored for later runs; if that fails, the next one observes it again
     options.on_snapshot = [&](const model::Snapshot& snapshot) {
-      if (rest.look(snapshot)) (void)meters::nvml::keep_levels(rest.levels());
+      if (rest.add(snapshot)) (void)meters::nvml::keep_levels(rest.levels());
       const std::string rows = (*printer)(snapshot);
       errno = 0;
       if (std::fputs(rows.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return;

@@ -81,7 +81,7 @@ std::optional<model::KnownLevel> RestWatch::level_of(Series& series) {
       Power::watts(watts), Power::watts(std::hypot(error, std::abs(to_fall))), {}, {}};
 }
 
-bool RestWatch::look(const model::DomainSnapshot& domain, bool is_so, Series& series) const {
+bool RestWatch::add(const model::DomainSnapshot& domain, bool is_so, Series& series) const {
   if (!is_so || !domain.energy) {
     series.points.clear();
     return false;
@@ -97,7 +97,7 @@ bool RestWatch::look(const model::DomainSnapshot& domain, bool is_so, Series& se
   return true;
 }
 
-bool RestWatch::look(const model::Snapshot& snapshot, const std::vector<bool>& held) {
+bool RestWatch::add(const model::Snapshot& snapshot, const std::vector<bool>& held) {
   if (!begin_) begin_ = snapshot.time;
   bool changed = false;
   for (std::size_t d = 0; d < snapshot.domains.size(); ++d) {
@@ -111,8 +111,8 @@ bool RestWatch::look(const model::Snapshot& snapshot, const std::vector<bool>& h
         (d < held.size() && held[d]) || domain.gauge(model::gauge::kProcessCount).value_or(0) > 0;
     const bool is_unused = clock && domain.gauge(model::gauge::kGpuUtilisation) == 0.0;
     const bool is_at_rest = is_unused && !is_held && *clock <= board.highest_clock / 2;
-    look(domain, is_unused && is_held, board.held);
-    if (!look(domain, is_at_rest, board.rest)) continue;
+    add(domain, is_unused && is_held, board.held);
+    if (!add(domain, is_at_rest, board.rest)) continue;
     levels_[what.uuid].rest = board.rest.level;
     changed = true;
   }

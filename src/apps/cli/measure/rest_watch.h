@@ -26,7 +26,7 @@ class RestWatch {
  public:
   // `held`: by domain of the snapshot, whether a process is known to hold it; may be empty.
   // True if a level is new or has changed.
-  bool look(const model::Snapshot& snapshot, const std::vector<bool>& held = {});
+  bool add(const model::Snapshot& snapshot, const std::vector<bool>& held = {});
 
   // Absent: it was not observed.
   std::optional<Power> power(const std::string& uuid) const;
@@ -54,7 +54,7 @@ class RestWatch {
     Series held;
   };
 
-  bool look(const model::DomainSnapshot& domain, bool is_so, Series& series) const;
+  bool add(const model::DomainSnapshot& domain, bool is_so, Series& series) const;
   std::optional<Power> observed(const std::string& uuid, Series Board::*series) const;
   static void extend(const model::DomainSnapshot& domain, Series& series);
   static std::optional<model::KnownLevel> level_of(Series& series);

@@ -40,7 +40,7 @@ struct Board {
     gpu.energy->repeatability = Energy::joules(error);
     gpu.gauges = gauges;
     snapshot.time += 1s;
-    return watch.look(snapshot, held);
+    return watch.add(snapshot, held);
   }
   void pass(int count, double watts) {
     for (int i = 0; i < count; ++i) second(watts);

@@ -368,7 +368,7 @@ class ServeVerb : public Verb {
   void learn_rest(const analysis::MachineState& state) {
     std::vector<bool> held(state.snapshot.domains.size());
     for (const auto& holder : state.holders) held.at(holder.domain) = true;
-    if (rest_.look(state.snapshot, held)) (void)meters::nvml::keep_levels(rest_.levels());
+    if (rest_.add(state.snapshot, held)) (void)meters::nvml::keep_levels(rest_.levels());
   }
 
   static void name_gap(const analysis::MachineState& state) {
