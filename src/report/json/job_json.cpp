@@ -182,43 +182,96 @@ void columns(const analysis::RankGroup& group, Columns& column) {
       "numbers on several machines, or at the same time in several recordings of one, a list");
 }
 
-Result<std::string> job_to_json(const analysis::Job& job, const JobOptions& options) {
-  Json j = Json::object();
-  j["schema"] = kJobSchema;
-  j["recordings"] = job.recordings;
-  j["start_time"] = job.began ? Json(utc_text(*job.began)) : Json(nullptr);
-  j["elapsed_seconds"] = optional_json(job.elapsed, seconds_json);
-  j["aligned"] = job.is_aligned;
-  JsonColumns column(j);
-  energy_columns(job.total, "", "", column, job.is_partial);
-  j["is_partial"] = job.is_partial;
-  j["domains_without_energy"] = job.without_energy;
-  j["hosts"] = records_json(job.hosts);
-  j["ranks"] = records_json(job.ranks);
-  j["rank_groups"] = records_json(job.rank_groups);
-  j["jobs"] = records_json(job.shares);
-  j["others_joules"] = joules_json(job.others);
-  j["undivided_joules"] = joules_json(job.undivided);
-  j["not_charged_joules"] = joules_json(job.not_charged);
-  j["command_energy"] = command_json(job.command);
-  j["machine_share_ratio"] = optional_json(options.rules.machine_share, number_json);
-  j["slurm"] = Json::array();
-  for (const auto& slurm : options.slurm) {
-    j["slurm"].push_back({{"job", text_json(slurm.job)},
-                          {"consumed_joules", optional_json(slurm.energy, joules_json)},
-                          {"reason", slurm.energy ? Json(nullptr) : text_json(slurm.reason)}});
+namespace {
+
+// The document, and what is computed before it is written.
+struct JobDocument {
+  const analysis::Job& job;
+  const JobOptions& options;
+  std::optional<Costs> costs;
+  Json walls = Json::array();
+};
+
+Json slurm_json(const std::vector<SlurmEnergy>& all) {
+  Json list = Json::array();
+  for (const auto& slurm : all) {
+    list.push_back({{"job", text_json(slurm.job)},
+                    {"consumed_joules", optional_json(slurm.energy, joules_json)},
+                    {"reason", slurm.energy ? Json(nullptr) : text_json(slurm.reason)}});
   }
-  j["windows"] = records_json(job.windows);
-  j["layers"] = records_json(job.layers);
-  const auto costs = costs_of(job, options.costs, options.whole_machine);
-  j["costs"] = costs ? costs_json(*costs) : Json(nullptr);
-  j["walls"] = Json::array();
+  return list;
+}
+
+void columns(const JobDocument& document, Columns& column) {
+  const auto& [job, options, costs, walls] = document;
+  constexpr std::string_view kNoClock = "a recording has no wall clock";
+  column("recordings", job.recordings, "how many");
+  column("start_time", job.began, "begin of the first", kNoClock);
+  column("elapsed_seconds", job.elapsed, "to the last end", kNoClock);
+  column("aligned", job.is_aligned,
+         "true: `elapsed_seconds` and waiting in collectives are by the clocks that collectives "
+         "align; false: by wall clocks");
+  energy_columns(job.total, "the total of the hosts", "no host has one", column, job.is_partial);
+  column("is_partial", job.is_partial,
+         "true: a device's readings ended before the work did, and all sums are without it: they "
+         "are lower bounds, and their `interval_joules` have null as upper bound");
+  column(
+      "domains_without_energy", [&] { return Json(job.without_energy); },
+      "domains outside of the total because their energy is unavailable, a list");
+  column(
+      "hosts", [&] { return records_json(job.hosts); }, "machines, a list");
+  column(
+      "ranks", [&] { return records_json(job.ranks); }, "a list");
+  column(
+      "rank_groups", [&] { return records_json(job.rank_groups); },
+      "the processes that one launcher numbered together, the largest group first; without those "
+      "of one process");
+  column(
+      "jobs", [&] { return records_json(job.shares); }, "what each is charged with, a list");
+  column("others_joules", job.others,
+         "dynamic energy of processes outside of the recorded commands");
+  column("undivided_joules", job.undivided,
+         "of no known process; where recordings overlap, others' energy too");
+  column("not_charged_joules", job.not_charged,
+         "at rest, of devices that other families used, and of CPUs and DRAM beyond "
+         "`--rest-share`. All `charged_joules`, `others_joules`, `undivided_joules` and this sum "
+         "exactly to `energy_joules`");
+  column(
+      "command_energy", [&] { return command_json(job.command); },
+      "what all jobs are charged with: keys as of the "
+      "[profile](#the-profile-jouleprofprofile3)'s",
+      "no recording is of a command");
+  column("machine_share_ratio", options.rules.machine_share, "`--rest-share`", "not given");
+  column(
+      "slurm", [&] { return slurm_json(options.slurm); },
+      "with `--sacct`, for each job: `job`, `consumed_joules` by Slurm's accounting, or null and a "
+      "`reason`");
+  column(
+      "windows", [&] { return records_json(job.windows); }, "windows of one name, a list");
+  column(
+      "layers", [&] { return records_json(job.layers); }, "layers in all recordings, a list");
+  column(
+      "costs", [&] { return costs ? costs_json(*costs) : Json(nullptr); },
+      "[money and carbon](#money-and-carbon-the-object-costs)", "not requested");
+  column(
+      "walls", [&] { return walls; }, "[wall meters](#a-wall-meter-the-object-wall) of machines");
+  column(
+      "warnings", [&] { return Json(job.warnings); }, "a list");
+}
+
+}  // namespace
+
+Result<std::string> job_to_json(const analysis::Job& job, const JobOptions& options) {
+  JobDocument document{job, options, costs_of(job, options.costs, options.whole_machine)};
   for (const auto& [host, log] : options.walls) {
     const auto wall = compare_wall(job, host, log);
     if (!wall) return forward_error(wall);
-    j["walls"].push_back(wall_json(*wall));
+    document.walls.push_back(wall_json(*wall));
   }
-  j["warnings"] = job.warnings;
+  Json j = Json::object();
+  j["schema"] = kJobSchema;
+  JsonColumns column(j);
+  columns(document, column);
   return write_json(j) + '\n';
 }
 
@@ -234,7 +287,8 @@ std::string merge_to_json(const std::string& output, std::size_t recordings,
 }
 
 std::vector<RecordKind> job_kinds() {
-  return {record_kind("hosts[].", "job_host", analysis::JobHost{}),
+  return {record_kind("", "job", JobDocument{analysis::Job{}, JobOptions{}, {}}),
+          record_kind("hosts[].", "job_host", analysis::JobHost{}),
           record_kind("hosts[].clock.", "job_clock", analysis::HostClock{}),
           record_kind("hosts[].domains[].", "job_domain", analysis::JobDomain{}),
           record_kind("ranks[].", "rank", analysis::JobRank{}),

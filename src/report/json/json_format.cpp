@@ -101,30 +101,83 @@ Json balance_json(const std::optional<Energy>& energy, const std::optional<Energ
   return balance;
 }
 
-Json per_unit_json(const PerUnit& per) {
-  Json j = Json::object();
-  j["name"] = text_json(per.unit.name);
-  j["count"] = number_json(per.unit.count);
-  j["of"] = per.is_command ? "command" : "machine";
-  j["seconds"] = number_json(per.seconds);
-  j["joules"] = optional_json(per.joules, number_json);
-  const bool has_interval = per.joules && per.has_interval;
-  j["interval_joules"] = has_interval
-                             ? Json{number_json(std::max(*per.joules - per.error_joules, 0.0)),
-                                    number_json(*per.joules + per.upper_error_joules)}
-                             : Json(nullptr);
-  j["is_partial"] = per.is_partial;
-  j["repeatability_joules"] = has_interval ? number_json(per.repeatability_joules) : Json(nullptr);
-  j["dynamic_joules"] = optional_json(per.dynamic_joules, number_json);
-  j["provenance"] = to_string(per.provenance);
-  j["money"] = optional_json(per.money, [](double v) { return decimal(fixed_decimal(v, 12)); });
-  j["currency"] = per.money ? text_json(per.currency) : Json(nullptr);
-  j["carbon_grams"] =
-      optional_json(per.carbon_grams, [](double v) { return decimal(fixed_decimal(v, 12)); });
-  return j;
+Json carbon_source_json(const Costs& costs) {
+  if (const auto& series = costs.factors.series) {
+    return {{"file", series->file},
+            {"zone", text_json(series->zone)},
+            {"column", text_json(series->column)},
+            {"step_seconds", seconds_json(series->length)},
+            {"steps", costs.steps},
+            {"estimated_steps", costs.estimated_steps}};
+  }
+  return costs.factors.grams ? Json{{"option", "--carbon"}} : Json(nullptr);
 }
 
 }  // namespace
+
+void columns(const PerUnit& per, Columns& column) {
+  constexpr std::string_view kNoTotal = "the total has no energy";
+  constexpr ColumnTraits kSmall{.decimals = 12};
+  const bool has_interval = per.joules && per.has_interval;
+  const auto interval = [&] {
+    return has_interval ? Json{number_json(std::max(*per.joules - per.error_joules, 0.0)),
+                               number_json(*per.joules + per.upper_error_joules)}
+                        : Json(nullptr);
+  };
+  column("name", per.unit.name, "the name of a unit");
+  column("count", per.unit.count, "how many there were");
+  column("of", per.is_command ? "command" : "machine", "`command`, or `machine`: all devices");
+  column("seconds", per.seconds, "the run's time over the count");
+  column("joules", per.joules, "the quoted energy over the count", kNoTotal);
+  column("interval_joules", interval, "[lower, upper bound], 95 %", kNoTotal);
+  column("is_partial", per.is_partial,
+         "true: `joules`, money and carbon are lower bounds, as `total.is_partial`");
+  column("repeatability_joules",
+         has_interval ? std::optional(per.repeatability_joules) : std::nullopt,
+         "half of the interval without the calibration error", kNoTotal);
+  column("dynamic_joules", per.dynamic_joules, "of `joules`, what is above rest",
+         "the energy at rest is unknown");
+  column("provenance", per.provenance, "of the quoted energy");
+  column("money", per.money, "what one costs", "`--price` was not given", kSmall);
+  column("currency", per.money ? std::string_view(per.currency) : std::string_view{},
+         "of `money`, as it was given", "it was not given");
+  column("carbon_grams", per.carbon_grams, "of one, in grams of CO2 equivalent",
+         "`--carbon` was not given", kSmall);
+}
+
+void columns(const Costs& costs, Columns& column) {
+  const auto& price = costs.factors.price;
+  constexpr std::string_view kNotGiven = "not given";
+  constexpr ColumnTraits kSmall{.decimals = 9};
+  column("energy_joules", costs.energy, "what is multiplied, without the PUE");
+  column("of", costs.is_command ? "command" : "machine",
+         "`command`, or `machine`: all devices (`--whole-machine`, and where no command is known)");
+  column("interval_joules",
+         costs.has_interval ? std::optional(Bounds{std::max(costs.energy - costs.error, Energy{}),
+                                                   costs.energy + costs.upper_error})
+                            : std::nullopt,
+         "its [lower, upper bound], 95 %; the factors are taken as exact",
+         "the energy cannot be bounded");
+  column("is_partial", costs.is_partial,
+         "true: all of these figures are lower bounds, as `total.is_partial`");
+  column(
+      "domains", [&] { return Json(costs.domains); }, "the domains in the total, a list");
+  column("pue", costs.factors.pue, "`--pue`", kNotGiven);
+  column("money", costs.money, "of `--price`", kNotGiven, kSmall);
+  column("currency", price ? std::string_view(price->currency) : std::string_view{}, "its currency",
+         "the price has none");
+  column("price_per_kilowatt_hour", price ? std::optional(price->per_kilowatt_hour) : std::nullopt,
+         "`--price`", kNotGiven);
+  column("carbon_grams", costs.carbon_grams, "CO2 equivalent in grams", kNotGiven, kSmall);
+  column("carbon_grams_per_kilowatt_hour", costs.mean_grams,
+         "the intensity; of a file, the mean over the energy", kNotGiven);
+  column(
+      "carbon_source", [&] { return carbon_source_json(costs); },
+      "`option`; or `file`, `zone`, `column`, `step_seconds`, `steps` that were used, and "
+      "`estimated_steps` that the source estimated",
+      kNotGiven);
+  column("scope", scope_of_costs(), "what the figures do not include");
+}
 
 Json balance_json(const Profile& profile, const DomainProfile& d) {
   return balance_json(d.energy ? std::optional(d.energy->energy) : std::nullopt, d.idle_part,
@@ -174,7 +227,7 @@ Json profile_document(const Profile& profile, const Costs* costs, const PerUnit*
                               total.parts ? total.idle_part : std::nullopt, total.rest.has_value(),
                               total.processes, total.others, total.held_unowned, total.unattributed,
                               total.parts, total.counter, total.integral);
-  j["per_unit"] = per != nullptr ? per_unit_json(*per) : Json(nullptr);
+  j["per_unit"] = per != nullptr ? record_json(*per) : Json(nullptr);
   j["costs"] = costs != nullptr ? costs_json(*costs) : Json(nullptr);
   j["wall"] = nullptr;  // only to_json() has it
   j["findings"] = records_json(profile.findings);
@@ -190,38 +243,11 @@ std::string to_json(const Profile& profile, const Costs* costs, const WallCompar
   return write_json(j) + '\n';
 }
 
-Json costs_json(const Costs& costs) {
-  const auto& factors = costs.factors;
-  Json j = Json::object();
-  j["energy_joules"] = joules_json(costs.energy);
-  j["of"] = costs.is_command ? "command" : "machine";
-  j["interval_joules"] = nullptr;
-  if (costs.has_interval) {
-    j["interval_joules"] = {joules_json(std::max(costs.energy - costs.error, Energy{})),
-                            joules_json(costs.energy + costs.upper_error)};
-  }
-  j["is_partial"] = costs.is_partial;
-  j["domains"] = costs.domains;
-  j["pue"] = optional_json(factors.pue, number_json);
-  j["money"] = optional_json(costs.money, [](double v) { return decimal(fixed_decimal(v, 9)); });
-  j["currency"] = factors.price ? text_json(factors.price->currency) : Json(nullptr);
-  j["price_per_kilowatt_hour"] =
-      factors.price ? number_json(factors.price->per_kilowatt_hour) : Json(nullptr);
-  j["carbon_grams"] =
-      optional_json(costs.carbon_grams, [](double v) { return decimal(fixed_decimal(v, 9)); });
-  j["carbon_grams_per_kilowatt_hour"] = optional_json(costs.mean_grams, number_json);
-  j["carbon_source"] = nullptr;
-  if (factors.grams) j["carbon_source"] = {{"option", "--carbon"}};
-  if (const auto& series = factors.series) {
-    j["carbon_source"] = {{"file", series->file},
-                          {"zone", text_json(series->zone)},
-                          {"column", text_json(series->column)},
-                          {"step_seconds", seconds_json(series->length)},
-                          {"steps", costs.steps},
-                          {"estimated_steps", costs.estimated_steps}};
-  }
-  j["scope"] = scope_of_costs();
-  return j;
+Json costs_json(const Costs& costs) { return record_json(costs); }
+
+std::vector<RecordKind> part_kinds() {
+  return {record_kind("per_unit.", "per_unit", PerUnit{}), record_kind("", "costs", Costs{}),
+          record_kind("domains[].command.", "domain_command", model::CommandEnergy{})};
 }
 
 Json wall_json(const WallComparison& wall) {

@@ -13,6 +13,7 @@
 #include "model/activity/activity_profile.h"
 #include "model/profile.h"
 #include "report/activity/activity.h"
+#include "report/costs/costs.h"
 #include "report/json/values.h"
 #include "report/total.h"
 
@@ -40,6 +41,8 @@ void columns(const model::WindowEnergy& energy, const model::WindowGroup& of,
 
 void columns(const model::Finding& finding, Columns& column);
 void columns(const model::Overhead& overhead, Columns& column);
+void columns(const PerUnit& per, Columns& column);
+void columns(const Costs& costs, Columns& column);
 
 // Rest, held and active energy with their intervals, and why one is absent. CSV has the energies at
 // `place`, and the rest at `more`.
@@ -79,10 +82,11 @@ RecordKind record_kind(std::string_view path, std::string_view name, const Recor
 
 // Those of a run.
 std::vector<RecordKind> record_kinds();
-// Those of a job, of comparisons and recommendations, and of a snapshot; the Python package has no
-// tables of them.
+// Those of a job, of comparisons and recommendations, of a snapshot, and of parts of these; the
+// Python package has no tables of them.
 std::vector<RecordKind> job_kinds();
 std::vector<RecordKind> result_kinds();
 std::vector<RecordKind> snapshot_kinds();
+std::vector<RecordKind> part_kinds();
 
 }  // namespace jouleprof::report

@@ -78,8 +78,10 @@ std::string key_of(std::string_view line) {
 
 class Table {
  public:
-  Table(const std::vector<RecordKind>& kinds, std::vector<std::string_view> before)
-      : kinds_(kinds), before_(std::move(before)) {}
+  // `apart`: kinds that have a table of their own.
+  Table(const std::vector<RecordKind>& kinds, std::set<std::string_view> apart,
+        std::vector<std::string_view> before)
+      : kinds_(kinds), apart_(std::move(apart)), before_(std::move(before)) {}
 
   // The rows of a kind of record, each followed by those of the records within it. What is within
   // has rows by hand where it has no list of columns, and a row of its own may stand above all.
@@ -104,7 +106,8 @@ class Table {
  private:
   void add_below(const std::string& key) {
     for (const auto& kind : kinds_) {
-      if (kind.path == key + "." || kind.path == key + "[].") return add(kind);
+      if (kind.path != key + "." && kind.path != key + "[].") continue;
+      return apart_.contains(kind.name) ? void() : add(kind);
     }
     for (const auto row : before_) {
       const std::string below = key_of(row);
@@ -115,12 +118,13 @@ class Table {
   }
 
   const std::vector<RecordKind>& kinds_;
+  std::set<std::string_view> apart_;
   std::vector<std::string_view> before_;
 };
 
 std::vector<RecordKind> all_kinds() {
   auto all = record_kinds();
-  for (const auto& more : {job_kinds(), result_kinds(), snapshot_kinds()}) {
+  for (const auto& more : {job_kinds(), result_kinds(), snapshot_kinds(), part_kinds()}) {
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;
@@ -134,16 +138,22 @@ TEST(Records, TheTablesOfTheDocumentationHaveTheirColumns) {
   std::set<std::string> names;
   std::set<std::string> keys;
   std::string text;
+  constexpr std::string_view kMark = "<!-- columns: ";
+  const auto marked = [&](std::string_view line) {
+    return line.starts_with(kMark)
+               ? line.substr(kMark.size()).substr(0, line.find(' ', kMark.size()) - kMark.size())
+               : std::string_view{};
+  };
+  std::set<std::string_view> apart;
+  for (const auto line : lines) apart.insert(marked(line));
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    constexpr std::string_view kMark = "<!-- columns: ";
     text += std::string(lines[i]) + (i + 1 < lines.size() ? "\n" : "");
     if (lines[i].starts_with("## ")) keys.clear();  // another document, or part of one
-    if (!lines[i].starts_with(kMark)) continue;
-    const auto rest = lines[i].substr(kMark.size());
-    const auto name = rest.substr(0, rest.find(' '));
+    const auto name = marked(lines[i]);
+    if (name.empty()) continue;
     std::vector<std::string_view> before;
     while (i + 1 < lines.size() && lines[i + 1].starts_with("|")) before.push_back(lines[++i]);
-    Table table(kinds, std::move(before));
+    Table table(kinds, apart, std::move(before));
     table.keys = keys;  // what another table has is left out
     for (const auto& kind : kinds) {
       if (kind.name == name) table.add(kind);
