@@ -214,6 +214,16 @@ def test_a_lost_gpu_has_no_energy_and_says_why(tool):
     assert total["is_partial"] or total["energy_joules"] is None
 
 
+def test_what_a_job_with_a_lost_gpu_is_charged_with_is_a_lower_bound(tool):
+    tool.simulate({"devices": 2 * HOPPER_250W["devices"],
+                   "faults": {"kind": "gpu_lost", "device": 1, "at_seconds": 1}})
+    tool("run", "-q", "-o", "x.jprof", "--idle", "0s", "--", "sleep", "2")
+    text = " ".join(tool("report", "x.jprof", "--by", "job").out.split())
+    charged = text.split("rest charged ")[1].split(" charged: ")[0]
+    assert "at least " in charged, text
+    assert text.count("at least ") == 3, text  # of the job, of commands, in total
+
+
 def test_a_hanging_driver_does_not_stop_the_command(tool):
     tool.simulate({**HOPPER_250W, "faults": {
         "kind": "hang", "device": 0, "at_seconds": 1, "call": "nvmlDeviceGetSamples"}})

@@ -182,6 +182,9 @@ class Writer {
   void jobs() {
     Table table({"job", "hosts", "ranks", "recorded", "dynamic", "rest", "charged"});
     const auto charged = [](Energy e) { return e == Energy{} ? "-" : energy_text(e); };
+    const auto is_lower_bound = [&](const analysis::JobShare& share) {
+      return job_.is_partial && share.charged() > Energy{};
+    };
     for (const auto& share : job_.shares) {
       table.add({{share.job.empty() ? "-" : printable(share.job, text_.ascii), Style::kBold},
                  {std::to_string(share.hosts)},
@@ -189,7 +192,7 @@ class Writer {
                  {duration_text(share.recorded)},
                  {share.has_unknown_rest ? "-" : charged(share.dynamic)},
                  {share.knows_rest ? charged(share.rest) : "-"},
-                 {charged(share.charged())}});
+                 {(is_lower_bound(share) ? "at least " : "") + charged(share.charged())}});
     }
     add(table);
     std::string rule =
