@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -21,6 +22,7 @@
 #include <boost/beast/http.hpp>
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -41,26 +43,13 @@ namespace net = boost::asio;
 using tcp = net::ip::tcp;
 using boost::system::error_code;
 
-// A body that several responses share.
-struct SharedBody {
-  using value_type = std::shared_ptr<const std::string>;
-  static std::uint64_t size(const value_type& body) { return body ? body->size() : 0; }
-  class writer {
-   public:
-    using const_buffers_type = net::const_buffer;
-    template <bool isRequest, class Fields>
-    writer(const http::header<isRequest, Fields>&, const value_type& body) : body_(body) {}
-    void init(error_code& err) { err = {}; }
-    boost::optional<std::pair<const_buffers_type, bool>> get(error_code& err) {
-      err = {};
-      if (!body_ || body_->empty()) return boost::none;
-      return std::pair{const_buffers_type(body_->data(), body_->size()), false};
-    }
-
-   private:
-    value_type body_;
-  };
-};
+// All of it is one thread's. Of an executor that could be any, and of each operation with a handler
+// of its own, the compiler would write the same code many times.
+using Executor = net::io_context::executor_type;
+using Socket = net::basic_stream_socket<tcp, Executor>;
+using Timer = net::basic_waitable_timer<std::chrono::steady_clock,
+                                        net::wait_traits<std::chrono::steady_clock>, Executor>;
+using Stream = beast::basic_stream<tcp, Executor>;
 
 class Connection;
 
@@ -97,7 +86,7 @@ inline bool is_loopback_name(std::string_view host) {
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(tcp::socket socket, std::shared_ptr<Shared> shared)
+  Connection(Socket socket, std::shared_ptr<Shared> shared)
       : stream_(std::move(socket)), pause_(stream_.get_executor()), shared_(std::move(shared)) {
     ++shared_->connections;
     error_code ignored;
@@ -141,11 +130,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     parser_->header_limit(static_cast<std::uint32_t>(shared_->options.longest_header));
     parser_->body_limit(0);
     stream_.expires_after(shared_->options.patience);
-    on_stream([this](auto& stream) {
-      http::async_read_header(
-          stream, buffer_, *parser_,
-          [self = shared_from_this()](error_code err, std::size_t) { self->check(err); });
-    });
+    parse();
   }
 
   // One text of a stream.
@@ -153,13 +138,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
     if (writing_) return;  // a slow reader misses it
     writing_ = true;
     stream_.expires_after(shared_->options.patience);
-    on_stream([this, &text](auto& stream) {
-      net::async_write(stream, net::buffer(*text),
-                       [self = shared_from_this(), text](error_code err, auto) {
-                         self->writing_ = false;
-                         self->stream_.expires_never();
-                         if (err) self->close();
-                       });
+    write({net::buffer(*text)}, [self = shared_from_this(), text](error_code err, std::size_t) {
+      self->writing_ = false;
+      self->stream_.expires_never();
+      if (err) self->close();
     });
   }
 
@@ -172,13 +154,37 @@ class Connection : public std::enable_shared_from_this<Connection> {
     waits_.reset();
   }
 
-  template <typename Action>
-  void on_stream(Action action) {
+  using Done = std::function<void(error_code, std::size_t)>;
+
+  void receive(net::mutable_buffer to, Done done) {
     if (tls_) {
-      action(*tls_);
+      tls_->async_read_some(to, std::move(done));
     } else {
-      action(stream_);
+      stream_.async_read_some(to, std::move(done));
     }
+  }
+
+  // A header and a body.
+  void write(const std::array<net::const_buffer, 2>& from, Done done) {
+    if (tls_) {
+      net::async_write(*tls_, from, std::move(done));
+    } else {
+      net::async_write(stream_, from, std::move(done));
+    }
+  }
+
+  // Takes what has come of a request, and waits for more until its header is complete.
+  void parse() {
+    error_code err = http::error::need_more;
+    if (buffer_.size() > 0) buffer_.consume(parser_->put(buffer_.data(), err));
+    if (err != http::error::need_more) return check(err);
+    const auto room = beast::read_size(buffer_, kMostAtOnce);
+    if (room == 0) return check(http::error::buffer_overflow);
+    receive(buffer_.prepare(room), [self = shared_from_this()](error_code error, std::size_t size) {
+      if (error) return self->check(error);
+      self->buffer_.commit(size);
+      self->parse();
+    });
   }
 
   void check(error_code err) {
@@ -357,50 +363,49 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // A reader of a stream has nothing to say: whatever comes ends it.
   void wait_for_end() {
-    on_stream([this](auto& stream) {
-      stream.async_read_some(net::buffer(&ignored_, 1),
-                             [self = shared_from_this()](error_code, auto) { self->close(); });
-    });
+    receive(net::buffer(&ignored_, 1),
+            [self = shared_from_this()](error_code, std::size_t) { self->close(); });
   }
 
   void respond(HttpResponse plain, unsigned version, bool keep_alive = false, bool head = false) {
-    response_ = {};
-    response_.version(version == 10 ? 10 : 11);
-    response_.result(plain.status);
-    response_.set(http::field::content_type, plain.type);
-    response_.set(http::field::cache_control, "no-store");
-    response_.set("X-Content-Type-Options", "nosniff");
+    http::response<http::empty_body> response;
+    response.version(version == 10 ? 10 : 11);
+    response.result(plain.status);
+    response.set(http::field::content_type, plain.type);
+    response.set(http::field::cache_control, "no-store");
+    response.set("X-Content-Type-Options", "nosniff");
     if (!plain.encoding.empty()) {
-      response_.set(http::field::content_encoding, plain.encoding);
-      response_.set(http::field::vary, "Accept, Accept-Encoding");
+      response.set(http::field::content_encoding, plain.encoding);
+      response.set(http::field::vary, "Accept, Accept-Encoding");
     }
-    if (!plain.policy.empty()) response_.set("Content-Security-Policy", plain.policy);
+    if (!plain.policy.empty()) response.set("Content-Security-Policy", plain.policy);
     if (plain.status == 401) {
-      response_.set(http::field::www_authenticate, "Basic realm=\"jouleprof\", charset=\"UTF-8\"");
+      response.set(http::field::www_authenticate, "Basic realm=\"jouleprof\", charset=\"UTF-8\"");
     }
     if (shared_->security) {
       for (const auto& [name, value] : shared_->security->config().headers) {
-        response_.set(name, value);
+        response.set(name, value);
       }
     }
-    if (plain.status == 405) response_.set(http::field::allow, "GET, HEAD");
-    response_.keep_alive(keep_alive);
-    response_.content_length(plain.body ? plain.body->size() : 0);
-    if (!head) response_.body() = std::move(plain.body);
-    serializer_.emplace(response_);
+    if (plain.status == 405) response.set(http::field::allow, "GET, HEAD");
+    response.keep_alive(keep_alive);
+    response.content_length(plain.body ? plain.body->size() : 0);
+    header_ = fmt::format("HTTP/1.{} {} {}\r\n", response.version() % 10, response.result_int(),
+                          text_of(response.reason()));
+    for (const auto& field : response) {
+      header_ += fmt::format("{}: {}\r\n", text_of(field.name_string()), text_of(field.value()));
+    }
+    header_ += "\r\n";
+    body_ = head ? nullptr : std::move(plain.body);
     stream_.expires_after(shared_->options.patience);
-    const auto next = [self = shared_from_this(), keep_alive](error_code err, std::size_t) {
-      if (err || !keep_alive) return self->close();
-      self->read();
-    };
-    on_stream([&](auto& stream) {
-      if (head) {
-        http::async_write_header(stream, *serializer_, next);
-      } else {
-        http::async_write(stream, *serializer_, next);
-      }
-    });
+    write({net::buffer(header_), body_ ? net::buffer(*body_) : net::const_buffer()},
+          [self = shared_from_this(), keep_alive](error_code err, std::size_t) {
+            if (err || !keep_alive) return self->close();
+            self->read();
+          });
   }
+
+  static std::string_view text_of(beast::string_view text) { return {text.data(), text.size()}; }
 
   void close() {
     error_code ignored;
@@ -408,29 +413,30 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   static constexpr std::chrono::milliseconds kPause{30};
+  static constexpr std::size_t kMostAtOnce = 65536;
 
   static std::uint64_t next_number() {
     static std::atomic<std::uint64_t> last{0};
     return ++last;
   }
 
-  beast::tcp_stream stream_;
+  Stream stream_;
   std::uint64_t number_ = next_number();
   bool has_asked_ = false;
-  net::steady_timer pause_;
+  Timer pause_;
   std::shared_ptr<Shared> shared_;
   net::ip::address address_;                               // of the client
   std::optional<std::list<Connection*>::iterator> waits_;  // its place there
   bool is_closed_ = false;                                 // and counted no longer
   std::shared_ptr<net::ssl::context> context_;             // outlives tls_
-  std::optional<net::ssl::stream<beast::tcp_stream&>> tls_;
+  std::optional<net::ssl::stream<Stream&>> tls_;
   beast::flat_buffer buffer_{16384};
   bool writing_ = false;
   bool is_stream_ = false;
   char ignored_ = 0;
   std::optional<http::request_parser<http::empty_body>> parser_;
-  http::response<SharedBody> response_;
-  std::optional<http::response_serializer<SharedBody>> serializer_;
+  std::string header_;                       // of the answer
+  std::shared_ptr<const std::string> body_;  // that several answers may share
 };
 
 // One who opens connections without a request loses these first, whatever their number.

@@ -34,7 +34,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
   tcp::endpoint local() const { return acceptor_.local_endpoint(); }
 
   void accept() {
-    acceptor_.async_accept([self = shared_from_this()](error_code err, tcp::socket socket) {
+    acceptor_.async_accept([self = shared_from_this()](error_code err, Socket socket) {
       if (err == net::error::operation_aborted) return;
       if (err) return self->wait();  // out of descriptors, most likely
       // The end of an answer does not wait for the client's acknowledgement of its begin.
@@ -55,8 +55,8 @@ class Listener : public std::enable_shared_from_this<Listener> {
     });
   }
 
-  tcp::acceptor acceptor_;
-  net::steady_timer pause_;
+  net::basic_socket_acceptor<tcp, Executor> acceptor_;
+  Timer pause_;
   std::shared_ptr<Shared> shared_;
 };
 
