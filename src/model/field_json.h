@@ -17,6 +17,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/json/json.h"
 #include "model/record_fields.h"
 
 namespace jouleprof::model {
@@ -202,13 +203,13 @@ std::string message_text(const Message& message, const std::array<const char*, N
         if constexpr (requires { fields(record, writer); }) fields(record, writer);
       },
       message);
-  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return json_text(object);
 }
 
 // Absent where the text is none.
 template <class Message, std::size_t N>
 std::optional<Message> message_of(std::string_view text, const std::array<const char*, N>& types) {
-  const auto object = nlohmann::json::parse(text, nullptr, false);
+  const auto object = json_value(text);
   JsonFieldReader reader(object);
   std::string type;
   reader("type", type);

@@ -289,13 +289,13 @@ Result<T> from_json(const std::string& text, const std::string& file, const Visi
 std::string plan_to_json(const model::SweepPlan& plan) {
   json object = json::object();
   visit_plan(plan, writer(object));
-  return object.dump();
+  return json_text(object);
 }
 
 std::string run_to_json(const model::SweepRun& run) {
   json object = json::object();
   visit_run(run, writer(object));
-  return object.dump();
+  return json_text(object);
 }
 
 Result<model::SweepPlan> plan_from_json(const std::string& text, const std::string& file) {

@@ -14,7 +14,7 @@
 namespace jouleprof {
 
 Result<nlohmann::json> parse_json(std::string_view text, const std::string& file, Errc code) {
-  auto document = nlohmann::json::parse(text, nullptr, false);
+  auto document = json_value(text);
   if (!document.is_discarded()) return document;
   return fail(
       code,
@@ -108,6 +108,11 @@ void JsonReader::finish() {
 }
 
 namespace {
+
+template <class Json>
+std::string written(const Json& value, int indent) {
+  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
 
 enum Kind : std::uint8_t { kPlain, kQuote, kOpen, kClose };
 
@@ -395,5 +400,14 @@ class Check {
 }  // namespace
 
 bool is_json(std::string_view text) { return Check(text).run(); }
+
+nlohmann::json json_value(std::string_view text, bool throws) {
+  return nlohmann::json::parse(text, nullptr, throws);
+}
+
+std::string json_text(const nlohmann::json& value, int indent) { return written(value, indent); }
+std::string json_text(const nlohmann::ordered_json& value, int indent) {
+  return written(value, indent);
+}
 
 }  // namespace jouleprof

@@ -31,6 +31,14 @@ struct JsonErrors {
   void add(const std::string& path, const std::string& what);
 };
 
+// What a text says, as nlohmann's parse() and dump() do it: a file that calls these itself compiles
+// them once more, for a second. Discarded where the text is no JSON, or its exception where it
+// `throws`.
+nlohmann::json json_value(std::string_view text, bool throws = false);
+// On one line without blanks where `indent` is -1. What is not UTF-8 becomes U+FFFD.
+std::string json_text(const nlohmann::json& value, int indent = -1);
+std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
+
 // The values a number may have in the file, and its unit there in units of the variable.
 struct JsonRange {
   double min = 0;

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/json/json.h"
 #include "base/text.h"
 #include "importers/aipowermeter/experiment_files.h"
 #include "importers/builder.h"
@@ -126,7 +127,7 @@ class Import {
       if (lines.text().size() > kLongestLine) {
         return fail_at(source, lines.number(), "longer than 16 MiB; not a record of AIPowerMeter");
       }
-      const json line = json::parse(lines.text(), nullptr, false);
+      const json line = json_value(lines.text());
       const bool fits = line.is_object() || line == kSegmentEnd;
       if (!fits && !lines.ended()) {
         if (counts) {

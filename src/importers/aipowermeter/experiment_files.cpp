@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/json/json.h"
 #include "base/text.h"
 #include "importers/source_text.h"
 
@@ -108,7 +109,7 @@ bool is_experiment_file(std::string_view text) {
   if (has(kEpochEnd)) return true;
   if (has(kParameters)) return start.starts_with('{');
   Lines lines(start);
-  return lines.next() && is_result_line(json::parse(lines.text(), nullptr, false));
+  return lines.next() && is_result_line(json_value(lines.text()));
 }
 
 Result<void> ExperimentFiles::add(const SourceText& source) {
@@ -128,11 +129,11 @@ Result<void> ExperimentFiles::add(const SourceText& source) {
     }
     return {};
   };
-  const json whole = json::parse(source.text, nullptr, false);
+  const json whole = json_value(source.text);
   if (whole.is_discarded() || is_result_line(whole)) {
     for (Lines lines(source.text); lines.next();) {
       if (trim(lines.text()).empty()) continue;
-      const json line = json::parse(lines.text(), nullptr, false);
+      const json line = json_value(lines.text());
       if (!is_result_line(line)) {
         return fail_at(source, lines.number(), "not a result of AIPowerMeter");
       }

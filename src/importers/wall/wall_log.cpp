@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/json/json.h"
 #include "base/text.h"
 #include "importers/import.h"
 #include "importers/row_log.h"
@@ -141,7 +142,7 @@ class Reader {
     for (Lines lines(text_); lines.next();) {
       const auto line = trim(lines.text());
       if (line.empty()) continue;
-      const json object = json::parse(line, nullptr, false);
+      const json object = json_value(line);
       if (object.is_discarded()) {
         if (!lines.ended()) {
           log_.warnings.push_back(cut_off_warning(log_.file, lines.number()));

@@ -238,7 +238,7 @@ Result<void> save(const std::filesystem::path& folder, const RestoreRecord& reco
   if (record.before) json["before"] = *record.before;
   const auto path = record_path(folder, record.uuid);
   const auto temporary = path.string() + ".new";
-  if (auto written = write_synced(temporary, json.dump() + "\n"); !written) return written;
+  if (auto written = write_synced(temporary, json_text(json) + "\n"); !written) return written;
   if (std::rename(temporary.c_str(), path.c_str()) != 0) {
     return tl::unexpected(system_error(fmt::format("cannot write {}", path.string()), errno));
   }

@@ -197,7 +197,7 @@ Result<double> plausible(std::optional<double> watts) {
 }
 
 Result<json> parse(std::string_view text) {
-  auto document = json::parse(text, nullptr, false);
+  auto document = json_value(text);
   if (document.is_discarded()) return fail(Errc::kCorrupt, "the answer is not JSON");
   return document;
 }

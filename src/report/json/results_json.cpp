@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "base/json/json.h"
 #include "report/format/format.h"
 #include "report/json/records.h"
 #include "report/json/values.h"
@@ -329,7 +330,7 @@ Result<std::string> recommendation_to_zeus_profile(const AdvisedSweep& sweep) {
                             {"energy", rated.mean.joules},
                             {"time", rated.mean.seconds}});
   }
-  return Json{{"measurements", std::move(measurements)}}.dump(4) + '\n';
+  return json_text(Json{{"measurements", std::move(measurements)}}, 4) + '\n';
 }
 
 std::string recommendation_to_json(const std::vector<AdvisedSweep>& sweeps,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "base/json/json.h"
 #include "base/text.h"
 #include "report/cells.h"
 #include "report/quantity.h"
@@ -10,17 +11,13 @@
 namespace jouleprof::report {
 namespace {
 
-std::string scalar(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 void write(const Json& value, int indent, int depth, std::string& out) {
   if (value.is_binary()) {
     out.append(value.get_binary().begin(), value.get_binary().end());
     return;
   }
   if (!value.is_structured() || value.empty()) {
-    out += scalar(value);
+    out += json_text(value);
     return;
   }
   const auto new_line = [&](int level) {
@@ -32,7 +29,7 @@ void write(const Json& value, int indent, int depth, std::string& out) {
     if (!first) out += indent == 0 ? ", " : ",";
     first = false;
     new_line(depth + 1);
-    if (value.is_object()) out += scalar(Json(key)) + (indent < 0 ? ":" : ": ");
+    if (value.is_object()) out += json_text(Json(key)) + (indent < 0 ? ":" : ": ");
     write(item, indent, depth + 1, out);
   }
   new_line(depth);

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/gzip/gzip.h"
+#include "base/json/json.h"
 #include "base/text.h"
 
 namespace jouleprof::session {
@@ -256,7 +257,7 @@ constexpr std::size_t kMostPatches = std::size_t{1} << 20;  // bytes, before the
 constexpr std::size_t kGzipHeader = 10;
 
 Result<std::string> member(const json& content) {
-  auto out = gzip_text(content.dump() + "\n");
+  auto out = gzip_text(json_text(content) + "\n");
   if (out.empty()) return fail(Errc::kUnavailable, "there is no memory to compress the counters");
   return out;
 }
@@ -342,15 +343,15 @@ Result<json> StateFile::read(const std::filesystem::path& path) {
   };
   std::string_view rest = *file;
   try {
-    if (rest.starts_with('{')) return json::parse(rest);
+    if (rest.starts_with('{')) return json_value(rest, true);
     const auto header = rest.substr(0, kGzipHeader);
     const auto whole = gunzip_member(rest, kLargestState);
     if (!whole) return damaged("its first state cannot be read");
-    auto state = json::parse(*whole);
+    auto state = json_value(*whole, true);
     while (!rest.empty()) {
       const auto patch = gunzip_member(rest, kLargestState);
       if (patch) {
-        state.patch_inplace(json::parse(*patch));
+        state.patch_inplace(json_value(*patch, true));
       } else if (rest.find(header, 1) == std::string_view::npos) {
         break;  // the last write was cut off: its counters were not shown
       } else {

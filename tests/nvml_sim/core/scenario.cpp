@@ -228,7 +228,7 @@ Fault read_fault(JsonReader& o, std::size_t devices) {
 }  // namespace
 
 Result<Scenario> parse_scenario(std::string_view text, const std::filesystem::path& path) {
-  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const auto json = json_value(text);
   if (json.is_discarded()) {
     return fail(Errc::kInvalidArgument, fmt::format("{} is not JSON", path.string()));
   }

@@ -10,6 +10,7 @@
 
 #include "apps/cli/options/option_table.h"
 #include "base/file.h"
+#include "base/json/json.h"
 #include "base/text.h"
 
 namespace jouleprof::cli {
@@ -220,7 +221,7 @@ model::BenchCase case_of(const Json& j) {
   bench.macs = maybe<std::uint64_t>(j, "macs");
   bench.macs_reason = value_or<std::string>(j, "macs_reason");
   read_model(j.at("model"), bench);
-  bench.document = j.dump();
+  bench.document = json_text(j);
   return bench;
 }
 

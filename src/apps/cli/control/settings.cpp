@@ -12,6 +12,7 @@
 
 #include "apps/cli/options/choices.h"
 #include "apps/cli/terminal/output.h"
+#include "base/json/json.h"
 #include "base/say.h"
 #include "base/text.h"
 
@@ -37,7 +38,7 @@ control::HoldOptions hold_options(control::Knob knob, const std::vector<std::str
 }
 
 void answer(const json& line) {
-  fmt::print("{}\n", line.dump());
+  fmt::print("{}\n", json_text(line));
   std::fflush(stdout);
 }
 

@@ -10,6 +10,7 @@
 #include "apps/cli/doctor/doctor.h"
 #include "apps/cli/measuring.h"
 #include "base/clock.h"
+#include "base/json/json.h"
 #include "model/device/sensor_table.h"
 #include "report/headline_text.h"
 #include "report/quantity.h"
@@ -286,7 +287,7 @@ std::string doctor_json(const meters::MeterSet& found,
       {"can_measure", found.can_measure()}, {"calibration", calibration_json(calibration)},
       {"domains", std::move(domains)},      {"remembered_kernels", remembered_json(remembered)},
       {"missing", std::move(missing)}};
-  return document.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return json_text(document, 2) + "\n";
 }
 
 std::string level_text(std::string_view name, const model::KnownLevel& level) {

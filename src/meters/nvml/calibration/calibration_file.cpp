@@ -212,7 +212,7 @@ Result<void> change_devices(std::string_view what,
   const auto mark = scenario_mark();
   for (auto& [uuid, device] : devices.items()) (*all)[uuid + mark] = std::move(device);
   const json document = {{"schema", kSchema}, {"devices", std::move(*all)}};
-  const auto text = document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  const auto text = json_text(document, 2) + "\n";
   if (auto written = replace_file(*path, text); !written) return failed(written.error());
   return {};
 }
