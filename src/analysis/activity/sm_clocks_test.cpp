@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <initializer_list>
 
 #include "analysis/timeline/simulated_sensors_test.h"
 #include "model/device/sensor.h"
@@ -44,23 +45,12 @@ struct Falling {
   ActivityTable table;
 };
 
-// tests/gpu/clock_exponents.py, H100 80GB HBM3, 28 Nov: each kernel alone, and for half of the time
-// in turns with a matrix product that meets the power limit. The rule was fitted to them.
-// Attention, whose clock alone was not that of its time, is not among them: docs/validation.md.
-TEST(PowerByClock, HoldsWhatKernelsShowedThatComputeOrWaitForMemory) {
-  struct Kernel {
-    double clocks, times, powers;
-  };
-  for (const Kernel& k : {Kernel{0.927, 1.071, 0.774},
-                          {0.793, 1.014, 0.750},
-                          {0.818, 1.181, 0.558},
-                          {0.874, 1.140, 0.623},
-                          {0.932, 0.999, 0.913},
-                          {0.813, 1.078, 0.745},
-                          {0.885, 1.126, 0.712},
-                          {0.817, 1.062, 0.761},
-                          {0.916, 1.097, 0.762},
-                          {0.874, 1.007, 0.873}}) {
+struct AtTwoClocks {
+  double clocks, times, powers;  // ratios
+};
+
+void expect_power(std::initializer_list<AtTwoClocks> kernels) {
+  for (const auto& k : kernels) {
     const PowerByClock slower = power_by_clock(k.times, k.clocks);
     EXPECT_NEAR(slower.ratio, k.powers, slower.off * k.powers) << k.clocks;
     EXPECT_LT(slower.off, 0.17);
@@ -70,22 +60,32 @@ TEST(PowerByClock, HoldsWhatKernelsShowedThatComputeOrWaitForMemory) {
   }
 }
 
+// tests/gpu/clock_exponents.py, H100 80GB HBM3, 28 Nov: each kernel alone, and for half of the time
+// in turns with a matrix product that meets the power limit. The rule was fitted to them.
+// Attention, whose clock alone was not that of its time, is not among them: docs/validation.md.
+TEST(PowerByClock, HoldsWhatKernelsShowedThatComputeOrWaitForMemory) {
+  expect_power({{0.927, 1.071, 0.774},
+                {0.793, 1.014, 0.750},
+                {0.818, 1.181, 0.558},
+                {0.874, 1.140, 0.623},
+                {0.932, 0.999, 0.913},
+                {0.813, 1.078, 0.745},
+                {0.885, 1.126, 0.712},
+                {0.817, 1.062, 0.761},
+                {0.916, 1.097, 0.762},
+                {0.874, 1.007, 0.873}});
+}
+
 // The same with --others, H200, 28 Nov: kernels to which the rule was not fitted.
 TEST(PowerByClock, HoldsOtherKernelsOnAnotherBoard) {
-  struct Kernel {
-    double clocks, times, powers;
-  };
-  for (const Kernel& k : {Kernel{0.952, 1.045, 0.907},
-                          {0.964, 1.046, 0.918},
-                          {0.849, 1.010, 0.818},
-                          {0.892, 1.024, 0.885},
-                          {0.869, 0.998, 0.844},
-                          {0.869, 1.011, 0.880},
-                          {0.842, 1.000, 0.869},
-                          {0.833, 1.000, 0.839}}) {
-    const PowerByClock slower = power_by_clock(k.times, k.clocks);
-    EXPECT_NEAR(slower.ratio, k.powers, slower.off * k.powers) << k.clocks;
-  }
+  expect_power({{0.952, 1.045, 0.907},
+                {0.964, 1.046, 0.918},
+                {0.849, 1.010, 0.818},
+                {0.892, 1.024, 0.885},
+                {0.869, 0.998, 0.844},
+                {0.869, 1.011, 0.880},
+                {0.842, 1.000, 0.869},
+                {0.833, 1.000, 0.839}});
 }
 
 TEST(PowerByClock, IsTheUsualOneWhereTimesSayLittle) {

@@ -37,8 +37,8 @@ constexpr double kBursts[] = {0.017, 0.023, 0.029, 0.019, 0.026};
 constexpr double kSameClock = 0.012;  // relative
 constexpr double kLeastPause = 0.02;  // of a burst
 constexpr double kMostPause = 2;
-// A program at its limit. One burst's clock differs by 5 %, that of all five lengths by 2 %; it
-// rises by 4 to 10 % where pauses are e times as long (H200, 28 Nov: a matrix product of 4096).
+// A program at its limit. One burst's clock differs by 3 to 6 %, that of all five lengths by 2 to
+// 4 %; it rises by 2 to 13 % where pauses are e times as long (H200, 28 Nov: a matrix product).
 constexpr double kLimitedPause = 0.35;
 constexpr double kTurns = 12;
 constexpr double kMostTurn = 1.1;
