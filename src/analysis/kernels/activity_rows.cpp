@@ -187,7 +187,7 @@ std::vector<ActivityRow> ActivityRows::kernels() {
 
 std::vector<ActivityRows::Portion> ActivityRows::portions() const {
   std::vector<Portion> out;
-  // Shares are sorted by kernel signature.
+  // Totals are sorted by kernel signature.
   for (std::size_t i = 0; i < table_.scope_totals.size();) {
     std::size_t j = i;
     const std::uint32_t k = table_.scope_totals[i].kernel_class;

@@ -65,7 +65,7 @@ class ActivityRows {
   bool uses_device(std::size_t trace) const { return uses_device_[trace]; }
   const model::Scope* scope_of(const ActivityTable::ScopeTotal& total) const;
   bool in_part(const model::ActivityChunk& chunk) const;
-  // Fills a list's rows with energies; shares without a row go to the last one.
+  // Fills a list's rows with energies; totals without a row go to the last one.
   using RowOf = std::function<std::uint32_t(const ActivityTable::ScopeTotal&)>;
   std::vector<Row> filled(std::vector<Row> rows, const RowOf& row_of) const;
   void mark_unresolvable(Row& row) const;

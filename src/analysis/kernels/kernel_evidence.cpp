@@ -301,7 +301,7 @@ ReplayCheck drop_deviating_replays(const ActivityTable& table, const SmClocks& c
         Doubt& doubt = doubts[{kernel, variant}];
         const double weight = replay.end - replay.begin;
         doubt.seconds += weight;
-        doubt.more += weight * (more < 0 ? more / 2 / middle : more);
+        doubt.more += weight * std::abs(more < 0 ? more / 2 / middle : more);
         doubt.clock += weight * (clock < 1 ? -power.off : power.off);
         if (std::abs(more) > kErrors.rerun_apart) continue;
       }

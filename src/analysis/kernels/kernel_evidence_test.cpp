@@ -169,7 +169,15 @@ TEST(ReplayCheck, ALoopThatIsRepeatedHasATimeAndAClockOfItsOwn) {
   };
   // A tenth above the program's clock and a tenth below it, the kernel's exponent matters no more.
   for (const auto& deviating : check().deviating) EXPECT_EQ(deviating.kernel_class, 1u);
-  two.table.replays[2].clock = 1.8e9;
+  // Other differences in time do not cancel: a loop 10 % slower, and one 10 % faster.
+  two.table.replays[0].clock = two.table.replays[2].clock = 1.8e9;
+  two.table.replays[0].ran[0] = {1000, 1000 * 22e-6};
+  two.table.replays[2].ran[0] = {1000, 1000 * 18e-6};
+  const auto apart = check().deviating;
+  ASSERT_FALSE(apart.empty());
+  EXPECT_EQ(apart[0].kernel_class, 0u);
+  EXPECT_NEAR(apart[0].ratio, (0.1 + 0.05 / 0.95) / 2, 1e-3);
+  two.table.replays[0].ran[0] = {1000, 1000 * 20e-6};
   two.table.replays[2].ran[0] = {1000, 1000 * 27e-6};
   EXPECT_THAT(check().warnings, ElementsAre(HasSubstr("gemm(float*) (+35 %)")));
 }

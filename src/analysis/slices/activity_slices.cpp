@@ -289,7 +289,7 @@ class Slicer {
     }
   }
 
-  // `first` to `last`: the signature's shares.
+  // `first` to `last`: the signature's totals.
   void divide_class(std::uint32_t k, std::size_t first, std::size_t last) {
     const Class& c = classes_[k];
     if (c.busy <= 0) return;
@@ -339,9 +339,9 @@ class Slicer {
     }
   }
 
-  // `part`: of the time of the share's signature in this slice.
-  void add_to_process(std::size_t share, double part, double joules) {
-    const auto& of = table_.scope_totals[share];
+  // `part`: of the time of the total's signature in this slice.
+  void add_to_process(std::size_t total, double part, double joules) {
+    const auto& of = table_.scope_totals[total];
     auto& process = processes_[process_of_.at(of.trace)];
     process.kernels.back() += joules;
     process.idle_between.back() += part * classes_[of.kernel_class].idle_between;
@@ -354,10 +354,10 @@ class Slicer {
   const model::Domain& domain_;
   std::array<SliceRows, 4> lists_;                     // kernel, layer, range, phase
   std::array<std::uint32_t, 4> outside_{};             // their last rows
-  std::vector<std::array<std::uint32_t, 4>> rows_of_;  // by share: in each list
+  std::vector<std::array<std::uint32_t, 4>> rows_of_;  // by total: in each list
   std::vector<std::uint32_t> kernel_rows_;             // by signature
   std::vector<std::uint32_t> first_variant_;           // by signature, and one more
-  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::size_t> number_;  // share
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::size_t> number_;  // total
   std::vector<model::ActivitySlices::Process> processes_;
   std::map<std::uint32_t, std::size_t> process_of_;  // by trace
   std::vector<Chunk> chunks_;                        // in order of begin
@@ -366,8 +366,8 @@ class Slicer {
   // Of the current slice:
   std::vector<Class> classes_;
   std::vector<double> variants_;    // busy seconds
-  std::vector<double> busy_;        // by share
-  std::vector<double> overlapped_;  // by share
+  std::vector<double> busy_;        // by total
+  std::vector<double> overlapped_;  // by total
 };
 
 constexpr std::size_t kFewest = 12;  // slices of a long run, however many rows there are

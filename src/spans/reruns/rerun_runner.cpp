@@ -37,14 +37,14 @@ constexpr double kBursts[] = {0.017, 0.023, 0.029, 0.019, 0.026};
 constexpr double kSameClock = 0.012;  // relative
 constexpr double kLeastPause = 0.02;  // of a burst
 constexpr double kMostPause = 2;
+constexpr double kFirstStep = 2;    // its ratio to the one before ...
+constexpr double kLeastStep = 1.1;  // ... the square root of which it is after each turn
 // A program at its limit. One burst's clock differs by 3 to 6 %, that of all five lengths by 2 to
 // 4 %; it rises by 2 to 13 % where pauses are e times as long (H200, 28 Nov: a matrix product).
 constexpr double kLimitedPause = 0.35;
 constexpr double kTurns = 12;
 constexpr double kMostTurn = 1.1;
-constexpr double kFree = 0.97;      // of the clock of short graphs: the kernel meets no limit
-constexpr double kFirstStep = 2;    // its ratio to the one before ...
-constexpr double kLeastStep = 1.1;  // ... the square root of which it is after each turn
+constexpr double kFree = 0.97;  // of the clock of short graphs: the kernel meets no limit
 // A heavy kernel draws more than the power limit, which lowers the clock within milliseconds, while
 // the clock that NVML reads may stay as it was: the time of a launch shows it. Shorter bursts keep
 // the mean power of those milliseconds below the limit.
@@ -139,7 +139,7 @@ class RerunRunner::Pace {
   Pace(double program_clock, double short_clock, const Rhythm* begin)
       : wanted_(program_clock),
         short_(short_clock),
-        limited_(program_clock * (1 + 2 * kSameClock) < short_clock) {
+        limited_(program_clock > 0 && program_clock * (1 + 2 * kSameClock) < short_clock) {
     if (limited_) now_.pause = kLimitedPause;
     if (begin != nullptr) now_ = *begin;
   }

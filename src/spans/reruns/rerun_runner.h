@@ -113,7 +113,7 @@ class RerunRunner {
   struct Turn;
   struct Region;
   struct Burst;
-  // Of a loop: how long it runs and pauses, relative to what it begins with.
+  // Of a loop: its bursts, relative to the longest, and its pauses, relative to a burst.
   struct Rhythm {
     double burst = 1;
     double pause = 1;

@@ -176,6 +176,15 @@ TEST_F(Reruns, ALoopThatMissedTheClockOfTheProgramRunsOnceMore) {
   }
 }
 
+TEST_F(Reruns, WithoutTheProgramsClockNoLoopMissesIt) {
+  launched("a", 0.5);
+  launched("b", 0.5);
+  now_clock = [] { return 1.9e9; };
+  run();
+  EXPECT_EQ(looped, 2);
+  EXPECT_EQ(clock, 1.9e9);
+}
+
 TEST_F(Reruns, CodeThatTheProgramUnloadedIsLoadedAgain) {
   const auto gemm = driver.function("gemm");
   calls.launch(gemm, kA);
