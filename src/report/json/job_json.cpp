@@ -205,9 +205,9 @@ Json slurm_json(const std::vector<SlurmEnergy>& all) {
 void columns(const JobDocument& document, Columns& column) {
   const auto& [job, options, costs, walls] = document;
   constexpr std::string_view kNoClock = "a recording has no wall clock";
-  column("recordings", job.recordings, "how many");
-  column("start_time", job.began, "begin of the first", kNoClock);
-  column("elapsed_seconds", job.elapsed, "to the last end", kNoClock);
+  column("recordings", job.recordings, "how many there are");
+  column("start_time", job.began, "the first begin", kNoClock);
+  column("elapsed_seconds", job.elapsed, "from the first begin to the last end", kNoClock);
   column("aligned", job.is_aligned,
          "true: `elapsed_seconds` and waiting in collectives are by the clocks that collectives "
          "align; false: by wall clocks");

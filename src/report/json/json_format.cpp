@@ -163,9 +163,9 @@ void columns(const Costs& costs, Columns& column) {
   column(
       "domains", [&] { return Json(costs.domains); }, "the domains in the total, a list");
   column("pue", costs.factors.pue, "`--pue`", kNotGiven);
-  column("money", costs.money, "of `--price`", kNotGiven, kSmall);
-  column("currency", price ? std::string_view(price->currency) : std::string_view{}, "its currency",
-         "the price has none");
+  column("money", costs.money, "what the energy costs", "`--price` was not given", kSmall);
+  column("currency", price ? std::string_view(price->currency) : std::string_view{},
+         "of `money`, as it was given", "it was not given");
   column("price_per_kilowatt_hour", price ? std::optional(price->per_kilowatt_hour) : std::nullopt,
          "`--price`", kNotGiven);
   column("carbon_grams", costs.carbon_grams, "CO2 equivalent in grams", kNotGiven, kSmall);
