@@ -3,7 +3,7 @@
 # none that follows it in the same file.
 option(JOULEPROF_UNITY "Compile several sources as one file: sooner built, later rebuilt" OFF)
 option(JOULEPROF_UNITY_TESTS "The same for tests" OFF)
-set(JOULEPROF_UNITY_SIZE 20 CACHE STRING "How many sources at most are compiled as one file")
+set(JOULEPROF_UNITY_SIZE 40 CACHE STRING "How many sources at most are compiled as one file")
 
 # What a text names in its unnamed namespaces, and the functions and such that it takes from other
 # namespaces. Formatted sources indent nothing there.

@@ -239,6 +239,7 @@ void RecordingBuilder::add_power(model::SensorId sensor, HostTime at, std::optio
     return;
   }
   if (watts) ++impossible_;
+  if (watts) most_impossible_ = std::max(most_impossible_, *watts);
   recording_.readings.failures.push_back(
       {sensor,
        at,
@@ -301,6 +302,13 @@ void RecordingBuilder::leave_out_single(const std::vector<std::size_t>& counts) 
 
 Result<model::Recording> RecordingBuilder::finish(const std::string& path, HostTime begin,
                                                   HostTime end) && {
+  if (impossible_ > recording_.readings.powers.size() && most_impossible_ > 0) {
+    return fail(Errc::kCorrupt,
+                fmt::format("{}: most of its powers are impossible, up to {:g} W: wrong unit? "
+                            "Milliwatts under a name for watts are read with --power-column "
+                            "COLUMN:mW",
+                            path, most_impossible_));
+  }
   std::vector<std::size_t> counts(recording_.sensors.size());
   for (const auto& power : recording_.readings.powers) {
     ++counts[static_cast<std::size_t>(power.sensor)];

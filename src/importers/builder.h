@@ -88,6 +88,7 @@ class RecordingBuilder {
   model::Recording recording_;
   std::map<pid_t, std::size_t> processes_;  // places in the recording
   std::size_t impossible_ = 0;
+  double most_impossible_ = 0;  // watts
 };
 
 // How long the launches of one file may run.

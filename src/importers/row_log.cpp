@@ -575,6 +575,7 @@ Result<void> RowLog::make_stamps() {
     kept.push_back(std::move(row));
   }
   rows_ = std::move(kept);
+  turn_newest_first();
   leave_out_far_times();
   if (times_ == LogTime::Kind::kCalendar && !tool_.times_are_utc) {
     builder_.warn("the log's time stamps are local time, read in this machine's time zone");
@@ -586,6 +587,20 @@ Result<void> RowLog::make_stamps() {
   }
   if (options_.interval) builder_.warn("--interval is not used: the log has its own time stamps");
   return {};
+}
+
+// Tables that are downloaded from dashboards often begin with the newest row.
+void RowLog::turn_newest_first() {
+  std::size_t backward = 0;
+  for (std::size_t i = 1; i < rows_.size(); ++i) {
+    if (rows_[i].stamp > rows_[i - 1].stamp || rows_[i].begins || rows_[i].starts_section) return;
+    backward += rows_[i].stamp < rows_[i - 1].stamp;
+  }
+  if (backward < 2) return;
+  std::swap(rows_.front().begins, rows_.back().begins);
+  std::swap(rows_.front().starts_section, rows_.back().starts_section);
+  std::reverse(rows_.begin(), rows_.end());
+  builder_.warn("the log begins with its newest row; it was read from its end");
 }
 
 // A single row far from both neighbours, which are near each other.

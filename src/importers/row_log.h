@@ -132,6 +132,7 @@ class RowLog {
   std::optional<double> value(const LogRow& row, std::string_view sensor) const;
   std::optional<double> power(const LogRow& row) const;
   RecordingBuilder& builder() { return builder_; }
+  LogTime::Kind times() const { return times_; }
 
   // What a tool says of its whole log: called with the row at which each round over the devices
   // begins, and the rounds' times.
@@ -157,6 +158,7 @@ class RowLog {
   Result<void> name_by_look();
   void separate_uuids();
   Result<void> make_stamps();
+  void turn_newest_first();
   void leave_out_far_times();
   Result<void> check_one_value();
   std::optional<std::string> adjacent_device() const;

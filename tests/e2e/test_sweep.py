@@ -318,6 +318,8 @@ def test_a_failing_command_ends_the_sweep_and_resume_goes_on(machine):
     db = sqlite3.connect(machine.folder / "sweep.jprof")
     machine("sweep", "--resume")
     assert db.execute("SELECT count(*) FROM run").fetchone()[0] > 1
+    assert "the command failed with status 3" in machine("recommend", "sweep.jprof").out
+    assert "--repeats" in machine("sweep", "--resume", "--repeats", "3", status=2).err
 
 
 def test_the_table_at_the_end_is_that_of_recommend(machine):

@@ -40,6 +40,7 @@ def test_dashes_still_separate(tool):
     (["export", "x", "--format", "cvs"], "; did you mean csv?"),
     (["monitor", "--format=jsonn"], "did you mean jsonl?"),
     (["report", "x", "--price"], "--price needs a value: --price PRICE"),
+    (["report", "x", "--top", "1", "--top", "2"], "--top is given more than once"),
     (["merge", "-o", "x"], "is required: jouleprof merge FILE... -o OUTPUT [options]"),
 ])
 def test_a_word_that_is_not_known(tool, words, hint):

@@ -112,6 +112,9 @@ std::string missing_text(const CLI::App& app, const CLI::Error& error) {
   const std::string text = error.what();
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
     const std::string name = text.substr(0, text.find(':'));
+    if (text.find("At Most") != std::string::npos) {
+      return fmt::format("{} is given more than once", name);
+    }
     const OptionText* option = find_text(app, name);
     if (option != nullptr && !option->value.empty()) {
       return fmt::format("{} needs a value: {} {}", name, name, option->value);

@@ -115,6 +115,12 @@ class Import {
                       "--power-column {}:mW",
                       show(name), name));
     }
+    if (!time_without_unit_.empty() && log.times() == LogTime::Kind::kElapsed) {
+      log.builder().warn(
+          fmt::format("column {} is taken to be in seconds; name another unit as --time-column "
+                      "{}:ms",
+                      show(time_without_unit_), time_without_unit_));
+    }
     return std::move(log).finish();
   }
 
@@ -194,7 +200,10 @@ class Import {
     }
     if (const auto [time, unit] = time_unit(); !time.empty() && is_named(name, time)) {
       std::string own = unit.empty() ? split_name(name, kTimeUnits).unit : unit;
-      if (std::find(kTimeUnits.begin() + 1, kTimeUnits.end(), own) == kTimeUnits.end()) own.clear();
+      if (std::find(kTimeUnits.begin() + 1, kTimeUnits.end(), own) == kTimeUnits.end()) {
+        if (own != kTimeUnits.front()) time_without_unit_ = time;
+        own.clear();
+      }
       return LogColumn{LogRole::kStamp, own, {}, 0};
     }
     for (const PowerColumn& power : powers_) {
@@ -216,6 +225,7 @@ class Import {
   const ImportOptions& options_;
   std::vector<PowerColumn> powers_;
   std::vector<std::string> without_unit_;
+  std::string time_without_unit_;
 };
 
 Result<model::Recording> read_named_csv(std::span<const SourceText> sources,

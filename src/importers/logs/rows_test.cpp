@@ -237,6 +237,32 @@ TEST(NamedCsv, ColumnsAreNamed) {
               HasSubstr("'h' is no unit of time; give one of s, ms, us, ns"));
 }
 
+TEST(NamedCsv, MilliwattsUnderANameForWattsAreRefused) {
+  const ImportOptions options{.power_columns = {"p_w"}, .time_column = "t"};
+  EXPECT_THAT(import_error("t,p_w\n0,200000\n1,200000\n2,90\n", options),
+              HasSubstr("up to 200000 W: wrong unit? Milliwatts"));
+  EXPECT_TRUE(import_text("t,p_w\n0,90\n1,200000\n2,90\n", options));
+}
+
+TEST(NamedCsv, TimesWithoutAUnitAreNoted) {
+  const std::string text = "t,p (W)\n0,90\n1000,90\n2000,90\n";
+  const auto seconds_of = [&](const char* column) {
+    return import_text(text, {.power_columns = {"p"}, .time_column = column});
+  };
+  EXPECT_TRUE(has_warning(*seconds_of("t"), "column 't' is taken to be in seconds; name another"));
+  EXPECT_FALSE(has_warning(*seconds_of("t:s"), "taken to be in seconds"));
+  EXPECT_FALSE(has_warning(*seconds_of("t:ms"), "taken to be in seconds"));
+}
+
+TEST(NamedCsv, ALogThatBeginsWithTheNewestRowIsTurned) {
+  const auto recording = import_text("t,p (W)\n3,100\n2,10\n1,10\n0,10\n",
+                                     {.power_columns = {"p"}, .time_column = "t"});
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_EQ(recording->readings.powers.back().power, Power::watts(100));
+  EXPECT_NEAR(joules(recording), 75, 1e-9);
+  EXPECT_TRUE(has_warning(*recording, "begins with its newest row"));
+}
+
 TEST(NamedCsv, UnitsSeparatorsAndRowsOfDevices) {
   auto recording =
       import_text("t_ms;p\n0;80,5\n500;80,5\n", {.power_columns = {"p:W"}, .time_column = "t_ms"});

@@ -32,14 +32,16 @@ bool has_system_capability() {
   return ::geteuid() == 0;
 }
 
-Error not_permitted(Knob knob, const std::string& reason) {
+Error not_permitted(Knob knob, const std::string& reason,
+                    const std::string& after = "Nothing was changed") {
   const std::string what(name_of(knob));
   return {
       Errc::kPermissionDenied,
-      fmt::format("the {} cannot be set: {}. Nothing was changed. Ask the administrator to run "
+      fmt::format("the {} cannot be set: {}. {}. Ask the administrator to run "
                   "this command as root, or to set the {} (nvidia-smi {} {}); in a container, it "
                   "needs --cap-add SYS_ADMIN",
-                  what, reason, what, model::knob_words(label_of(knob))->smi_flag, unit_of(knob))};
+                  what, reason, after, what, model::knob_words(label_of(knob))->smi_flag,
+                  unit_of(knob))};
 }
 
 // Another process that looks whether the owner lives has it for a moment.
@@ -233,8 +235,7 @@ Result<void> HeldBoards::change(std::size_t index, double value) {
     record = before;
     forget(options_.folder, record.uuid);
   }
-  if (changed.error().code != Errc::kPermissionDenied) return changed;
-  return tl::unexpected(not_permitted(options_.knob, changed.error().message));
+  return changed;
 }
 
 Result<std::vector<ReadBack>> HeldBoards::apply(double value) {
@@ -246,10 +247,15 @@ Result<std::vector<ReadBack>> HeldBoards::apply(double value) {
     }
     for (std::size_t i = 0; i < boards_.size(); ++i) {
       auto changed = change(i, value);
-      if (!changed) {
-        [[maybe_unused]] const auto restored = restore_locked();
-        return tl::unexpected(changed.error());
-      }
+      if (changed) continue;
+      const bool any = std::any_of(records_.begin(), records_.end(),
+                                   [](const RestoreRecord& r) { return r.is_changed(); });
+      const auto restored = restore_locked();
+      if (changed.error().code != Errc::kPermissionDenied) return tl::unexpected(changed.error());
+      return tl::unexpected(not_permitted(options_.knob, changed.error().message,
+                                          !any       ? "Nothing was changed"
+                                          : restored ? "What was set before is restored"
+                                                     : restored.error().message));
     }
   }
   return read_back();

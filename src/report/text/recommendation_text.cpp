@@ -194,8 +194,17 @@ Lines one(const AdvisedSweep& advised, const RecommendationOptions& options,
            text);
   add_note(lines, "objective", objective_text(options.choice), text);
   lines.emplace_back();
+  const auto add_not_counted = [&] {
+    for (const auto& unranked : sweep.unranked) {
+      add_note(lines, "not ranked",
+               fmt::format("{}: {}", setting_text(sweep, unranked.setting), unranked.reason), text);
+    }
+    add_named(lines, "left out", sweep, sweep.left_out, "", text);
+    add_named(lines, "outlier", sweep, sweep.outliers, "; it counts", text);
+  };
   if (!advice) {
     add_note(lines, "none", advice.error().message, text);
+    add_not_counted();
     return lines;
   }
   for (auto& line : settings_table(sweep, *advice, text)) lines.push_back(std::move(line));
@@ -234,12 +243,7 @@ Lines one(const AdvisedSweep& advised, const RecommendationOptions& options,
              text);
   }
   add_faster(lines, sweep, *advice, text);
-  for (const auto& unranked : sweep.unranked) {
-    add_note(lines, "not ranked",
-             fmt::format("{}: {}", setting_text(sweep, unranked.setting), unranked.reason), text);
-  }
-  add_named(lines, "left out", sweep, sweep.left_out, "", text);
-  add_named(lines, "outlier", sweep, sweep.outliers, "; it counts", text);
+  add_not_counted();
   if (options.daily) add_daily(lines, *advice, *options.daily, text);
   if (const auto* words = model::knob_words(sweep.knob); words != nullptr) {
     add_note(lines, "apply",

@@ -74,13 +74,13 @@ class Experiment {
     run.end_celsius = hottest(after);
     const bool failed = execution->exit_status != 0;
     Result<void> restored;
+    if (failed) restored = control_.restore();
+    if (execution->measure) execution->measure(run);
     if (failed) {
-      restored = control_.restore();
       run.unranked = fmt::format("the command failed with status {}", execution->exit_status);
     } else if (lost) {
       run.unranked = "the settings were restored during the run: their guard was killed";
     }
-    if (execution->measure) execution->measure(run);
     judge_setting(planner_.plan(), run);
     run.wall_seconds = seconds(HostClock::now() - begin);
     if (auto kept = file_.append(run, execution->recording); !kept) return kept;

@@ -137,14 +137,20 @@ void fill_throughput(const analysis::Run& run, const analysis::PartSpan& whole,
                      const std::vector<PrintedNumber>& printed, SweepRun& out) {
   if (printed.empty()) return leave_unranked(out, "it printed no number that --throughput matches");
   const bool has_warm_up = printed.size() >= 3;
-  const std::size_t first = has_warm_up ? 1 : 0;
-  double rate = 0;
-  for (std::size_t i = first; i < printed.size(); ++i) rate += printed[i].value;
-  rate /= static_cast<double>(printed.size() - first);
-  if (!(rate > 0)) return leave_unranked(out, "it printed a throughput that is not positive");
   const HostTime begin = has_warm_up ? printed.front().at : whole.begin;
   const HostTime end = has_warm_up ? printed.back().at : whole.end;
   if (end <= begin) return leave_unranked(out, "it printed all of its numbers at once");
+  // Each rate is that of the time since the one before.
+  double rate = 0;
+  for (std::size_t i = 0; i < printed.size(); ++i) {
+    if (!has_warm_up) {
+      rate += printed[i].value / static_cast<double>(printed.size());
+    } else if (i > 0) {
+      rate +=
+          printed[i].value * (seconds(printed[i].at - printed[i - 1].at) / seconds(end - begin));
+    }
+  }
+  if (!(rate > 0)) return leave_unranked(out, "it printed a throughput that is not positive");
   const auto joules = gpu_joules(run, out, begin, end);
   if (!joules) return;
   out.units = rate;

@@ -162,6 +162,9 @@ TEST(RunMeasures, APrintedRateIsTheWork) {
   const auto run = measured(plan, {{at(11), 1}, {at(13), 4}, {at(15), 6}});
   EXPECT_NEAR(*run.seconds, 1 / 5.0, 1e-9);
   EXPECT_NEAR(*run.joules, 400 / 5.0, 1);
+  // Slow units take most of the time.
+  const auto uneven = measured(plan, {{at(11), 1}, {at(14), 1}, {at(15), 9}});
+  EXPECT_NEAR(*uneven.units, (3 * 1 + 1 * 9) / 4.0, 1e-9);
   const auto once = measured(plan, {{at(17), 5}});
   EXPECT_NEAR(*once.joules, 300 / 5.0, 1);  // the mean power of the whole run
   EXPECT_THAT(measured(plan).unranked, HasSubstr("no number that --throughput matches"));

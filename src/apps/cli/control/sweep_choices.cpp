@@ -34,7 +34,7 @@ Result<std::pair<double, double>> parse_range(const std::string& text) {
   if (parts.size() == 2) {
     const auto low = parse_number(parts[0]);
     const auto high = parse_number(parts[1]);
-    if (low && high && *low > 0 && *low <= *high) return std::pair(*low, *high);
+    if (low && high && *low > 0 && *low < *high) return std::pair(*low, *high);
   }
   return fail(
       Errc::kInvalidArgument,

@@ -142,9 +142,14 @@ class SweepVerb : public Verb {
   void declare(CLI::App& app) override {
     choices_.declare(app);
     add(app, "--devices", devices_)->delimiter(',');
+    add(app, "--dry-run", dry_run_)->excludes("--observe");
+    // What the plan in the file says.
+    const auto planned = app.get_options([](const CLI::Option* o) {
+      return !o->check_name("--observe") && !o->check_name("--help");
+    });
+    auto* again = add(app, "--resume", resume_);
+    for (auto* option : planned) again->excludes(option);
     add(app, "--shared", shared_);
-    auto* dry = add(app, "--dry-run", dry_run_)->excludes("--observe");
-    add(app, "--resume", resume_)->excludes(dry);
     add(app, "--output", output_);
     add(app, "--force", force_);
     add(app, "--quiet", quiet_);
