@@ -1,12 +1,12 @@
-# jouleprof_module(NAME [ROOMS | FOLDERS folder...] [COLD] [SHARDS n] [DEPENDS target...])
+# jouleprof_module(NAME [ROOMS | FOLDERS folder...] [COLD | WARM] [SHARDS n] [DEPENDS target...])
 #
 # One folder, one static library `jouleprof_NAME` made of the folder's *.cpp (but main.cpp, which is a
 # program's own), and one test program `NAME_test` made of its *_test.cpp (testdata/ next to them is
 # found through JOULEPROF_TESTDATA).
-# ROOMS: the folders below belong to it, too; FOLDERS: these do. COLD: most of its time is waiting, so that it is
-# compiled quickly (-O1). SHARDS: see jouleprof_test.
+# ROOMS: the folders below belong to it, too; FOLDERS: these do. COLD, WARM: it is compiled quickly, see
+# compile_options.cmake. SHARDS: see jouleprof_test.
 function(jouleprof_module name)
-  cmake_parse_arguments(ARG "ROOMS;COLD" "SHARDS" "FOLDERS;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "ROOMS;COLD;WARM" "SHARDS" "FOLDERS;DEPENDS" ${ARGN})
   set(glob GLOB)
   if(ARG_ROOMS)
     set(glob GLOB_RECURSE)
@@ -19,12 +19,14 @@ function(jouleprof_module name)
 
   if(sources)
     add_library(jouleprof_${name} STATIC ${sources})
-    if(ARG_COLD)
-      target_compile_options(jouleprof_${name} PRIVATE ${JOULEPROF_COLD_OPTIONS})
-      target_precompile_headers(jouleprof_${name} REUSE_FROM jouleprof_precompiled_cold)
-    else()
-      target_precompile_headers(jouleprof_${name} REUSE_FROM jouleprof_precompiled)
-    endif()
+    set(precompiled jouleprof_precompiled)
+    foreach(kind COLD WARM)
+      if(ARG_${kind} AND CMAKE_BUILD_TYPE STREQUAL Release)
+        target_compile_options(jouleprof_${name} PRIVATE ${JOULEPROF_OPTIONS_${kind}})
+        set(precompiled jouleprof_precompiled_${kind})
+      endif()
+    endforeach()
+    target_precompile_headers(jouleprof_${name} REUSE_FROM ${precompiled})
     if(JOULEPROF_UNITY)
       jouleprof_unity(jouleprof_${name} ${sources})
     endif()

@@ -8,12 +8,18 @@ set(JOULEPROF_STANDARD_HEADERS
   <vector> <fmt/format.h> <tl/expected.hpp>)
 
 # GCC takes no header that was compiled with other options.
-foreach(target jouleprof_precompiled jouleprof_precompiled_cold)
+set(targets jouleprof_precompiled)
+if(CMAKE_BUILD_TYPE STREQUAL Release)
+  list(APPEND targets jouleprof_precompiled_COLD jouleprof_precompiled_WARM)
+endif()
+foreach(target IN LISTS targets)
   add_library(${target} OBJECT ${PROJECT_BINARY_DIR}/precompiled/empty.cpp)
   target_link_libraries(${target} PRIVATE jouleprof_options jouleprof_fmt tl::expected Threads::Threads)
   target_precompile_headers(${target} PRIVATE ${JOULEPROF_STANDARD_HEADERS})
+  if(target MATCHES "_([A-Z]+)$")
+    target_compile_options(${target} PRIVATE ${JOULEPROF_OPTIONS_${CMAKE_MATCH_1}})
+  endif()
 endforeach()
-target_compile_options(jouleprof_precompiled_cold PRIVATE ${JOULEPROF_COLD_OPTIONS})
 
 # For programs, without a library's -fPIC.
 if(JOULEPROF_TESTS)

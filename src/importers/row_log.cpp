@@ -581,6 +581,7 @@ Result<void> RowLog::make_stamps() {
     builder_.warn("the log's time stamps are local time, read in this machine's time zone");
   } else if (times_ == LogTime::Kind::kElapsed) {
     builder_.warn("the log's times do not count from 1970: when it was made is unknown");
+    if (!note_of_elapsed.empty()) builder_.warn(note_of_elapsed);
   } else if (turns) {
     builder_.warn(fmt::format("the log's time stamps have no {}: when it was made is unknown",
                               times_ == LogTime::Kind::kDay ? "date" : "year"));

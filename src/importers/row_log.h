@@ -132,13 +132,13 @@ class RowLog {
   std::optional<double> value(const LogRow& row, std::string_view sensor) const;
   std::optional<double> power(const LogRow& row) const;
   RecordingBuilder& builder() { return builder_; }
-  LogTime::Kind times() const { return times_; }
 
   // What a tool says of its whole log: called with the row at which each round over the devices
   // begins, and the rounds' times.
   std::function<void(std::span<const std::size_t> rounds, const Layout& layout)> on_rounds;
   // Which columns there are, where the header does not decide it by the tool's fields alone.
   std::function<std::optional<LogColumn>(std::string_view name)> on_column;
+  std::string note_of_elapsed;  // where times are numbers that do not count from 1970
   // Gives the columns of a log without header by its first row. Errors: why they cannot be known.
   std::function<Result<Cells>(const Cells& row)> on_missing_header;
 

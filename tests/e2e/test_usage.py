@@ -181,7 +181,7 @@ def test_a_command_that_sleeps_has_at_most_so_much_and_never_zero(tool):
         assert "run 1 of 2: at most" in said and "2 runs     at most" in said and "per x      at most" in said
     said = tool("run", "-o", "s.jprof", "--idle", "0s", "sleep", "0.3").err
     assert " 0 J" not in said and "0 Wh" not in said and ("at most" in said or "Wh (" in said)
-    assert "0 J" not in tool("report", "s.jprof", "--by", "job").out
+    assert " 0 J" not in tool("report", "s.jprof", "--by", "job").out
 
 
 def test_a_device_that_a_variable_names(tool):
@@ -226,7 +226,7 @@ def test_a_hint_names_the_option_that_records_what_is_missing(tool, by, option):
     assert f"trace of {by if by == 'range' else option[2:-1]}s" in said[0] and f"run {option} --" in " ".join(said)
     # It may have been recorded with --layers: then there was nothing to trace.
     assert (option == "--layers") == ("no traced process called a module of PyTorch" in said[0])
-    assert "GPU" in said[-1]
+    assert any("GPU" in line for line in said[1:])
 
 
 @pytest.mark.parametrize("options, of", [

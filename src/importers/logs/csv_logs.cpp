@@ -115,12 +115,6 @@ class Import {
                       "--power-column {}:mW",
                       show(name), name));
     }
-    if (!time_without_unit_.empty() && log.times() == LogTime::Kind::kElapsed) {
-      log.builder().warn(
-          fmt::format("column {} is taken to be in seconds; name another unit as --time-column "
-                      "{}:ms",
-                      show(time_without_unit_), time_without_unit_));
-    }
     return std::move(log).finish();
   }
 
@@ -201,7 +195,12 @@ class Import {
     if (const auto [time, unit] = time_unit(); !time.empty() && is_named(name, time)) {
       std::string own = unit.empty() ? split_name(name, kTimeUnits).unit : unit;
       if (std::find(kTimeUnits.begin() + 1, kTimeUnits.end(), own) == kTimeUnits.end()) {
-        if (own != kTimeUnits.front()) time_without_unit_ = time;
+        if (own != kTimeUnits.front()) {
+          log.note_of_elapsed = fmt::format(
+              "column {} is taken to be in seconds; name another unit as --time-column "
+              "{}:ms",
+              show(time), time);
+        }
         own.clear();
       }
       return LogColumn{LogRole::kStamp, own, {}, 0};
@@ -225,7 +224,6 @@ class Import {
   const ImportOptions& options_;
   std::vector<PowerColumn> powers_;
   std::vector<std::string> without_unit_;
-  std::string time_without_unit_;
 };
 
 Result<model::Recording> read_named_csv(std::span<const SourceText> sources,

@@ -140,7 +140,8 @@ TEST_F(Control, ABoardThatRefusesRestoresTheOthers) {
   const auto refused = (*held)->apply(300);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Errc::kPermissionDenied);
-  EXPECT_THAT(refused.error().message, HasSubstr("What was set before is restored. Ask the administrator"));
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("What was set before is restored. Ask the administrator"));
   EXPECT_EQ(limit(0), 700);
   EXPECT_EQ(records(), 0U);
 }
