@@ -34,6 +34,8 @@ def install(monkeypatch, torch):
 class Trainer:
     """Calls a callback as the trainers of both frameworks do, for one epoch of one step."""
 
+    args = None
+
     def __init__(self, callbacks=(), **options):
         self.callbacks = callbacks
 
@@ -52,7 +54,7 @@ class Trainer:
         for callback in self.callbacks:
             call = getattr(callback, f"on_{event}", None)
             if call is not None:
-                call(None, self.state, self.control, **details)
+                call(self.args, self.state, self.control, **details)
 
     def fit(self, *args):
         logged = {}

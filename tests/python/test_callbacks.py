@@ -1,5 +1,7 @@
 """Callbacks, on base classes that do as little as the real ones. test_trainers.py has the real ones."""
 
+import multiprocessing
+import pickle
 import subprocess
 import sys
 import time
@@ -9,7 +11,9 @@ import pytest
 
 import jouleprof
 import jouleprof.callbacks
+from conftest import CONSTANT
 from fake_frameworks import Trainer
+from jouleprof._live import default
 
 FACTORS = jouleprof.Factors(source="grid", grams_co2e_per_kwh=400)
 
@@ -113,6 +117,44 @@ def test_each_data_set_of_an_evaluation_has_its_energy(gpu, fake):
     assert "energy/evaluation_joules" not in found
 
 
+def test_an_entry_of_the_program_does_not_end_the_training(gpu, fake):
+    """The last entry of a trainer has its run time, too."""
+    fake("transformers", "TrainerCallback", "huggingface")
+    known = {}
+
+    class Logging(Trainer):
+        def call(self, event, **details):
+            if event in ("step_end", "train_end"):
+                time.sleep(0.1)
+                known[event] = [name for entry in self.log_history for name in entry]
+            super().call(event, **details)
+            if event == "step_begin":
+                super().call("log", logs={"train_loss": 1.0})
+            if event == "epoch_end":
+                super().call("log", logs={"train_loss": 1.0, "train_runtime": 2.0})
+
+    Logging([jouleprof.callbacks.HuggingFaceCallback(gpu)]).train()
+    assert "energy/train_joules" not in known["step_end"] and "energy/train_joules" in known["train_end"]
+
+
+def test_an_evaluation_before_the_first_step_has_its_energy(gpu, fake):
+    fake("transformers", "TrainerCallback", "huggingface")
+
+    class Evaluating(Trainer):
+        args = types.SimpleNamespace(eval_on_start=True)
+
+        def call(self, event, **details):
+            super().call(event, **details)
+            if event == "train_begin":
+                time.sleep(0.2)
+                super().call("evaluate", metrics={"eval_runtime": 0.2})
+
+    trainer = Evaluating([jouleprof.callbacks.HuggingFaceCallback(gpu)])
+    trainer.train()
+    (found,) = [entry for entry in trainer.log_history if "energy/evaluation_joules" in entry]
+    assert found["energy/evaluation_seconds"] == pytest.approx(0.2, abs=0.1)
+
+
 def test_a_step_never_waits_for_its_figure(gpu, fake, monkeypatch):
     fake("transformers", "TrainerCallback", "huggingface")
     callback = jouleprof.callbacks.HuggingFaceCallback(gpu)
@@ -143,9 +185,79 @@ def test_lightning(gpu, fake, monkeypatch, package):
     assert [m.name for m in callback.epochs] == ["epoch"]
 
 
-def test_a_missing_figure_is_not_logged(machine, fake, monkeypatch):
-    from conftest import CONSTANT
+class Lightning:
+    """Its trainer, as far as the callback sees it."""
 
+    def __init__(self, callback, log_every_n_steps=50):
+        self.logged = {}
+        self._callback = callback
+        self._module = types.SimpleNamespace(log=lambda name, value, **options: self.logged.update({name: value}))
+        self._trainer = types.SimpleNamespace(log_every_n_steps=log_every_n_steps, sanity_checking=False, loggers=[])
+
+    def call(self, *events, arguments=()):
+        for event in events:
+            getattr(self._callback, f"on_{event}")(self._trainer, self._module, *arguments)
+
+
+@pytest.mark.parametrize("kind", ["validation", "test"])
+def test_lightning_measures_anew_after_a_failure(gpu, fake, kind):
+    fake("lightning.pytorch", "Callback", "lightning")
+    lightning = Lightning(jouleprof.callbacks.LightningCallback(gpu))
+    lightning.call(f"{kind}_start")
+    time.sleep(0.5)  # an exception
+    lightning.call(f"{kind}_start", f"{kind}_epoch_end")
+    assert lightning.logged[f"energy/{kind}_seconds"] < 0.4
+
+
+def test_lightning_validates_after_a_training_that_failed(gpu, fake):
+    fake("lightning.pytorch", "Callback", "lightning")
+    lightning = Lightning(jouleprof.callbacks.LightningCallback(gpu))
+    lightning.call("train_start", "train_epoch_start")
+    lightning.call("exception", arguments=[KeyboardInterrupt()])
+    lightning.call("validation_start", "validation_epoch_end")
+    assert "energy/validation_joules" in lightning.logged and "energy/epoch_joules" not in lightning.logged
+
+
+def test_lightning_need_not_log_steps(gpu, fake):
+    fake("lightning.pytorch", "Callback", "lightning")
+    lightning = Lightning(jouleprof.callbacks.LightningCallback(gpu), log_every_n_steps=0)
+    lightning.call("train_start", "train_epoch_start")
+    for event, arguments in (("train_batch_start", [None, 0]), ("train_batch_end", [None, None, 0])):
+        lightning.call(event, arguments=arguments)
+    lightning.call("train_epoch_end")
+    assert "energy/step_joules" in lightning.logged
+
+
+def test_a_process_of_the_trainer_has_a_monitor_of_its_own(machine, fake):
+    """Trainers fork after their callbacks were made, and spawn with pickled ones."""
+    fake("transformers", "TrainerCallback", "huggingface")
+    machine.gpus(CONSTANT)
+    callback = jouleprof.callbacks.HuggingFaceCallback()
+    Trainer([callback]).train()
+    forked = multiprocessing.get_context("fork").Process(target=Trainer([callback]).train)
+    forked.start()
+    forked.join(60)
+    assert forked.exitcode == 0
+    Trainer([pickle.loads(pickle.dumps(callback))]).train()
+    default.monitor().close()
+
+
+@pytest.mark.parametrize("fails", ["closed", "elsewhere"])
+def test_a_monitor_that_is_of_no_use_does_not_end_the_training(gpu, fake, fails):
+    fake("transformers", "TrainerCallback", "huggingface")
+    callback = jouleprof.callbacks.HuggingFaceCallback(gpu)
+    if fails == "closed":
+        gpu.close()
+    else:
+        callback = pickle.loads(pickle.dumps(callback))
+    trainer = Trainer([callback])
+    with pytest.warns(RuntimeWarning, match="jouleprof: no energy of 'step': .*monitor") as warned:
+        with pytest.raises(AssertionError):  # the fake trainer wants a figure
+            trainer.train()
+    assert trainer.log_history == [] and sum("no energy of" in str(each.message) for each in warned) == 1
+
+
+def test_a_missing_figure_is_not_logged(machine, fake, monkeypatch):
     fake("transformers", "TrainerCallback", "huggingface")
     monitor = machine.gpus(CONSTANT, faults={"kind": "gpu_lost", "at_seconds": 0.3}).monitor("gpu0")
     time.sleep(0.8)

@@ -9,6 +9,7 @@ import time
 import pytest
 
 import jouleprof
+from jouleprof.callbacks._training import Training
 from jouleprof.zeus.monitor import ZeusMonitor
 
 from conftest import CONSTANT
@@ -94,11 +95,24 @@ def test_windows_that_end_or_are_cancelled_are_not(machine):
             pass
         for _ in monitor.steps([1, 2, 3]):
             break
+        with pytest.raises(ZeroDivisionError):
+            for _ in monitor.steps(1 / n for n in (1, 0)):
+                pass
         with pytest.raises(ValueError), monitor.window("d"):
             raise ValueError
         monitor.push_window()
         monitor.pop_window()
         time.sleep(0.1)
+
+    assert recorded(machine, use) == []
+
+
+def test_those_of_a_training_that_failed_are_not(machine):
+    def use(monitor):
+        training = Training(monitor, None)
+        training.begin("train")
+        training.begin("epoch")
+        training.start()
 
     assert recorded(machine, use) == []
 

@@ -1,9 +1,22 @@
 """Which figures of a training are logged when ranks know them at different times."""
 
+import jouleprof
 import pytest
 
 from jouleprof._live import ranks
 from jouleprof.callbacks import _training
+
+
+class LostWindow:
+    """Of a rank whose monitor was closed."""
+
+    def poll(self):
+        raise jouleprof.Unavailable("the monitor is closed")
+
+    energy = property(poll)
+
+    def __exit__(self, *error):
+        pass
 
 
 class Window:
@@ -71,3 +84,15 @@ def test_alone_later_figures_do_not_overtake(gpu, measurements):
     assert mine.finished(wait=False) == []
     assert [m.name for m in mine.epochs] == []
     assert len(mine.finished(wait=True)) == 2
+
+
+@pytest.mark.parametrize("wait", [False, True])
+def test_a_figure_that_one_rank_lost_shifts_no_other(gpu, measurements, monkeypatch, wait):
+    a, b, c = measurements
+    mine = training(gpu, [LostWindow(), Window(b), Window(c)])
+    other_ranks(monkeypatch, [[(a, 10), (b, 10), (None, 10)]])
+    with pytest.warns(RuntimeWarning, match="the monitor is closed"):
+        found = mine.finished(wait)
+    assert [metrics["energy/epoch_joules"] for _, metrics in found] == [
+        ranks.combined([("host", b), ("other", b)]).total.joules]
+    assert mine._ended == []

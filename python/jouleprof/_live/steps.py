@@ -55,6 +55,9 @@ class Steps(Generic[T]):
             except StopIteration:
                 step._forget()
                 return
+            except BaseException:
+                step._forget()
+                raise
             try:
                 yield batch
             finally:

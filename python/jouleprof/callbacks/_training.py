@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 
 from .. import _metrics
+from .._errors import Error, Unavailable
 from .._live import default, ranks
 from .._measurement import Measurement
 
@@ -20,24 +22,67 @@ class Part:
     place: object = None  # where in the training it ended
 
 
+class _LostWindow:
+    """Where none can be measured: it waits in the queue as others do, so that ranks stay in step."""
+
+    def __init__(self, error):
+        self._error = error
+
+    def __exit__(self, kind, error, trace):
+        pass
+
+    def _forget(self):
+        pass
+
+    def poll(self):
+        raise self._error
+
+    energy = property(poll)
+
+
+class _MonitorElsewhere:
+    """Of a callback that was pickled."""
+
+    def window(self, name):
+        raise Unavailable("its monitor stayed in another process; a callback without one opens one in each")
+
+
 class Training:
-    """Windows that have ended wait in a queue for their energy, so that the training does not."""
+    """Windows that have ended wait in a queue for their energy, so that the training does not.
+
+    What cannot be measured is a warning, once: it must not end the training."""
 
     def __init__(self, monitor, factors):
-        self.monitor = monitor if monitor is not None else default.monitor()
+        self._monitor = monitor  # None: the default one of the process that trains, which a trainer may start later
         self._factors = factors
+        self._has_warned = False
+        self._open = {}
         self.start()
+
+    def __getstate__(self):
+        monitor = None if self._monitor is None else _MonitorElsewhere()
+        return {**self.__dict__, "_monitor": monitor, "_open": {}, "_ended": []}
 
     def start(self):
         """Anew: a trainer may train more than once."""
         self.epochs: list[Measurement] = []
-        self._open = {}
         self._ended = []
+        self.drop_all()
 
     def begin(self, kind):
         """Begins a window of this name, unless one is open."""
-        if kind not in self._open:
-            self._open[kind] = self.monitor.window(kind).__enter__()
+        if kind in self._open:
+            return
+        try:
+            monitor = default.monitor() if self._monitor is None else self._monitor
+            self._open[kind] = monitor.window(kind).__enter__()
+        except Error as error:
+            self._open[kind] = _LostWindow(error)
+
+    def begin_anew(self, kind):
+        """Also where one is open, of a part that failed."""
+        self.drop(kind)
+        self.begin(kind)
 
     def is_open(self, kind):
         return kind in self._open
@@ -46,6 +91,10 @@ class Training:
         window = self._open.pop(kind, None)
         if window is not None:
             window._forget()
+
+    def drop_all(self):
+        for kind in list(self._open):
+            self.drop(kind)
 
     def end(self, kind, steps=0, tokens=0, logged_as=None, place=None):
         """`logged_as`: in the names of its metrics; None: not logged. `place`: returned with them."""
@@ -60,26 +109,40 @@ class Training:
         """(place, metrics) of the parts that have ended, in order; without `wait`: of those whose energy is known.
 
         With several ranks, which all call it together: of those that every rank knows, summed."""
-        known = []
-        for part in self._ended:
-            measurement = part.window.energy if wait else part.window.poll()
-            if measurement is None:
-                break
-            known.append((measurement, part.tokens))
+        known = self._known(wait)
         gathered = _gathered(known)
         count = min(len(of_rank) for _, of_rank in gathered)
         ready, self._ended = self._ended[:count], self._ended[count:]
         found = []
         for i, part in enumerate(ready):
-            if len(gathered) == 1:
-                measurement = known[i][0]
-            else:
-                measurement = ranks.combined([(host, of_rank[i][0]) for host, of_rank in gathered])
+            of_ranks = [(host, of_rank[i][0]) for host, of_rank in gathered]
+            if any(measurement is None for _, measurement in of_ranks):
+                continue
+            measurement = of_ranks[0][1] if len(of_ranks) == 1 else ranks.combined(of_ranks)
             tokens = sum(of_rank[i][1] for _, of_rank in gathered)
             if part.kind == "epoch":
                 self.epochs.append(measurement)
             found.append((part.place, self._metrics(part, measurement, tokens)))
         return found
+
+    def _known(self, wait):
+        """(measurement, tokens) of the parts that have ended, up to the first that is not known yet; None: lost."""
+        known = []
+        for part in self._ended:
+            try:
+                measurement = part.window.energy if wait else part.window.poll()
+                if measurement is None:
+                    break
+            except Error as error:
+                self._warn(part.kind, error)
+                measurement = None
+            known.append((measurement, part.tokens))
+        return known
+
+    def _warn(self, kind, error):
+        if not self._has_warned:
+            self._has_warned = True
+            warnings.warn(f"jouleprof: no energy of '{kind}': {error}", RuntimeWarning, stacklevel=2)
 
     def _metrics(self, part, measurement, tokens):
         if part.kind == "step":

@@ -56,6 +56,9 @@ class HuggingFaceCallback(TrainerCallback):
         self._first_step = self._epoch_tokens = self._train_tokens = 0
         self._is_logging = False
 
+    def __getstate__(self):
+        return {**self.__dict__, "_trainer": None}  # a weak reference, which a training sets
+
     @property
     def epochs(self) -> list[Measurement]:
         return self._training.epochs
@@ -65,6 +68,8 @@ class HuggingFaceCallback(TrainerCallback):
         self._training.start()
         self._training.begin("train")
         self._train_tokens = _tokens(state)
+        if getattr(args, "eval_on_start", False):
+            self._training.begin("evaluation")
 
     def on_epoch_begin(self, args, state, control, **kwargs):
         self._log(state)
@@ -101,7 +106,7 @@ class HuggingFaceCallback(TrainerCallback):
 
     def on_log(self, args, state, control, logs=None, **kwargs):
         # The trainer's last entry. At on_train_end its loggers are closed already.
-        if not self._is_logging and logs and "train_loss" in logs:
+        if not self._is_logging and logs and {"train_loss", "train_runtime"} <= logs.keys():
             self._end(state)
 
     def on_train_end(self, args, state, control, **kwargs):

@@ -56,14 +56,15 @@ class LightningCallback(Callback):
         self._step_count += 1
         if self._tokens_of is not None:
             self._tokens += int(self._tokens_of(batch))
-        if self._step_count % trainer.log_every_n_steps == 0:
+        every = trainer.log_every_n_steps
+        if every and self._step_count % every == 0:
             self._end_steps()
             self._log(trainer, pl_module, wait=False, on_step=True)
 
     def on_validation_start(self, trainer, pl_module):
         self._end_steps()
         if not trainer.sanity_checking:
-            self._training.begin("validation")
+            self._training.begin_anew("validation")
 
     def on_validation_epoch_end(self, trainer, pl_module):
         self._training.end("validation", logged_as="validation")
@@ -71,7 +72,7 @@ class LightningCallback(Callback):
             self._log(trainer, pl_module)
 
     def on_test_start(self, trainer, pl_module):
-        self._training.begin("test")
+        self._training.begin_anew("test")
 
     def on_test_epoch_end(self, trainer, pl_module):
         self._training.end("test", logged_as="test")
@@ -81,6 +82,9 @@ class LightningCallback(Callback):
         self._end_steps()
         self._training.end("epoch", tokens=self._tokens, logged_as="epoch")
         self._log(trainer, pl_module)
+
+    def on_exception(self, trainer, pl_module, exception):
+        self._training.drop_all()
 
     def _end_steps(self):
         steps, self._step_count = self._step_count, 0
