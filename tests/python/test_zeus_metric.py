@@ -74,6 +74,27 @@ def test_a_counter_never_falls_and_has_all(gateway):
         metric.end_window("train")
 
 
+@pytest.mark.parametrize("seconds", [0.05, 0.5])
+def test_a_counter_has_the_whole_window(gateway, monkeypatch, seconds):
+    """And no more, where the gateway is slow."""
+    metric = EnergyCumulativeCounter([], [0], 0.2, gateway.url, "job")
+    push = metric._gateway.push
+    monkeypatch.setattr(metric._gateway, "push", lambda families: push(families) or time.sleep(0.5))
+    begin = time.monotonic()
+    metric.begin_window("train")
+    time.sleep(seconds)
+    length = time.monotonic() - begin
+    metric.end_window("train")
+    (joules,) = values(gateway.pushed[-1][1]).values()
+    assert joules == pytest.approx(250 * length, rel=0.1)
+
+
+@pytest.mark.parametrize("kind, indices", [(EnergyCumulativeCounter, ([], [7])), (PowerGauge, ([7],))])
+def test_a_gpu_that_is_not_there_is_refused_at_once(gateway, kind, indices):
+    with pytest.raises(ValueError, match="7"):
+        kind(*indices, 0.2, gateway.url, "job")
+
+
 def test_a_gauge_of_power(gateway):
     metric = PowerGauge([0], 0.1, f"http://{gateway.url}/", "job")
     metric.begin_window("train")

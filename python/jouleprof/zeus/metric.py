@@ -14,6 +14,7 @@ import weakref
 
 from .._errors import Error, InvalidArgument
 from .._live import sync
+from .._native import now
 from .._prometheus import Family, Histogram
 from .monitor.energy import ZeusMonitor
 from .monitor.power import PowerMonitor
@@ -83,7 +84,7 @@ class EnergyHistogram:
             if ended is None:
                 return
             name, measurement = ended
-            for kind, index, joules in _figures(measurement):
+            for kind, index, joules in _figures(measurement.wait):
                 self._families[kind].observe((index, name), joules)
             self._gateway.push(family for family in self._families.values() if family.values)
 
@@ -91,7 +92,8 @@ class EnergyHistogram:
 class _Periodic:
     """Windows, each with a thread that sends its figures every `update_period` seconds and at its end."""
 
-    def __init__(self, gpu_indices, update_period, pushgateway_url, job):
+    def __init__(self, monitor, gpu_indices, update_period, pushgateway_url, job):
+        self._monitor = monitor  # open before a window begins, which then lacks nothing
         self._gpus = gpu_indices
         self.update_period = update_period
         self._gateway = Gateway(pushgateway_url, job)
@@ -101,18 +103,27 @@ class _Periodic:
         if name in self._running:
             raise InvalidArgument(f"window '{name}' is open already")
         self._synchronise(sync_execution)
-        stopping = threading.Event()
-        thread = threading.Thread(target=self._run, args=(name, stopping), name="jouleprof-push", daemon=True)
-        self._running[name] = thread, stopping
+        ended = queue.SimpleQueue()
+        thread = threading.Thread(target=self._run, args=(name, now(), ended), name="jouleprof-push", daemon=True)
+        self._running[name] = thread, ended
         thread.start()
 
     def end_window(self, name, sync_execution=False):
         if name not in self._running:
             raise InvalidArgument(f"no window '{name}' is open")
         self._synchronise(sync_execution)
-        thread, stopping = self._running.pop(name)
-        stopping.set()
+        thread, ended = self._running.pop(name)
+        ended.put(now())
         thread.join(30)
+
+    def _ends(self, ended):
+        """Of each period, when it is over; the last is the end of the window."""
+        while True:
+            try:
+                yield ended.get(timeout=self.update_period)
+                return
+            except queue.Empty:
+                yield now()
 
     def _synchronise(self, sync_execution):
         if sync_execution:
@@ -123,48 +134,40 @@ class EnergyCumulativeCounter(_Periodic):
     """Counters of the energy since begin_window, sent every `update_period` seconds and at end_window."""
 
     def __init__(self, cpu_indices, gpu_indices, update_period, pushgateway_url, job):
-        super().__init__(gpu_indices, update_period, pushgateway_url, job)
-        self._cpus = cpu_indices
+        monitor = ZeusMonitor(gpu_indices=gpu_indices, cpu_indices=cpu_indices)
+        super().__init__(monitor, gpu_indices, update_period, pushgateway_url, job)
 
-    def _run(self, name, stopping):
+    def _run(self, name, begin, ended):
         families = {kind: Family(_name_of(kind)[0], "counter", _name_of(kind)[1], _LABELS) for kind in _KINDS}
-        monitor = ZeusMonitor(gpu_indices=self._gpus, cpu_indices=self._cpus)
-        monitor.begin_window(name, sync_execution=False)
-        is_last = False
-        while not is_last:
-            is_last = stopping.wait(self.update_period)
-            measurement = monitor.end_window(name, sync_execution=False)
-            if not is_last:
-                monitor.begin_window(name, sync_execution=False)
-            for kind, index, joules in _figures(measurement):
+        for end in self._ends(ended):
+            for kind, index, joules in _figures(lambda: self._monitor.measurement_of(begin, max(begin, end))):
                 families[kind].add((index, name), joules)
+            begin = end
             self._gateway.push(family for family in families.values() if family.values)
-        if monitor.monitor is not None:
-            monitor.monitor.close()
 
 
 class PowerGauge(_Periodic):
     """The power of GPUs, sent every `update_period` seconds between begin_window and end_window."""
 
-    def _run(self, name, stopping):
+    def __init__(self, gpu_indices, update_period, pushgateway_url, job):
+        monitor = PowerMonitor(gpu_indices, min(update_period, 0.1), max_samples_per_gpu=1)
+        super().__init__(monitor, gpu_indices, update_period, pushgateway_url, job)
+
+    def _run(self, name, begin, ended):
         family = Family("power_monitor_gpu_power_watts", "gauge", "Power of a GPU", _LABELS)
-        monitor = PowerMonitor(self._gpus, min(self.update_period, 0.1), max_samples_per_gpu=1)
-        is_last = False
-        while not is_last:
-            is_last = stopping.wait(self.update_period)
-            family.values = {(gpu, name): watts for gpu, watts in (monitor.get_power() or {}).items()}
+        for _ in self._ends(ended):
+            family.values = {(gpu, name): watts for gpu, watts in (self._monitor.get_power() or {}).items()}
             self._gateway.push([family])
-        monitor.stop()
 
 
 def _name_of(kind):
     return f"energy_monitor_{kind}_energy_joules", f"Energy of windows, {kind}"
 
 
-def _figures(measurement):
-    """(kind, index, joules), once they are final."""
+def _figures(measured):
+    """(kind, index, joules) of what it returns, once they are final."""
     try:
-        measurement.wait()
+        measurement = measured()
         by_kind = zip(_KINDS, (measurement.gpu_energy, measurement.cpu_energy, measurement.dram_energy))
         return [(kind, index, joules) for kind, energies in by_kind for index, joules in (energies or {}).items()]
     except Error:

@@ -241,6 +241,8 @@ class ZeusMonitor:
 
     def measurement_of(self, begin: int, end: int) -> Measurement:
         """The Measurement of the interval between two values of jouleprof.now(); waits until it is final."""
+        if self.monitor is None:
+            return Measurement((end - begin) * 1e-9, {})
         measured = self.monitor.between(begin, end)
         return Measurement(measured.time, ByGpu.of(measured, self.gpu_indices),
                            _of_sensors(measured, "cpu", self.cpu_indices),
