@@ -362,6 +362,42 @@ def test_a_row_is_there_when_the_program_ends(machine, how):
         assert float(row["gpu0_energy"]) == pytest.approx(250 * float(row["elapsed_time"]), rel=0.05)
 
 
+def test_a_forked_child_leaves_the_log_alone(machine):
+    path = machine.gpus(CONSTANT).folder / "log.csv"
+    monitor = ZeusMonitor(gpu_indices=[0], cpu_indices=[], log_file=path)
+
+    def measure(name):
+        monitor.begin_window(name, sync_execution=False)
+        monitor.end_window(name, sync_execution=False)
+
+    measure("first")
+    child = os.fork()
+    if child == 0:
+        try:
+            time.sleep(0.5)
+            measure("child's")
+        finally:
+            os._exit(0)
+    measure("second")
+    os.waitpid(child, 0)
+    monitor._log.close()
+    monitor.monitor.close()
+    with open(path, encoding="utf-8") as file:
+        assert [row["window_name"] for row in csv.DictReader(file)] == ["first", "second"]
+
+
+def test_an_estimate_is_no_plain_number_of_a_package(machine):
+    """Not while it is provisional, either."""
+    machine.gpus(CONSTANT)
+    monitor = ZeusMonitor(gpu_indices=[0], cpu_indices=[0])
+    monitor.begin_window("x", sync_execution=False)
+    time.sleep(0.5)
+    m = monitor.end_window("x", sync_execution=False)
+    assert not m.settled
+    assert set(m.cpu_energy or ()) == set(monitor.cpus.indices) == set(m.wait().cpu_energy or ())
+    monitor.monitor.close()
+
+
 def test_many_rows_are_in_order_and_complete(monitor, tmp_path):
     from jouleprof.zeus._log import Log
 

@@ -48,8 +48,9 @@ def _with_rest(state, known, rest, whole):
     limit = state.gauges.get("power_limit_watts") if domain.kind == "gpu" else None
     open_joules = rest * max(watts, (limit or _MOST_RISE * watts) - watts)
     provenance = "estimated" if state.provenance == "measured" else state.provenance
+    method = state.energy.method if state.provenance == "estimated" else METHOD  # an estimate also when it is final
     return Energy(domain, microjoules(joules + watts * rest), microjoules(error + open_joules),
-                  microjoules(repeatability + open_joules), provenance, state.energy.sensor, METHOD)
+                  microjoules(repeatability + open_joules), provenance, state.energy.sensor, method)
 
 
 def between_now(monitor, begin, end):

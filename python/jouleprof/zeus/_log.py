@@ -40,6 +40,8 @@ class Log:
         _close_with_child_process()
 
     def add(self, begun_at, key, measurement):
+        if self._process != os.getpid():
+            return  # the file is the parent's, and so is the thread
         with self._changed:
             self._open_rows.append((begun_at, key, measurement))
             self._write_open_rows()
