@@ -1,5 +1,6 @@
 """Loaders and decorated functions."""
 
+import asyncio
 import time
 
 import pytest
@@ -72,8 +73,6 @@ def test_decorated_generator(gpu):
 
 
 def test_decorated_asynchronous_generator(gpu):
-    import asyncio
-
     @gpu.measure("g")
     async def numbers():
         for i in range(3):
@@ -84,3 +83,65 @@ def test_decorated_asynchronous_generator(gpu):
 
     assert asyncio.run(main()) == [0, 1, 2]
     assert gpu.total("g").count == 1
+
+
+@pytest.mark.parametrize("measured", [False, True])
+def test_an_asynchronous_generator_gets_what_is_sent_to_it(gpu, measured):
+    seen = []
+
+    async def echo():
+        got = None
+        try:
+            while True:
+                try:
+                    got = yield got
+                except ValueError:
+                    got = "handled"
+                except KeyError:
+                    return
+        finally:
+            await asyncio.sleep(0)
+            seen.append("closed")
+
+    made = gpu.measure("g")(echo) if measured else echo
+
+    async def main():
+        for ends in (lambda it: it.aclose(), lambda it: it.athrow(KeyError("end")), lambda it: it.athrow(OSError("end"))):
+            it = made()
+            await it.asend(None)
+            seen.append([await it.asend("hello"), await it.athrow(ValueError("x")), await it.__anext__()])
+            try:
+                await ends(it)
+            except (StopAsyncIteration, OSError) as error:
+                seen.append(type(error))
+
+    asyncio.run(main())
+    got = ["hello", "handled", None]
+    assert seen == [got, "closed", got, "closed", StopAsyncIteration, got, "closed", OSError]
+
+
+def test_decorated_objects(gpu):
+    """Whose call is asynchronous, or a generator; a class is called to make an object."""
+    class Coroutine:
+        async def __call__(self):
+            await asyncio.sleep(0.1)
+
+    class Generator:
+        def __call__(self):
+            time.sleep(0.1)
+            yield 1
+
+    class Asynchronous:
+        async def __call__(self):
+            await asyncio.sleep(0.1)
+            yield 1
+
+    async def drain(items):
+        return [item async for item in items]
+
+    asyncio.run(gpu.measure("coroutine")(Coroutine())())
+    assert list(gpu.measure("generator")(Generator())()) == [1]
+    assert asyncio.run(drain(gpu.measure("asynchronous")(Asynchronous())())) == [1]
+    for name in ("coroutine", "generator", "asynchronous"):
+        assert gpu.total(name).time >= 0.1, name
+    assert isinstance(gpu.measure("class")(Coroutine)(), Coroutine)

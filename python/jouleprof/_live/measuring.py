@@ -38,22 +38,40 @@ def _wrapped(function, open_window, name):
 def _decorator(new_window):
 
     def wrap(function):
-        if inspect.isasyncgenfunction(function):
+        def is_of(kind):
+            """An object is of the kind of its __call__; a class is not."""
+            return kind(function) or kind(type(function).__call__)
+
+        if is_of(inspect.isasyncgenfunction):
 
             @functools.wraps(function)
             async def wrapper(*args, **kwargs):
+                # As `yield from`, which an asynchronous generator has not.
                 with new_window():
-                    async for item in function(*args, **kwargs):
-                        yield item
+                    items = function(*args, **kwargs)
+                    advance = items.asend(None)
+                    try:
+                        while True:
+                            item = await advance
+                            try:
+                                advance = items.asend((yield item))
+                            except GeneratorExit:
+                                raise
+                            except BaseException as error:
+                                advance = items.athrow(error)
+                    except StopAsyncIteration:
+                        pass
+                    finally:
+                        await items.aclose()
 
-        elif inspect.iscoroutinefunction(function):
+        elif is_of(inspect.iscoroutinefunction):
 
             @functools.wraps(function)
             async def wrapper(*args, **kwargs):
                 with new_window():
                     return await function(*args, **kwargs)
 
-        elif inspect.isgeneratorfunction(function):
+        elif is_of(inspect.isgeneratorfunction):
 
             @functools.wraps(function)
             def wrapper(*args, **kwargs):
