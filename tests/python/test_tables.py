@@ -8,10 +8,13 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 
 import jouleprof
+from conftest import CONSTANT
 from jouleprof._recorded import schemas
 from jouleprof._recorded.tables import TABLES
 
@@ -24,10 +27,8 @@ DEIT = EXAMPLES / "h200-deit.jprof"
 
 # Columns of rows() that no table for Arrow has: they depend on the recording, or are in another table.
 LEFT_OUT = {
-    "runs": {"schema", "offset_seconds", "costs", "wall", "per_unit"},
-    "domains": {"held_power_error_watts", "held_power_observed", "held_power_source", "held_power_temperature_celsius",
-                "rest_power_error_watts", "rest_power_observed", "rest_power_source",
-                "rest_power_temperature_celsius", "held_power", "rest_power"},
+    "runs": {"schema", "costs", "wall", "per_unit"},
+    "domains": {"held_power", "rest_power"},
     "samples": set(), "gauges": set(),
 }
 
@@ -42,15 +43,28 @@ def arrow():
     return pytest.importorskip("pyarrow", reason="the Python module pyarrow is missing (pip install pyarrow)")
 
 
+@pytest.fixture
+def files(request, machine):
+    """Recordings that together have rows of each table."""
+    if not request.getfixturevalue("table").startswith("window"):
+        return [KERNELS, LAYERS]
+    log = machine.gpus(CONSTANT).folder / "log.jprof"
+    with jouleprof.Monitor("gpu0", log=log) as monitor:
+        for _ in range(2):
+            with monitor.window("a"):
+                pass
+    return [log]
+
+
 def merge(output, *inputs):
     subprocess.run([TOOL, "merge", "-q", *inputs, "-o", output], check=True)
     return output
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_no_column_is_forgotten(table):
-    """What the tool reports is in the schema, or in LEFT_OUT."""
-    rows = [row for file in (KERNELS, LAYERS) for row in jouleprof.open(file).rows(table)]
+def test_no_column_is_forgotten(table, files):
+    """What the tool reports is in the schema, or in LEFT_OUT; what is in the schema, the tool reports."""
+    rows = [row for file in files for row in jouleprof.open(file).rows(table)]
     if not rows:
         pytest.skip(f"{KERNELS.name} and {LAYERS.name} have no {table}")
     columns = {name for row in rows for name in row}
@@ -58,11 +72,21 @@ def test_no_column_is_forgotten(table):
     dynamic = shares if table == "processes" else set()
     missing = columns - set(schemas.COLUMNS[table]) - LEFT_OUT.get(table, set()) - dynamic
     assert not missing, missing
+    assert not set(schemas.COLUMNS[table]) - columns
+
+
+def test_windows_have_their_process_and_thread(arrow, machine):
+    log = machine.gpus(CONSTANT).folder / "log.jprof"
+    with jouleprof.Monitor("gpu0", log=log) as monitor, monitor.window("a"):
+        pass
+    row, *_ = jouleprof.open(log).arrow("windows").to_pylist()
+    assert (row["pid"], row["thread"]) == (os.getpid(), threading.get_native_id())
+    assert f"pid={os.getpid()};" in row["labels"] and row["begin_unix_seconds"] == pytest.approx(time.time(), abs=60)
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_arrow_has_the_values_of_the_rows(arrow, table):
-    recording = jouleprof.open(KERNELS)
+def test_arrow_has_the_values_of_the_rows(arrow, table, files):
+    recording = jouleprof.open(files[0])
     rows, found = recording.rows(table), recording.arrow(table)
     identity = schemas.identity(recording.report())
     assert found.num_rows == len(rows)

@@ -43,7 +43,8 @@ class Recording(Tables):
 
     def _rows(self, table):
         if table in _EXPORTS:
-            return _of_csv(self._tool("export", "--format", _EXPORTS[table]))
+            rows = _of_csv(self._tool("export", "--format", _EXPORTS[table]))
+            return [{**row, **_process_of(row["labels"])} for row in rows] if table == "windows" else rows
         if table in _BY:
             return flat.activity(self._json("--by", _BY[table]))
         rows = getattr(flat, table)(self.report())
@@ -153,6 +154,12 @@ def _energy(figure):
 def _of_csv(text):
     return [_timed({name: _value(name, cell) for name, cell in row.items()}, row.get("time_unix_seconds"))
             for row in csv.DictReader(io.StringIO(text))]
+
+
+def _process_of(labels):
+    """Of a window: {"pid": 1, "thread": 2}, which its labels have; imported ones may not."""
+    known = dict(label.partition("=")[::2] for label in (labels or "").split(";"))
+    return {name: int(known[name]) if known.get(name, "").isdecimal() else None for name in ("pid", "thread")}
 
 
 def _timed(row, unix_seconds):
