@@ -49,7 +49,7 @@ class Project:
             cwd=self.folder, env={**os.environ, "PYTEST_ADDOPTS": "",
                                   "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
             check=False, timeout=120, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        self.out = done.stdout
+        self.out, self.status = done.stdout, done.returncode
         suite = xml.etree.ElementTree.parse(self.folder / "out.xml").getroot().find("testsuite")
         counts = [int(suite.get(name)) for name in ("tests", "failures", "skipped", "errors")]
         assert counts == [passed + failed + skipped, failed, skipped, 0], self.out
@@ -150,6 +150,33 @@ def test_wrong_words_are_errors_that_name_the_right_ones(project):
     project.baseline.write_text('{"schema": "other"}')
     project.run(passed=1, failed=1)
     assert "Remove it" in project.out
+
+
+@pytest.mark.parametrize("mark, expected", [
+    ("max_joules='5'", "max_joules is a number, not '5'"), ("max_joules=-1", "must not be below 0"),
+    ("devices=5", "devices is a text or a list, not 5"), ("baseline=5", "is no file name"),
+])
+def test_a_mark_of_nonsense_is_a_failure_with_words(project, mark, expected):
+    project.write(mark).run(passed=1, failed=1)
+    assert expected in project.out and "pytest_plugin/" not in project.out
+
+
+def test_a_baseline_that_cannot_be_saved_hides_no_other_failure(project):
+    project.write("baseline='main', devices='gpu0'")
+    where = ("-o", "jouleprof_baselines=/proc/none", "--jouleprof-save-baseline")
+    project.run(*where, passed=2)
+    assert "baseline main was not saved: " in project.out and project.status == 1
+    with open(project.folder / "test_it.py", "a") as file:
+        file.write("\ndef test_bad():\n    assert 1 == 2\n")
+    project.run(*where, passed=2, failed=1)
+    assert "assert 1 == 2" in project.out and "baseline main was not saved: " in project.out and project.status == 1
+
+
+def test_a_baseline_that_cannot_be_read_is_a_failure_with_words(project):
+    (project.folder / "file").write_text("")
+    project.write("baseline='main', devices='gpu0'")
+    project.run("-o", "jouleprof_baselines=file", passed=1, failed=1)
+    assert "Not a directory" in project.out and "pytest_plugin/" not in project.out
 
 
 def energy(joules, **other):

@@ -76,7 +76,7 @@ class Baseline:
     """A file of energies by test. `name` is a file name without its suffix."""
 
     def __init__(self, folder, name):
-        if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
+        if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
             raise InvalidArgument(f"baseline '{name}' is no file name: use letters, digits, _ . -")
         self.path = os.path.join(folder, name + ".json")
 

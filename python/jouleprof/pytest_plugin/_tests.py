@@ -6,8 +6,9 @@ import socket
 import pytest
 
 from .. import _text
+from .._arguments import number
 from .._energy import total_of
-from .._errors import Error
+from .._errors import Error, InvalidArgument
 from ._baseline import Baseline, TestEnergy, change_of
 
 _NAMES = {"max_joules", "baseline", "devices"}
@@ -20,6 +21,7 @@ class EnergyTests:
         self._config = config
         self._monitors = {}  # by devices
         self._results = {}  # by test: text, baseline or None, energy
+        self._unsaved = []  # baselines, with the reason
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item):
@@ -32,15 +34,22 @@ class EnergyTests:
             self._without(item, "tests that run in parallel share the devices: run it without -n, such as with "
                           "-m energy -n 0, and the others with -m 'not energy'", must_fail=self._is_gate(mark.kwargs))
         try:
+            self._check(**mark.kwargs)
+        except InvalidArgument as error:
+            pytest.fail(str(error), pytrace=False)
+        try:
             window = self._monitor(mark.kwargs.get("devices")).window(item.nodeid)
         except Error as error:
             self._without(item, str(error))
         with window:
             result = yield
-        self._judge(item, mark.kwargs, window)
+        try:
+            self._judge(item, mark.kwargs, window)
+        except (OSError, Error) as error:  # of its baseline
+            pytest.fail(str(error), pytrace=False)
         return result
 
-    def pytest_sessionfinish(self):
+    def pytest_sessionfinish(self, session):
         for monitor in self._monitors.values():
             monitor.close()
         if not self._config.getoption("--jouleprof-save-baseline"):
@@ -50,7 +59,11 @@ class EnergyTests:
             if name is not None:
                 sessions.setdefault(name, {})[test] = energy
         for name, energies in sessions.items():
-            self._baseline(name).add(energies)
+            try:
+                self._baseline(name).add(energies)
+            except (OSError, Error) as error:
+                self._unsaved.append(f"baseline {name} was not saved: {error}")
+                session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter):
         if not self._results:
@@ -58,6 +71,8 @@ class EnergyTests:
         terminalreporter.section("energy")
         for test, (text, _, _) in self._results.items():
             terminalreporter.write_line(f"{test}: {text}")
+        for text in self._unsaved:
+            terminalreporter.write_line(text, red=True)
 
     def _judge(self, item, options, window):
         counted = _counted(window.energy)
@@ -96,6 +111,14 @@ class EnergyTests:
         self._results[item.nodeid] = (", ".join(parts), None if failures else name, energy)
         if failures:
             pytest.fail("; ".join(failures), pytrace=False)
+
+    def _check(self, max_joules=None, baseline=None, devices=None):
+        if max_joules is not None:
+            number(max_joules, "max_joules", least=0)
+        if baseline is not None:
+            self._baseline(baseline)
+        if devices is not None and not isinstance(devices, (str, list, tuple)):
+            raise InvalidArgument(f"devices is a text or a list, not {devices!r}")
 
     def _monitor(self, devices):
         key = devices if devices is None or isinstance(devices, str) else tuple(devices)
