@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Iterable, Sequence
 
 from . import _settings
+from ._arguments import number
 from ._errors import Corrupt, Error, InvalidArgument, Unavailable
 from ._live.ranks import initialised
 
@@ -39,7 +40,7 @@ class ZeusCost:
     """The least of eta x energy + (1 - eta) x highest limit x GPUs x time (NSDI 2023)."""
 
     def __init__(self, eta_knob: float, world_size: int = 1) -> None:
-        if not 0 <= eta_knob <= 1:
+        if not 0 <= number(eta_knob, "eta_knob") <= 1:
             raise InvalidArgument("eta_knob must be from 0 to 1")
         self.eta_knob = eta_knob
         self.world_size = world_size
@@ -60,7 +61,7 @@ class MaxSlowdownConstraint:
     """
 
     def __init__(self, factor: float) -> None:
-        if factor < 1:
+        if number(factor, "factor") < 1:
             raise InvalidArgument("factor must be at least 1, such as 1.1 for 10 % slower")
         self.factor = factor
 
@@ -135,9 +136,11 @@ class PowerLimitOptimizer:
     def __init__(self, monitor: Any, optimum_selector: Any = None, wait_steps: int = 1, warmup_steps: int = 10,
                  profile_steps: int = 40, pl_step: float = 25, profile_path: str | os.PathLike[str] | None = None, *,
                  limits: Iterable[float] | None = None, shared: bool = False) -> None:
-        if wait_steps < 0 or warmup_steps < 0 or profile_steps < 1 or pl_step <= 0:
-            raise InvalidArgument("wait_steps and warmup_steps must not be negative, profile_steps "
-                                  "and pl_step must be above 0")
+        for name, value, least in (("wait_steps", wait_steps, 0), ("warmup_steps", warmup_steps, 0),
+                                   ("profile_steps", profile_steps, 1), ("pl_step", pl_step, 1)):
+            number(value, name, least=least)
+        if limits is not None and not isinstance(limits, Iterable):
+            raise InvalidArgument(f"limits is a list of watts, not {limits!r}")
         self.monitor = monitor
         self.optimum_selector = _selector(optimum_selector)
         self.measurements: list[PowerLimitMeasurement] = []
@@ -150,13 +153,13 @@ class PowerLimitOptimizer:
             raise Unavailable("the monitor has no GPU whose power limit could be set")
         self._monitor = monitor
         known = _of_first_rank(self._load)  # a file of another host may differ
+        self._window, self._phase = None, "done"
         self._limit = _settings.PowerLimit(gpus, shared)
         try:
             self._pending = [] if known else self._limits(limits, pl_step)
         except BaseException:
             self.close()
             raise
-        self._window = None
         self._phase, self._steps = ("ready", wait_steps) if self._pending else ("done", 0)
         if known:
             self.measurements = known
@@ -165,7 +168,8 @@ class PowerLimitOptimizer:
     # ---- called by the training loop
 
     def on_epoch_begin(self) -> None:
-        """Nothing: profiling begins with the steps."""
+        """Drops what an epoch that failed was profiling."""
+        self.on_epoch_end()
 
     def on_epoch_end(self) -> None:
         """Drops a limit that is being profiled; it is profiled again in the next epoch."""
@@ -211,6 +215,7 @@ class PowerLimitOptimizer:
 
     def close(self) -> None:
         """Restores the limit that was found."""
+        self.on_epoch_end()
         self._limit.close()
 
     def __enter__(self) -> PowerLimitOptimizer:
@@ -223,7 +228,7 @@ class PowerLimitOptimizer:
         if limits is None:
             most, least = int(self._limit.most), int(-(-self._limit.least // 1))
             limits = range(most, least - 1, -int(step))
-        chosen = sorted({round(watts) for watts in limits}, reverse=True)
+        chosen = sorted({round(number(watts, "a limit", " of watts")) for watts in limits}, reverse=True)
         outside = [w for w in chosen if not self._limit.least <= w <= self._limit.most]
         if outside or not chosen:
             raise InvalidArgument(f"limits must be from {self._limit.least:g} to "

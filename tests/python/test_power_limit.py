@@ -102,6 +102,30 @@ def test_the_steps_of_limits(shared):
         jouleprof.PowerLimitOptimizer(shared.monitor("gpu0"), "joy")
 
 
+@pytest.mark.parametrize("options, expected", [
+    ({"pl_step": 0.5}, "pl_step must not be below 1"), ({"pl_step": "x"}, "pl_step is a number"),
+    ({"limits": ["a"]}, "a limit is a number of watts"), ({"limits": 300}, "limits is a list"),
+    ({"wait_steps": None}, "wait_steps is a number"), ({"profile_steps": 0}, "profile_steps must not be below 1"),
+])
+def test_options_of_nonsense(shared, options, expected):
+    with pytest.raises(jouleprof.InvalidArgument, match=expected):
+        jouleprof.PowerLimitOptimizer(shared.monitor("gpu0"), **options)
+
+
+def test_a_training_that_failed_is_not_in_the_next_ones_limit(shared):
+    monitor = shared.monitor("gpu0")
+    with jouleprof.PowerLimitOptimizer(monitor, wait_steps=0, warmup_steps=0, profile_steps=2,
+                                       limits=[700, 300]) as optimizer:
+        optimizer.on_step_begin()
+        time.sleep(1)  # an exception
+        train(optimizer, 1, 2)
+        assert optimizer.measurements[0].time < 0.9
+        optimizer.on_step_begin()
+        optimizer.close()
+        assert optimizer._window is None  # nor open in a recording
+        optimizer.on_step_end()
+
+
 def test_selectors_by_known_answers():
     from jouleprof import zeus
 
@@ -114,6 +138,9 @@ def test_selectors_by_known_answers():
     assert zeus.MaxSlowdownConstraint(1.6).select(MEASURED) == 200
     with pytest.raises(jouleprof.InvalidArgument):
         zeus.MaxSlowdownConstraint(0.9)
+    for selector in (zeus.MaxSlowdownConstraint, zeus.ZeusCost):
+        with pytest.raises(jouleprof.InvalidArgument):
+            selector("x")
 
 
 def test_a_damaged_profile_is_refused(shared, tmp_path):
