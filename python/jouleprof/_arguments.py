@@ -6,7 +6,7 @@ import re
 
 from ._errors import InvalidArgument
 
-_NO_TEXT = re.compile("[\ud800-\udfff]")  # of a file's name, bytes that are no text
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")  # where C ends a text; of a file's name, bytes that are no text
 
 
 def number(value, name, unit="", least=None):
@@ -47,6 +47,9 @@ def text(value, name):
 
 def path(value, name):
     try:
-        return os.fsdecode(os.fspath(value))
+        found = os.fsdecode(os.fspath(value))
     except TypeError:
-        raise InvalidArgument(f"{name} is a path, not {value!r}") from None
+        found = "\0"
+    if "\0" in found:  # where C ends it
+        raise InvalidArgument(f"{name} is a path, not {value!r}")
+    return found

@@ -5,6 +5,7 @@ import pathlib
 import shutil
 import subprocess
 
+from ._arguments import number
 from ._errors import Corrupt, Internal, InvalidArgument, MissingFile, NotFound, PermissionDenied, Unavailable, Unsupported
 
 # By exit status (docs/cli.md).
@@ -22,7 +23,9 @@ def tool_path():
 
 def part_options(start, end):
     """Of seconds since the command began; None: from its begin, to its end."""
-    return [*(() if start is None else ("--from", f"{start:.9f}s")), *(() if end is None else ("--to", f"{end:.9f}s"))]
+    given = (("--from", "start", start), ("--to", "end", end))
+    return [word for option, name, value in given if value is not None
+            for word in (option, f"{number(value, name, ' of seconds', least=0):.9f}s")]
 
 
 def output_of(*arguments):

@@ -14,11 +14,19 @@ import pytest
 @pytest.mark.parametrize("arguments", [
     {"devices": 5}, {"log": 7}, {"shortest_window": "x"}, {"shortest_window": float("nan")},
     {"shortest_window": 0}, {"history": -1}, {"history": float("inf")}, {"history": None},
-    {"gpu_indices": 0}, {"gpu_indices": [2**40]}, {"cuda": "maybe"}, {"cuda": [1]},
+    {"log": "a\0b.jprof"}, {"gpu_indices": 0}, {"gpu_indices": [2**40]}, {"cuda": "maybe"}, {"cuda": [1]},
 ])
 def test_a_monitor_of_nonsense(arguments):
     with pytest.raises(jouleprof.InvalidArgument):
         jouleprof.Monitor(**arguments)
+
+
+def test_names_that_differ_behind_a_zero_have_totals_of_their_own():
+    with jouleprof.Monitor() as monitor:
+        for name in ("a", "a\0b", "a\0b"):
+            with monitor.window(name):
+                pass
+        assert [monitor.total(name).count for name in ("a", "a\0b")] == [1, 2]
 
 
 def test_calls_of_nonsense():

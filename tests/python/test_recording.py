@@ -109,6 +109,16 @@ def test_parts_sum_to_the_whole():
     assert recording.average("gpu0", start=8).watts == pytest.approx(second.joules / (seconds - 8), rel=1e-6)
 
 
+@pytest.mark.parametrize("part, expected", [({"start": -1}, "start must not be below 0"),
+                                            ({"end": "8"}, "end is a number of seconds"),
+                                            ({"start": float("nan")}, "start is a number of seconds")])
+def test_parts_of_nonsense(part, expected):
+    with pytest.raises(jouleprof.InvalidArgument, match=expected):
+        jouleprof.open(KERNELS).total("gpu0", **part)
+    with pytest.raises(jouleprof.InvalidArgument, match=expected):
+        jouleprof.report(KERNELS, **part)
+
+
 def test_a_curve_has_the_energy_of_its_part():
     recording = jouleprof.open(KERNELS)
     curve = recording.curve("gpu0", 2, 12)
