@@ -17,7 +17,6 @@ from .._live import sync
 from .._native import now
 from .._prometheus import Family, Histogram
 from .monitor.energy import ZeusMonitor
-from .monitor.power import PowerMonitor
 
 __all__ = ["EnergyCumulativeCounter", "EnergyHistogram", "PowerGauge"]
 
@@ -92,8 +91,9 @@ class EnergyHistogram:
 class _Periodic:
     """Windows, each with a thread that sends its figures every `update_period` seconds and at its end."""
 
-    def __init__(self, monitor, gpu_indices, update_period, pushgateway_url, job):
-        self._monitor = monitor  # open before a window begins, which then lacks nothing
+    def __init__(self, cpu_indices, gpu_indices, update_period, pushgateway_url, job):
+        # Open before a window begins, which then lacks nothing.
+        self._monitor = ZeusMonitor(gpu_indices=gpu_indices, cpu_indices=cpu_indices)
         self._gpus = gpu_indices
         self.update_period = update_period
         self._gateway = Gateway(pushgateway_url, job)
@@ -133,10 +133,6 @@ class _Periodic:
 class EnergyCumulativeCounter(_Periodic):
     """Counters of the energy since begin_window, sent every `update_period` seconds and at end_window."""
 
-    def __init__(self, cpu_indices, gpu_indices, update_period, pushgateway_url, job):
-        monitor = ZeusMonitor(gpu_indices=gpu_indices, cpu_indices=cpu_indices)
-        super().__init__(monitor, gpu_indices, update_period, pushgateway_url, job)
-
     def _run(self, name, begin, ended):
         families = {kind: Family(_name_of(kind)[0], "counter", _name_of(kind)[1], _LABELS) for kind in _KINDS}
         for end in self._ends(ended):
@@ -150,13 +146,19 @@ class PowerGauge(_Periodic):
     """The power of GPUs, sent every `update_period` seconds between begin_window and end_window."""
 
     def __init__(self, gpu_indices, update_period, pushgateway_url, job):
-        monitor = PowerMonitor(gpu_indices, min(update_period, 0.1), max_samples_per_gpu=1)
-        super().__init__(monitor, gpu_indices, update_period, pushgateway_url, job)
+        super().__init__([], gpu_indices, update_period, pushgateway_url, job)
+        if not self._monitor.gpu_indices:
+            raise InvalidArgument("no GPU to monitor; see `jouleprof doctor`")
 
     def _run(self, name, begin, ended):
         family = Family("power_monitor_gpu_power_watts", "gauge", "Power of a GPU", _LABELS)
         for _ in self._ends(ended):
-            family.values = {(gpu, name): watts for gpu, watts in (self._monitor.get_power() or {}).items()}
+            try:
+                states = self._monitor.monitor.snapshot().domains
+            except Error:
+                return  # the monitor was closed
+            family.values = {(state.domain.index, name): state.power for state in states
+                             if state.domain.kind == "gpu" and state.power is not None}
             self._gateway.push([family])
 
 
