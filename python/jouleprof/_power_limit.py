@@ -210,8 +210,13 @@ class PowerLimitOptimizer:
 
     @property
     def done(self) -> bool:
-        """Whether all limits were profiled and the best one is set."""
+        """Whether all limits were profiled and the best one is set, or none will be, after give_up()."""
         return self._phase == "done"
+
+    def give_up(self) -> None:
+        """Restores the limit that was found, and profiles no more."""
+        self.close()
+        self._phase = "done"
 
     def close(self) -> None:
         """Restores the limit that was found."""

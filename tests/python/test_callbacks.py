@@ -290,3 +290,26 @@ def test_hugging_face_power_limits(gpu, fake, monkeypatch):
         getattr(callback, name)(None, None, None, model=None)
     assert called == [(True, ("time",), {"pl_step": 50}), "on_epoch_begin", "on_step_begin",
                       "on_step_end", "on_epoch_end", "close"]
+
+
+def test_a_power_limit_that_cannot_be_chosen_does_not_end_the_training(gpu, fake, monkeypatch):
+    fake("transformers", "TrainerCallback", "huggingface")
+    called = []
+
+    class Unlucky:
+        def __init__(self, *args, **options):
+            pass
+
+        def on_step_end(self):
+            raise jouleprof.Unavailable("the energy of a GPU is not available")
+
+        def give_up(self):
+            called.append("give_up")
+
+    import jouleprof.callbacks.huggingface as module
+
+    monkeypatch.setattr(module, "PowerLimitOptimizer", Unlucky)
+    callback = jouleprof.callbacks.HuggingFacePowerLimitOptimizer(gpu)
+    with pytest.warns(RuntimeWarning, match="no power limit was chosen: the energy of a GPU"):
+        callback.on_step_end(None, None, None)
+    assert called == ["give_up"]

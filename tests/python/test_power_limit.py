@@ -126,6 +126,16 @@ def test_a_training_that_failed_is_not_in_the_next_ones_limit(shared):
         optimizer.on_step_end()
 
 
+def test_what_gives_up_has_restored_the_limit_and_sets_no_other(shared, tmp_path):
+    with jouleprof.Monitor() as monitor:
+        optimizer = jouleprof.PowerLimitOptimizer(monitor, warmup_steps=0, profile_steps=2, limits=[300, 200])
+        train(optimizer, epochs=1, steps=2)
+        assert limit(tmp_path) == 300
+        optimizer.give_up()
+        train(optimizer, epochs=1, steps=6)
+        assert limit(tmp_path) == 700 and optimizer.done
+
+
 def test_selectors_by_known_answers():
     from jouleprof import zeus
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+import warnings
 import weakref
 from typing import Any
 
 from transformers import TrainerCallback
 
+from .._errors import Error
 from .._factors import Factors
 from .._live.monitor import Monitor
 from .._measurement import Measurement
@@ -20,26 +22,33 @@ class HuggingFacePowerLimitOptimizer(TrainerCallback):
 
     Profiles power limits during the training and stays at the best; `optimizer` is the
     jouleprof.PowerLimitOptimizer, which takes the same arguments. The limit found before is restored
-    when training ends.
+    when training ends, and where no limit can be chosen, which is a warning: it does not end the training.
     """
 
     def __init__(self, monitor: Any, *args: Any, **options: Any) -> None:
         self.optimizer = PowerLimitOptimizer(monitor, *args, **options)
 
     def on_epoch_begin(self, args, state, control, **kwargs):
-        self.optimizer.on_epoch_begin()
+        self._follow(self.optimizer.on_epoch_begin)
 
     def on_step_begin(self, args, state, control, **kwargs):
-        self.optimizer.on_step_begin()
+        self._follow(self.optimizer.on_step_begin)
 
     def on_step_end(self, args, state, control, **kwargs):
-        self.optimizer.on_step_end()
+        self._follow(self.optimizer.on_step_end)
 
     def on_epoch_end(self, args, state, control, **kwargs):
-        self.optimizer.on_epoch_end()
+        self._follow(self.optimizer.on_epoch_end)
 
     def on_train_end(self, args, state, control, **kwargs):
         self.optimizer.close()
+
+    def _follow(self, act):
+        try:
+            act()
+        except Error as error:
+            self.optimizer.give_up()
+            warnings.warn(f"jouleprof: no power limit was chosen: {error}", RuntimeWarning, stacklevel=2)
 
 
 class HuggingFaceCallback(TrainerCallback):
