@@ -1,6 +1,7 @@
 """Steps of a toy engine with continuous batching, from its process to the joules of each request."""
 
 import csv
+import datetime
 import http.server
 import io
 import itertools
@@ -112,13 +113,20 @@ def test_parts_sum_to_the_counter(recording):
 def test_a_part_has_its_own_requests(recording):
     document = json.loads(report(recording, "--by", "request", "--json"))
     first = [r for r in document["requests"] if r["request"].startswith("r1-")]
-    part = json.loads(report(recording, "--by", "request", "--json", "--from", "1.4s", "--to", "1.6s"))
+    text = json.loads(report(recording, "--json"))["start_time"]
+    started = datetime.datetime.fromisoformat(text[:23] + "+00:00")
+    begin = 1e-9 * first[0]["arrival_unix_nanoseconds"] - started.timestamp()
+    part = json.loads(report(recording, "--by", "request", "--json", "--from", f"{begin + 0.05:f}s",
+                             "--to", f"{begin + 0.15:f}s"))
     assert 0 < len(part["requests"]) < len(document["requests"])
     assert sum(t["requests"] for t in part["tenants"]) == len(part["requests"])
     for r in part["requests"]:
         assert r["energy_joules"] > 0 and r["joules_per_token"] is None  # each has 0.24 s
     assert all(t["joules_per_token"] is None for t in part["tenants"])
     assert all(r["joules_per_token"] for r in first)
+    ran = subprocess.run([TOOL, "report", recording, "--by", "request", "--to", "0.1s"], capture_output=True, text=True,
+                         check=False)
+    assert ran.returncode == 4 and "no request was served in this part" in ran.stderr
 
 
 @needs_tool
