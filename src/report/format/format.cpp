@@ -149,7 +149,8 @@ Result<const model::ServingProfile*> served_requests(const analysis::Run& run,
   const auto& made = run.serving(part);
   if (!made) return forward_error(made);
   if (made->requests.empty()) {
-    if (const auto& whole = run.serving({}); !part.is_whole() && whole && !whole->requests.empty()) {
+    if (const auto& whole = run.serving({});
+        !part.is_whole() && whole && !whole->requests.empty()) {
       return fail(Errc::kUnavailable,
                   "no request was served in this part of the recording; choose other times");
     }
