@@ -312,6 +312,8 @@ def test_a_failing_command_ends_the_sweep_and_resume_goes_on(machine):
     assert "status 3 at 300" in process.err
     assert machine.limit() == 700
     assert machine.records() == []
+    # Fewer than two settings: why there are no more is said nevertheless.
+    assert "the command failed with status 3" in machine("recommend", "sweep.jprof", status=None).out
     (machine.folder / "bad").unlink()
     assert "exists; continue it with --resume" in machine.sweep(status=2).err
     (machine.folder / "work.py").write_text(WORK)
