@@ -142,14 +142,13 @@ void fill_throughput(const analysis::Run& run, const analysis::PartSpan& whole,
   if (end <= begin) return leave_unranked(out, "it printed all of its numbers at once");
   // Each rate is that of the time since the one before.
   double rate = 0;
-  for (std::size_t i = 0; i < printed.size(); ++i) {
-    if (!has_warm_up) {
-      rate += printed[i].value / static_cast<double>(printed.size());
-    } else if (i > 0) {
-      rate +=
-          printed[i].value * (seconds(printed[i].at - printed[i - 1].at) / seconds(end - begin));
-    }
+  double weights = 0;
+  for (std::size_t i = has_warm_up ? 1 : 0; i < printed.size(); ++i) {
+    const double weight = has_warm_up ? seconds(printed[i].at - printed[i - 1].at) : 1;
+    rate += weight * printed[i].value;
+    weights += weight;
   }
+  rate /= weights;
   if (!(rate > 0)) return leave_unranked(out, "it printed a throughput that is not positive");
   const auto joules = gpu_joules(run, out, begin, end);
   if (!joules) return;
