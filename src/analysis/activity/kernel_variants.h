@@ -23,6 +23,7 @@ class KernelVariants {
     std::uint32_t kernel_class = 0;
     double launch = 0;  // mean seconds of one launch
     double busy = 0;    // seconds, of all added
+    std::uint64_t launches = 0;
   };
 
   // The activity of a signature for one scope of one process.
@@ -67,12 +68,14 @@ class KernelVariants {
     const auto found = did_.find({kernel_class, trace, scope});
     return found == did_.end() ? model::kNone : found->second.variant;
   }
-  // The variant with the closest time of a launch; kNone: the signature is not split.
-  std::uint32_t nearest(std::uint32_t kernel_class, double launch) const {
+  // The variant with the closest time of a launch, of those with a tenth of `stands_for` launches
+  // or more; kNone: the signature is not split.
+  std::uint32_t nearest(std::uint32_t kernel_class, double launch, std::uint64_t stands_for) const {
     const auto [first, last] = of_class(kernel_class);
     std::uint32_t best = model::kNone;
     double least = 1e300;
     for (std::uint32_t v = first; v < last; ++v) {
+      if (kMostRare * variants_[v].launches < stands_for) continue;
       const double apart = std::abs(std::log(std::max(launch, 1e-12) / variants_[v].launch));
       if (apart < least) {
         least = apart;
@@ -86,6 +89,7 @@ class KernelVariants {
   static constexpr double kApart = 1.07;       // ratio of one mean time to the next
   static constexpr double kLeastShare = 1e-4;  // of a signature's time, for a scope's mean to count
   static constexpr std::size_t kMost = 64;
+  static constexpr std::uint64_t kMostRare = 10;
 
   using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  // class, trace, scope
   struct Did {
@@ -109,19 +113,18 @@ class KernelVariants {
     }
     if (begins.size() < 2 || variants_.size() + begins.size() > kMost) return;
     const auto first = static_cast<std::uint32_t>(variants_.size());
-    std::vector<std::uint64_t> launches(begins.size(), 0);
     variants_.resize(first + begins.size());
     std::size_t at = 0;
     for (Did* did : scopes) {
       while (at + 1 < begins.size() && did->launch() >= begins[at + 1]) ++at;
       did->variant = first + static_cast<std::uint32_t>(at);
       variants_[did->variant].busy += did->busy;
-      launches[at] += did->launches;
+      variants_[did->variant].launches += did->launches;
     }
     for (std::size_t i = 0; i < begins.size(); ++i) {
       auto& variant = variants_[first + i];
       variant.kernel_class = kernel_class;
-      variant.launch = variant.busy / static_cast<double>(launches[i]);
+      variant.launch = variant.busy / static_cast<double>(variant.launches);
     }
     if (kernel_class >= of_class_.size()) of_class_.resize(kernel_class + 1);
     of_class_[kernel_class] = {first, static_cast<std::uint32_t>(variants_.size())};
@@ -192,7 +195,8 @@ class VariantMix {
 };
 
 // In the re-run of a kernel, its variant is the one with the closest time of a launch, which is
-// stored in Replay::variants.
+// stored in Replay::variants. A loop runs at another clock, so that a variant of a few launches, as
+// when XLA tries its kernels, may be closer than that of nearly all which the loop stands for.
 inline void mix_replays(const KernelVariants& variants, std::vector<ActivityTable::Replay>& replays,
                         VariantMix& mix) {
   if (variants.all().empty()) return;
@@ -204,7 +208,8 @@ inline void mix_replays(const KernelVariants& variants, std::vector<ActivityTabl
     VariantMix::Busy busy;
     for (const auto& [k, ran] : replay->ran) {
       if (ran.launches == 0) continue;
-      const auto variant = variants.nearest(k, ran.busy / static_cast<double>(ran.launches));
+      const auto variant =
+          variants.nearest(k, ran.busy / static_cast<double>(ran.launches), replay->of_program);
       if (variant == model::kNone) continue;
       replay->variants[k] = variant;
       busy[variant] = ran.busy;

@@ -70,9 +70,21 @@ TEST(KernelVariants, TheBusiestSignaturesAreSplitFirst) {
 
 TEST(KernelVariants, NearestIsByRatio) {
   const auto variants = two_sizes();
-  EXPECT_EQ(variants.nearest(5, 19 * kMicro), 0u);
-  EXPECT_EQ(variants.nearest(5, 21 * kMicro), 1u);
-  EXPECT_EQ(variants.nearest(7, 20 * kMicro), model::kNone);
+  EXPECT_EQ(variants.nearest(5, 19 * kMicro, 0), 0u);
+  EXPECT_EQ(variants.nearest(5, 21 * kMicro, 0), 1u);
+  EXPECT_EQ(variants.nearest(7, 20 * kMicro, 0), model::kNone);
+}
+
+// XLA tries a kernel three times; the loop stands for all that the program launched afterwards, and
+// runs at a higher clock.
+TEST(KernelVariants, ALoopIsNotOfAVariantThatHardlyRan) {
+  KernelVariants variants;
+  variants.add(0, 0, 0, 3, 3 * 185 * kMicro);
+  variants.add(0, 0, 1, 4000, 4000 * 200 * kMicro);
+  variants.find();
+  ASSERT_EQ(variants.all().size(), 2u);
+  EXPECT_EQ(variants.nearest(0, 186 * kMicro, 4003), 1u);
+  EXPECT_EQ(variants.nearest(0, 186 * kMicro, 3), 0u);
 }
 
 TEST(VariantMix, IsThatOfTheSecondElseOfAll) {

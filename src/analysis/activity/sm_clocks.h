@@ -139,10 +139,12 @@ class SmClocks {
     return program_.count > 0 ? std::optional(program_.value()) : std::nullopt;
   }
 
+  // Whether limits reduced the program's clocks for a good part of its time.
+  bool held_long() const { return held_ > kHeldLong; }
   // Whether isolated re-runs, all together, ran at other clocks than the program. Where clocks are
   // unknown, that is assumed if the program's were reduced for long.
   bool replays_differ() const {
-    if (program_.count == 0 || replay_.count == 0) return held_ > kHeldLong;
+    if (program_.count == 0 || replay_.count == 0) return held_long();
     return std::abs(replay_.value() - program_.value()) > kMostApart * program_.value();
   }
   // The same as a reason not to use them.

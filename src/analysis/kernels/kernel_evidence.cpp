@@ -305,6 +305,8 @@ ReplayCheck drop_deviating_replays(const ActivityTable& table, const SmClocks& c
         doubt.clock += weight * (clock < 1 ? -power.off : power.off);
         if (std::abs(more) > kErrors.rerun_apart) continue;
       }
+      // Where the program was at its limit, too, all slots together have the loop's clock.
+      if (known && clocks.held_long()) continue;
       // Other sizes take other times: a slot is held against the loop that it is of.
       const double loop = 1 + longer(in_program, replay.ran);
       for (std::size_t i = 0; i < replay.slots.size(); ++i) {

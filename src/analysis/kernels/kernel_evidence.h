@@ -87,7 +87,8 @@ struct ReplayCheck {
 // Removes from `observed` the readings of isolated re-runs that do not represent the program:
 //  - those of a kernel whose time per launch differs by more than 30 % from that in the program:
 //    other work or a warmer cache, and other power;
-//  - of the other re-runs, slots in which launches were slower than in place, as at a power limit;
+//  - of the other re-runs, slots in which launches were slower than in place, as at a power limit,
+//    unless the program was at it, too, and the loop knows its clock;
 //  - those at clocks too far from the program's, and all that do not know theirs where clocks
 //    differed.
 ReplayCheck drop_deviating_replays(const ActivityTable& table, const SmClocks& clocks,

@@ -39,7 +39,7 @@ struct TwoSizes {
       observed[i].begin = 1 + static_cast<double>(i);
       observed[i].end = observed[i].begin + 0.5;
     }
-    auto found = drop_deviating_replays(table, SmClocks(recording, {}, table, 0), observed);
+    auto found = drop_deviating_replays(table, SmClocks(recording, {}, table, held), observed);
     deviating = found.deviating;
     loops = found.loops;
     return found.warnings;
@@ -66,6 +66,7 @@ struct TwoSizes {
   std::vector<DeviatingKernel> deviating;
   std::vector<LoopPower> loops;
   double clock = 0;  // of the re-run
+  double held = 0;   // the share of the program's time at a limit
 };
 
 TEST(ReplayCheck, AReRunHasTheTimeOfAllLaunchesAndItsName) {
@@ -195,6 +196,20 @@ TEST(ReplayCheck, SlotsSlowedByThePowerLimitAreDropped) {
   EXPECT_EQ(two.observed.size(), 3u);
   // Slots of 20 ms from 2 s on: the fortieth lies behind what was observed until 2.5 s.
   two.slots[40][0] = {100, 100 * 23.3e-6};
+  two.replayed(20e-6);
+  EXPECT_EQ(two.observed.size(), 3u);
+}
+
+// The loop's clock is the mean over all of its slots.
+TEST(ReplayCheck, SlotsOfALoopAtTheLimitOfItsProgramCount) {
+  TwoSizes two;
+  two.at_clock(1.8e9);
+  two.clock = 1.8e9;
+  two.slots.resize(50);
+  two.slots[10][0] = {100, 100 * 22e-6};
+  two.replayed(20e-6);
+  EXPECT_EQ(two.observed.size(), 2u);
+  two.held = 0.5;
   two.replayed(20e-6);
   EXPECT_EQ(two.observed.size(), 3u);
 }

@@ -56,14 +56,14 @@ constexpr double kRestoreEach = 0.017;    // seconds of bursts ...
 constexpr double kRestoreTakes = 0.05;    // ... and at most this part of their time
 constexpr double kLeadIn = 1.0;           // seconds, at most, until the clock is the program's
 constexpr double kClockRead = 0.7;        // of a burst: when its clock is read
-// NVML's clock may be that of the pause before. Where a program at its limit slows a kernel by as
-// much, the time of a launch says more, unless both are too far apart: then something else slows
-// it, too.
+// A heavy kernel runs at up to 14 % less than NVML's clock, and more so the higher that is (H200,
+// 28 Nov: the SMs' own cycle counters). Where a program at its limit slows a kernel by as much, the
+// time of a launch says more, unless both clocks are too far apart: then something else slows it,
+// too.
 constexpr double kFollowsClock = 1.05;
-constexpr double kMostApart = 0.08;  // logarithm of the ratio
-// A kernel of which much of the time is runs once more where its loop missed the program's clock.
-constexpr double kMuch = 0.04;    // of the kernels' time
-constexpr double kMissed = 0.02;  // of the clock
+constexpr double kLeastByTime = 0.88;  // of NVML's clock
+constexpr double kMostByTime = 1.03;
+constexpr double kLongerAtLimit = 2;  // ratio of a loop's length to that of others
 
 double since(HostTime begin) { return seconds(HostClock::now() - begin); }
 
@@ -130,38 +130,74 @@ struct RerunRunner::Burst {
   double slower = 0;  // ratio of its launches' time to that of a short graph; 0: not known
 };
 
+// The mean SM clock of bursts.
+class RerunRunner::MeanClock {
+ public:
+  void add(const Burst& one) {
+    if (one.clock <= 0) return;
+    clocks_ += one.clock;
+    ++count_;
+    if (one.slower <= 0) return;
+    slower_ += one.slower;
+    ++timed_;
+  }
+  std::size_t count() const { return count_; }
+  double read() const { return count_ > 0 ? clocks_ / static_cast<double>(count_) : 0; }
+  // By the time of their launches, which is `slower_there` times that of a short graph at
+  // `program_clock`, where it follows the clock; else as read.
+  double by_time(double program_clock, double slower_there) const {
+    if (timed_ == 0 || slower_there < kFollowsClock) return read();
+    const double clock = program_clock * slower_there * static_cast<double>(timed_) / slower_;
+    return std::clamp(clock, kLeastByTime * read(), kMostByTime * read());
+  }
+
+ private:
+  double clocks_ = 0;
+  double slower_ = 0;
+  std::size_t count_ = 0;
+  std::size_t timed_ = 0;
+};
+
 // How long to run and to pause, so that the SM clock becomes the program's: a limit of power lowers
 // it where bursts are long or pauses are short.
 class RerunRunner::Pace {
+  // Its bursts, relative to the longest, and its pauses, relative to a burst.
+  struct Rhythm {
+    double burst = 1;
+    double pause = 1;
+  };
+
  public:
-  // `short_clock`: at which a short graph takes its time. `begin`: the rhythm of an earlier loop,
-  // if there was one.
-  Pace(double program_clock, double short_clock, const Rhythm* begin)
+  // `slower_there`: see MeanClock. `highest_clock`: that of short graphs. `begin`: the pause where
+  // both are at their limit.
+  Pace(double program_clock, double slower_there, double highest_clock, double begin)
       : wanted_(program_clock),
-        short_(short_clock),
-        limited_(program_clock > 0 && program_clock * (1 + 2 * kSameClock) < short_clock) {
-    if (limited_) now_.pause = kLimitedPause;
-    if (begin != nullptr) now_ = *begin;
+        slower_(slower_there),
+        highest_(highest_clock),
+        limited_(program_clock > 0 && program_clock * (1 + 2 * kSameClock) < highest_clock) {
+    if (limited_) now_.pause = begin;
   }
 
-  const Rhythm& rhythm() const { return now_; }
   double pause() const { return now_.pause; }  // of a burst
   double burst() const { return now_.burst; }  // of its longest
   // Whether the program is at its limit, so that its clock is not that of short graphs.
   bool limited() const { return limited_; }
-  // Whether longer or shorter pauses could change the clock.
-  bool can_turn() const { return now_.pause > kLeastPause && now_.pause < kMostPause; }
+  // Whether the kernel meets the limit, too.
+  bool heavy() const { return heavy_; }
   // Whether nothing else would bring the clock nearer.
   bool settled() const { return settled_; }
+  // From now on the mean of all bursts is to be at the program's clock.
+  void begin_counting() { counts_ = true; }
+  double clock() const { return clock_of(counted_); }
   void saw(const Burst& one) {
     const Rhythm before = now_;
+    if (counts_) counted_.add(one);
     if (!limited_) {
       below_limit(one);
-    } else if (one.clock > 0) {
-      off_ += std::log(one.clock / wanted_);
-      if (++seen_ < std::size(kBursts)) return;
-      at_limit(off_ / static_cast<double>(std::exchange(seen_, 0)));
-      off_ = 0;
+    } else {
+      mean_.add(one);
+      if (mean_.count() < std::size(kBursts)) return;
+      at_limit(std::exchange(mean_, {}));
     }
     settled_ = now_.pause == before.pause && now_.burst == before.burst;
   }
@@ -186,22 +222,30 @@ class RerunRunner::Pace {
     now_.pause =
         std::clamp(to > 0 ? now_.pause * step_ : now_.pause / step_, kLeastPause, kMostPause);
   }
-  // `off`: logarithm of the clock's mean in bursts of all lengths, relative to the wanted one.
-  void at_limit(double off) {
+  double clock_of(const MeanClock& mean) const {
+    return limited_ ? mean.by_time(wanted_, slower_) : mean.read();
+  }
+  // `mean`: of bursts of all lengths.
+  void at_limit(const MeanClock& mean) {
+    heavy_ = slower_ >= kFollowsClock || mean.read() <= kFree * highest_;
+    double off = std::log(clock_of(mean) / wanted_);
+    if (counts_) off += std::log(clock_of(counted_) / wanted_);
     if (std::abs(off) <= kSameClock) return;
     const double turn = std::clamp(-kTurns * off, -kMostTurn, kMostTurn);
-    const bool is_free = off > std::log(kFree * short_ / wanted_);
     now_.pause =
-        is_free ? kLeastPause : std::clamp(now_.pause * std::exp(turn), kLeastPause, kMostPause);
+        heavy_ ? std::clamp(now_.pause * std::exp(turn), kLeastPause, kMostPause) : kLeastPause;
   }
 
   double wanted_;
-  double short_;
-  bool limited_;  // the program, by its power
+  double slower_;
+  double highest_;
+  bool limited_;        // the program, by its power
+  bool heavy_ = false;  // the kernel
   double step_ = kFirstStep;
   int last_ = 0;
-  double off_ = 0;  // sum
-  std::size_t seen_ = 0;
+  MeanClock mean_;
+  bool counts_ = false;
+  MeanClock counted_;
   Rhythm now_;
   bool settled_ = false;
 };
@@ -225,7 +269,7 @@ class RerunRunner::Graph {
 };
 
 RerunRunner::RerunRunner(const DriverApi& driver, RerunMarks marks)
-    : driver_(driver), marks_(std::move(marks)) {}
+    : driver_(driver), marks_(std::move(marks)), limited_pause_(kLimitedPause) {}
 
 RerunRunner::~RerunRunner() {
   if (!outcome_.broken.empty()) return;
@@ -509,11 +553,8 @@ RerunRunner::Result RerunRunner::loop(const std::vector<Turn>& turns, double onc
   result = driver_.launch_graph(graph.executable, stream_);
   if (result == cuda::kSuccess) result = wait(kMostWaiting);
   if (result == cuda::kSuccess) result = restore(regions);
-  const double short_clock = marks_.clock ? marks_.clock() : 0;
-  const auto [rhythm, is_first] = rhythms_.try_emplace(turns.front().launch);
-  Pace pace(marks_.program_clock, short_clock, is_first ? nullptr : &rhythm->second);
-  double clocks = 0;
-  std::size_t read = 0;
+  if (marks_.clock) highest_clock_ = std::max(highest_clock_, marks_.clock());
+  Pace pace(marks_.program_clock, slower_there_, highest_clock_, limited_pause_);
   double since_restored = 0;
   double restore_each = kRestoreEach;
   // Bursts until the clock has settled, or over a time.
@@ -524,7 +565,6 @@ RerunRunner::Result RerunRunner::loop(const std::vector<Turn>& turns, double onc
       const double long_one = pace.burst() * kBursts[i % std::size(kBursts)];
       Burst one =
           burst(graph, length, long_one, long_one >= kClockReadTakes || i % kReadsOfShort == 0);
-      if (pace.limited()) one.clock = clock_by_time(one, short_clock);
       result = one.result;
       since_restored += one.took;
       if (result == cuda::kSuccess && bytes <= kRestoredOften && since_restored >= restore_each) {
@@ -534,38 +574,27 @@ RerunRunner::Result RerunRunner::loop(const std::vector<Turn>& turns, double onc
         since_restored = 0;
       }
       sleep_for(std::min(pace.pause() * one.took, kMostWaiting));
-      if (until_settled || !pace.limited()) pace.saw(one);
-      if (until_settled || one.clock <= 0) continue;
-      clocks += one.clock;
-      ++read;
+      pace.saw(one);
     }
   };
   const double left = seconds(end_ - HostClock::now()) - seconds_in_all;
   if (marks_.program_clock > 0) bursts(std::min(kLeadIn, left), true);
+  if (pace.heavy()) {
+    seconds_in_all += std::clamp(seconds(end_ - HostClock::now()) - seconds_in_all, 0.0,
+                                 (kLongerAtLimit - 1) * seconds_in_all);
+  }
   sleep_for(kPause);
   marks_.prepared();
+  pace.begin_counting();
   bursts(seconds_in_all, false);
   if (result != cuda::kSuccess) {
     graph.leaked = true;
     failure(result, true);
     return result;
   }
-  const double clock = read > 0 ? clocks / static_cast<double>(read) : 0;
-  marks_.looped(clock, of_program);
-  rhythm->second = pace.rhythm();
-  missed_clock_ |= clock > 0 && pace.limited() && pace.can_turn() &&
-                   std::abs(clock / marks_.program_clock - 1) > kMissed;
+  marks_.looped(pace.clock(), of_program);
+  if (pace.heavy()) limited_pause_ = pace.pause();
   return restore(regions);
-}
-
-// The clock in a burst by the time of its launches, between that of a short graph and the
-// program's; as NVML has it where their time does not follow the clock.
-double RerunRunner::clock_by_time(const Burst& burst, double short_clock) const {
-  if (burst.clock <= 0 || burst.slower <= 0 || slower_there_ < kFollowsClock) return burst.clock;
-  const double part = std::log(burst.slower) / std::log(slower_there_);
-  const double by_time = short_clock * std::pow(marks_.program_clock / short_clock, part);
-  return burst.clock *
-         std::exp(std::clamp(std::log(by_time / burst.clock), -kMostApart, kMostApart));
 }
 
 // `length`: seconds of the graph.
@@ -583,6 +612,7 @@ RerunRunner::Burst RerunRunner::burst(const Graph& graph, double length, double 
     const double most = kClockRead * expected - since(begin);
     if (most > 0) sleep_for(std::min(most, kMostWaiting));
     out.clock = marks_.clock();
+    highest_clock_ = std::max(highest_clock_, out.clock);
     timed = driver_.query_stream(stream_) == cuda::kNotReady;  // else it ended some time before
   }
   if (out.result == cuda::kSuccess) out.result = wait(kMostWaiting);
@@ -687,7 +717,6 @@ std::string RerunRunner::rerun(const Planned& planned, double seconds_in_all) {
   const auto once_of = [&](const Loop& each) { return in_turn ? each.once_all : each.once_newest; };
   const double busy = in_turn ? all : newest;
   slower_there_ = in_place / busy;
-  missed_clock_ = false;
   // Sizes run in the proportions of the program, so that together they are the program's mixture.
   std::sort(loops.begin(), loops.end(), [&](const Loop& a, const Loop& b) {
     return a.launches * once_of(a) > b.launches * once_of(b);
@@ -721,7 +750,6 @@ RerunOutcome RerunRunner::run(const Plan& plan, double most, HostTime end) {
   outcome_ = {};
   outcome_.left_out = plan.left_out;
   end_ = end;
-  std::vector<const Planned*> once_more;
   std::vector<double> busy;
   for (const Planned& planned : plan.kernels) busy.push_back(planned.in_place.busy);
   std::string ended;
@@ -737,18 +765,10 @@ RerunOutcome RerunRunner::run(const Plan& plan, double most, HostTime end) {
     if (why.empty()) {
       ++outcome_.kernels;
       outcome_.share += share;
-      if (missed_clock_ && share >= kMuch) once_more.push_back(&planned);
       continue;
     }
     outcome_.left_out.push_back({planned.name, share, std::move(why)});
     if (!outcome_.broken.empty() && ended.empty()) ended = "nothing ran after one that failed";
-  }
-  // Loops of one kernel that follow each other are of its sizes.
-  if (!once_more.empty() && once_more.front() == &plan.kernels.back()) once_more.clear();
-  for (const Planned* planned : once_more) {
-    const double left = seconds(end - HostClock::now());
-    if (marks_.stop() || left < most + kLeadIn || !outcome_.broken.empty()) break;
-    rerun(*planned, most);
   }
   marks_.prepared();
   return outcome_;

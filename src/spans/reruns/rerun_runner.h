@@ -113,12 +113,8 @@ class RerunRunner {
   struct Turn;
   struct Region;
   struct Burst;
-  // Of a loop: its bursts, relative to the longest, and its pauses, relative to a burst.
-  struct Rhythm {
-    double burst = 1;
-    double pause = 1;
-  };
   class Graph;
+  class MeanClock;
   class Pace;
   using Result = abi::cuda::Result;
 
@@ -129,7 +125,6 @@ class RerunRunner {
   Result time(const std::vector<Turn>& turns, double about, double& seconds);
   Result loop(const std::vector<Turn>& turns, double once, double seconds, double launches);
   Burst burst(const Graph& graph, double length, double burst, bool with_clock);
-  double clock_by_time(const Burst& burst, double short_clock) const;
   Result load(const RecordedKernel& kernel);
   Result wait(double most);
   Result use(abi::cuda::Context context);
@@ -149,10 +144,10 @@ class RerunRunner {
   bool elsewhere_ = false;  // kernels use memory that is not the device's
   std::map<std::pair<abi::cuda::Context, const std::string*>, abi::cuda::Module> modules_;
   std::map<const RecordedKernel*, abi::cuda::Function> loaded_;  // whose code was unloaded
-  std::map<const Launch*, Rhythm> rhythms_;                      // that loops ended with
   HostTime end_{};
-  double slower_there_ = 1;    // ratio of a launch's time in the program to that of a short graph
-  bool missed_clock_ = false;  // a loop of the last kernel: another rhythm may bring it nearer
+  double highest_clock_ = 0;  // hertz, of all that were read
+  double slower_there_ = 1;   // ratio of a launch's time in the program to that of a short graph
+  double limited_pause_;      // of a burst: that of the last loop at the program's limit
   RerunOutcome outcome_;
 };
 

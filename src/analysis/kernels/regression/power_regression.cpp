@@ -441,7 +441,9 @@ DriftingIdle drifting_idle(const PowerSolution& base, const PowerRows& rows,
   }
   std::vector<PowerPrior> all = priors;
   all.push_back({0, std::max(held_sigma, kErrors.least_drift), -1e3, 1e3});
-  for (Index k = 0; k < knots; ++k) all.push_back({0, kErrors.first_drift, -1e3, 1e3});
+  for (Index k = 0; k < knots; ++k) {
+    all.push_back({0, kErrors.first_drift, -kErrors.most_drift, kErrors.most_drift});
+  }
   return Solver(more, all, known).drifting(base, all, knots);
 }
 

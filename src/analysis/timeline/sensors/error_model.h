@@ -216,6 +216,9 @@ struct ErrorModel {
   // Watts: of an idle power that drifts, at first and at least. Model, drifts of 6 to 20 W.
   double first_drift = 4;
   double least_drift = 0.3;
+  // More is no drift of idle power: kernels' powers at other clocks are wrong (JAX at its limit on
+  // an H200, 28 Nov: up to 79 W below what its pauses drew).
+  double most_drift = 20;
   // Watts that a context holds above a board at rest, where it was not seen. 45 to 47 W on H100 and
   // H200, none where the pause had a context.
   double held = 20;
