@@ -11,6 +11,7 @@ import warnings
 import pytest
 
 import jouleprof
+from conftest import CONSTANT
 
 
 def test_sixteen_threads(gpu):
@@ -171,3 +172,22 @@ time.sleep(0.2)
     for _ in range(6):
         done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60)
         assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_signal_while_the_default_monitor_opens_is_handled(machine):
+    """Its handler may use windows, too: no lock waits for the interrupted code."""
+    code = """
+import signal, time, jouleprof
+
+def handle(number, frame):
+    with jouleprof.window("handler"):
+        pass
+
+signal.signal(signal.SIGALRM, handle)
+signal.setitimer(signal.ITIMER_REAL, 0.001)
+with jouleprof.window("program") as program:
+    time.sleep(0.05)
+assert program.energy["gpu0"].joules > 0
+"""
+    machine.gpus(CONSTANT)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -108,6 +108,37 @@ def test_an_exception_ends_the_window(gpu):
     assert w.time > 0
 
 
+def test_a_window_ends_once_and_only_after_it_has_begun(gpu):
+    w = gpu.window("x").__enter__()
+    w.__exit__(None, None, None)
+    length = w.time
+    w.__exit__(None, None, None)
+    assert w.time == length and gpu.total("x").count == 1
+    never = gpu.window("never")
+    with pytest.raises(jouleprof.InvalidArgument, match="'never' has not begun"):
+        never.__exit__(None, None, None)
+    with pytest.raises(jouleprof.NotFound):
+        gpu.total("never")
+
+
+def test_a_gpu_that_fails_while_it_is_waited_for_loses_no_window(gpu, monkeypatch):
+    def fail():
+        raise RuntimeError("CUDA error")
+
+    monkeypatch.setattr(gpu, "_synchronise", fail)
+    with pytest.raises(RuntimeError):
+        gpu.begin_window("begun", sync_execution=True)
+    gpu.begin_window("begun")  # that one was never open
+    with pytest.raises(RuntimeError):
+        gpu.end_window("begun", sync_execution=True)
+    assert gpu.end_window("begun").time > 0
+    monkeypatch.setattr(gpu, "_synchronise", lambda: True)
+    with pytest.raises(RuntimeError):
+        with gpu.window("left", sync_execution=True) as left:
+            left._mode = fail
+    assert left.edges == "host" and left.time > 0 and gpu.total("left").count == 1
+
+
 def test_keys(gpu):
     gpu.begin_window("x")
     with pytest.raises(ValueError, match="'x' is open already"):

@@ -15,7 +15,7 @@ from .monitor import Monitor
 from .steps import Steps, T, Tagged
 from .window import Window
 
-_lock = threading.Lock()
+_lock = threading.RLock()  # a signal's handler may use windows, too
 _monitor: Monitor | None = None
 _modules = sys.modules
 
@@ -35,7 +35,11 @@ def monitor() -> Monitor:
     global _monitor
     with _lock:
         if _monitor is None:
-            _monitor = _DefaultMonitor()
+            opened = _DefaultMonitor()
+            if _monitor is None:
+                _monitor = opened
+            else:  # a signal's handler has opened it meanwhile
+                opened.close()
         return _monitor
 
 
@@ -104,7 +108,7 @@ def tagged(tag: str, sync_execution: bool | None = None) -> Tagged:
 
 def _forget():
     global _monitor, _lock
-    _monitor, _lock = None, threading.Lock()
+    _monitor, _lock = None, threading.RLock()
 
 
 os.register_at_fork(after_in_child=_forget)

@@ -61,7 +61,7 @@ class Monitor:
         self._marker = None
         self._numbers = {}  # of names
         self._edges = collections.defaultdict(collections.Counter)  # by name, but for the host's
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._by_key = {}
         self._stack = []
         self._has_refused_names = False
@@ -100,23 +100,22 @@ class Monitor:
             if not restart:
                 raise InvalidArgument(f"window '{key}' is open already; restart=True begins it anew")
             self._by_key.pop(key)._forget()
-        window = self.window(key, sync_execution)
-        self._by_key[key] = window
-        window.__enter__()
+        self._by_key[key] = self.window(key, sync_execution).__enter__()
 
     def end_window(self, key: str, sync_execution: bool | None = None, cancel: bool = False) -> Any:
         """Ends it and returns it: a Window with a measurement's fields, found when asked for.
         cancel: forget it and return None. sync_execution: of the end; None: as it was begun."""
         if "torch" in _modules and compiled.is_compiling():
             return compiled.Ignored(key)
-        window = self._by_key.pop(key, None)
+        window = self._by_key.get(key)
         if window is None:
             raise InvalidArgument(f"no window '{key}' is open")
+        if sync_execution is True and not cancel and not callable(window._mode):
+            self._synchronise()  # where it fails the window stays open
+        del self._by_key[key]
         if cancel:
             window._forget()
             return None
-        if sync_execution is True and not callable(window._mode):
-            self._synchronise()
         window.__exit__(None, None, None)
         return window
 
@@ -309,7 +308,7 @@ class Monitor:
             return next((edges for edges, n in counts.items() if n >= count), "mixed")
 
     def _after_fork(self):
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._marker = None  # CUDA is of no use in a forked child
         self._cuda = False
 

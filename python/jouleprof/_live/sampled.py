@@ -17,7 +17,7 @@ class Sampled:
         self._monitor = monitor
         self.update_period = period
         self._kept = collections.defaultdict(lambda: collections.deque(maxlen=most))
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._stopping = threading.Event()
         self._take()
         self._thread = threading.Thread(target=self._run, name="jouleprof-samples", daemon=True)

@@ -43,6 +43,10 @@ class Window(Figures):
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if self._end:
+            return  # the first end counts
+        if not self._begin:
+            raise InvalidArgument(f"window '{self._name}' has not begun")
         if self._mode is None:
             self._end = self._native.end(self._begin, self._id)
         else:
@@ -65,11 +69,17 @@ class Window(Figures):
     def _end_marked(self, failed):
         # After an error the device may be of no use, and what it says shall not hide the error.
         if callable(self._mode):
-            if failed:
-                self._edges = "host"
-            else:
-                self._mode()
-        elif self._marks is not None:
+            edges, self._edges = self._edges, "host"
+            try:
+                if not failed:
+                    self._mode()
+                    self._edges = edges
+            finally:
+                self._end = self._native.end(self._begin, self._id)
+            if self._edges == "synchronised":
+                self._monitor._count_edges(self._id, "synchronised")
+            return
+        if self._marks is not None:
             self._end = 0 if failed else self._mode.end(self._marks)
             if self._end:
                 self._forget()
@@ -77,8 +87,6 @@ class Window(Figures):
             self._marks = None  # or its end is within a graph that is being captured
             self._edges = "host"
         self._end = self._native.end(self._begin, self._id)
-        if self._edges == "synchronised":
-            self._monitor._count_edges(self._id, "synchronised")
 
     def _forget(self):
         """It is no longer one that is open."""

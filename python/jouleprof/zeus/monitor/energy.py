@@ -218,11 +218,10 @@ class ZeusMonitor:
 
     def end_window(self, key: str, sync_execution: bool | None = True, cancel: bool = False) -> Measurement:
         """The measurement; cancel: one of zeros, which is not logged."""
-        try:
-            state = self.measurement_states.pop(key)
-        except KeyError:
-            raise InvalidArgument(f"Measurement window '{key}' does not exist") from None
-        self._synchronise(sync_execution)
+        if key not in self.measurement_states:
+            raise InvalidArgument(f"Measurement window '{key}' does not exist")
+        self._synchronise(sync_execution)  # where it fails the window stays open
+        state = self.measurement_states.pop(key)
         if cancel:
             state.window._forget()
             return Measurement(time=0.0, gpu_energy={i: 0.0 for i in self.gpu_indices},
