@@ -20,7 +20,7 @@ import re
 import uuid
 from typing import Any, Callable, Dict, List, Optional
 
-from . import _text
+from . import _files, _text
 from ._arguments import number
 from ._errors import Corrupt, Error, InvalidArgument, NotFound, existing
 from ._live import default, measuring
@@ -121,6 +121,8 @@ class EmissionsTracker:
             given.setdefault(name, value)
         self._given = given
         refused = sorted(_REFUSED & {name for name, value in given.items() if _is_true(value)})
+        refused += [f"output_methods {method.value}" for method in _methods(given.get("output_methods")) or ()
+                    if method not in (OutputMethod.CSV, OutputMethod.LOGGER)]
         if refused:
             logger.warning("without effect here: %s; nothing is sent, and power is measured", ", ".join(refused))
         if given.get("tracking_mode", "machine") != "machine":
@@ -139,7 +141,7 @@ class EmissionsTracker:
         self._devices = _devices(given.get("gpu_ids"))
         self._monitor: Any = None
         self._window: Any = None
-        self._task: Any = None  # (name, window)
+        self._task: Any = None  # (name, as it was asked for, window)
         self._tasks: List[Dict[str, Any]] = []
 
     def start(self) -> None:
@@ -183,16 +185,16 @@ class EmissionsTracker:
             return
         if self._window is None:
             self.start()
-        name = task_name or str(uuid.uuid4())
+        name = asked = task_name or str(uuid.uuid4())
         if any(task["task_name"] == name for task in self._tasks):
             name += f"_{uuid.uuid4()}"
-        self._task = (name, self._monitor.window(name).__enter__())
+        self._task = (name, asked, self._monitor.window(name).__enter__())
 
     def stop_task(self, task_name: Optional[str] = None) -> Optional[EmissionsData]:
-        if self._task is None or task_name not in (None, "", self._task[0]):
+        if self._task is None or task_name not in (None, "", *self._task[:2]):
             logger.warning("no such task is being measured")
             return None
-        (name, window), self._task = self._task, None
+        (name, _, window), self._task = self._task, None
         window.__exit__(None, None, None)
         data = self._data(window.energy)
         left_out = ("experiment_id", "pue", "wue")
@@ -300,9 +302,7 @@ class _Files:
     """emissions.csv, the files of tasks, and the user's own outputs."""
 
     def __init__(self, given: Dict[str, Any]) -> None:
-        methods = given.get("output_methods")
-        if isinstance(methods, str):
-            methods = [word.strip() for word in methods.split(",") if word.strip()]
+        methods = _methods(given.get("output_methods"))
         self._writes = _is_true(given.get("save_to_file", True)) if methods is None else OutputMethod.CSV in methods
         logs = _is_true(given.get("save_to_logger")) if methods is None else OutputMethod.LOGGER in methods
         self._outputs = [*(given.get("output_handlers") or ()), *([given.get("logging_logger") or _Log()] if logs else ())]
@@ -317,7 +317,8 @@ class _Files:
 
     def write(self, data: EmissionsData, tasks: List[Dict[str, Any]]) -> None:
         if self._writes:
-            self._write(data)
+            with _files.alone_in(self._folder):
+                self._write(data)
             if tasks:
                 _write_rows(self._folder / f"emissions_{self._experiment}_{data.run_id}.csv", tasks)
         for output in self._outputs:
@@ -342,12 +343,10 @@ class _Files:
 
 
 def _write_rows(path: pathlib.Path, rows: List[Dict[str, Any]]) -> None:
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    with open(draft, "w", newline="", encoding="utf-8") as file:
+    with _files.replacing(path) as file:
         writer = csv.DictWriter(file, list(rows[-1]))
         writer.writeheader()
         writer.writerows(map(_cells, rows))
-    os.replace(draft, path)
 
 
 def _cells(row: Dict[str, Any]) -> Dict[str, Any]:
@@ -435,8 +434,19 @@ def _devices(gpu_ids: Any) -> Optional[List[str]]:
     """None: all that this process sees."""
     if gpu_ids is None:
         return None
-    words = [str(word).strip() for word in (gpu_ids.split(",") if isinstance(gpu_ids, str) else gpu_ids)]
+    words = [str(word).strip(" []") for word in (str(gpu_ids).split(",") if isinstance(gpu_ids, (str, int)) else gpu_ids)]
     return [*(f"gpu{word}" if word.isdigit() else word for word in words), "cpu", "dram"]
+
+
+def _methods(given: Any) -> Optional[List[OutputMethod]]:
+    """None: not given."""
+    if given is None:
+        return None
+    try:
+        words = given.split(",") if isinstance(given, str) else given
+        return [OutputMethod(word.strip().lower()) for word in words if word.strip()]
+    except (TypeError, ValueError, AttributeError):
+        raise InvalidArgument(f"output_methods has {', '.join(m.value for m in OutputMethod)}; not {given!r}") from None
 
 
 def _cpu_model() -> Optional[str]:

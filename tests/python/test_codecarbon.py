@@ -1,9 +1,11 @@
 """Scripts of CodeCarbon with the import changed, on a simulated GPU of 250 W."""
 
 import csv
+import dataclasses
 import inspect
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -243,3 +245,48 @@ def test_without_a_logger_the_row_is_in_pythons_log(folder, caplog):
         ):
             time.sleep(0.3)
     assert '"project_name": "logged"' in caplog.text
+
+
+def test_trackers_that_end_at_once_all_have_their_row(folder):
+    with codecarbon.EmissionsTracker(force_carbon_intensity_g_co2e_kwh=56, save_to_file=False) as tracker:
+        time.sleep(0.05)
+    for name in ("a", "b", "c", "d", "e"):
+        together, failed = threading.Barrier(8), []
+
+        def write(i, name=name, together=together, failed=failed):
+            files = codecarbon._Files({"output_file": f"{name}.csv"})
+            together.wait()
+            try:
+                files.write(dataclasses.replace(tracker.final_emissions_data, run_id=str(i)), [])
+            except OSError as error:
+                failed.append(error)
+
+        threads = [threading.Thread(target=write, args=(i,)) for i in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not failed
+        assert {row["run_id"] for row in rows(f"{name}.csv")} == {str(i) for i in range(8)}
+
+
+def test_a_task_of_a_loop_ends_by_its_name(folder):
+    with codecarbon.EmissionsTracker(force_carbon_intensity_g_co2e_kwh=56) as tracker:
+        for _ in range(3):
+            tracker.start_task("train")
+            time.sleep(0.1)
+            assert tracker.stop_task("train").duration == pytest.approx(0.1, abs=0.08)
+            time.sleep(0.2)
+    tasks = rows(next(folder.glob("emissions_base_*.csv")))
+    assert [row["task_name"][:6] for row in tasks] == ["train"] + ["train_"] * 2
+
+
+def test_outputs_and_gpus_as_users_write_them(folder, caplog):
+    options = {"force_carbon_intensity_g_co2e_kwh": 1}
+    with pytest.raises(jouleprof.InvalidArgument, match=r"output_methods has csv, .*; not \['cvs'\]"):
+        codecarbon.EmissionsTracker(output_methods=["cvs"], **options)
+    assert codecarbon.EmissionsTracker(output_methods=["CSV"], **options)._files._writes
+    codecarbon.EmissionsTracker(output_methods="csv, api", **options)
+    assert "without effect here: output_methods api" in caplog.text
+    for gpus in (0, "0", [0], "[0]"):
+        assert codecarbon.EmissionsTracker(gpu_ids=gpus, **options)._devices == ["gpu0", "cpu", "dram"]

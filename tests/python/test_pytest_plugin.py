@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 import sys
+import threading
 import xml.etree.ElementTree
 
 import pytest
@@ -214,3 +215,26 @@ def test_sensor_noise_and_other_devices_widen_it():
     assert change_of(energy(100, provenance="estimated"), estimated).high > 0.07
     assert change_of(energy(100, domains=["gpu0", "cpu"]), same).reason == "domains_differ"
     assert change_of(energy(100), []).reason == "no_baseline"
+
+
+def test_sessions_that_end_at_once_are_all_in_the_baseline(tmp_path):
+    from jouleprof.pytest_plugin._baseline import Baseline, TestEnergy
+
+    energy = TestEnergy(1.0, 0.1, 0.1, "measured", [], [])
+    together, failed = threading.Barrier(8), []
+
+    def add():
+        baseline = Baseline(str(tmp_path), "main")
+        together.wait()
+        try:
+            baseline.add({"test": energy})
+        except (OSError, ValueError) as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=add) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert len(Baseline(str(tmp_path), "main").sessions_of("test")) == 8

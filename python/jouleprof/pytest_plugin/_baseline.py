@@ -7,7 +7,7 @@ import os
 import re
 from typing import List, Optional
 
-from .. import _student
+from .. import _files, _student
 from .._errors import Corrupt, InvalidArgument
 
 SCHEMA = "jouleprof.pytest/1"
@@ -85,18 +85,18 @@ class Baseline:
 
     def add(self, energies):
         """Appends one session: {test: TestEnergy}. Replaces the file at once or not at all."""
-        tests = self._read()
-        for test, energy in energies.items():
-            tests[test] = [*tests.get(test, []), energy][-_KEPT:]
-        document = {"schema": SCHEMA, "tests": {
-            test: [dataclasses.asdict(s) for s in sessions]
-            for test, sessions in sorted(tests.items())}}
-        os.makedirs(os.path.dirname(self.path), exist_ok=True)
-        draft = f"{self.path}.{os.getpid()}"
-        with open(draft, "w", encoding="utf-8") as file:
-            json.dump(document, file, indent=1)
-            file.write("\n")
-        os.replace(draft, self.path)
+        folder = os.path.dirname(self.path)
+        os.makedirs(folder, exist_ok=True)
+        with _files.alone_in(folder):
+            tests = self._read()
+            for test, energy in energies.items():
+                tests[test] = [*tests.get(test, []), energy][-_KEPT:]
+            document = {"schema": SCHEMA, "tests": {
+                test: [dataclasses.asdict(s) for s in sessions]
+                for test, sessions in sorted(tests.items())}}
+            with _files.replacing(self.path) as file:
+                json.dump(document, file, indent=1)
+                file.write("\n")
 
     def _read(self):
         try:

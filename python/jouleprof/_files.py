@@ -1,0 +1,28 @@
+"""Files that several threads and processes write."""
+
+import contextlib
+import fcntl
+import os
+
+
+@contextlib.contextmanager
+def alone_in(folder):
+    """Others that ask for the folder wait, in any process. Without effect where its file system has no locks."""
+    place = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(place, fcntl.LOCK_EX)
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            fcntl.flock(place, fcntl.LOCK_UN)  # a child that was forked meanwhile holds it, too
+        os.close(place)
+
+
+@contextlib.contextmanager
+def replacing(path):
+    """A file that takes the place of `path` when it is complete: readers see a whole one at any time."""
+    draft = f"{path}.{os.getpid()}"
+    with open(draft, "w", newline="", encoding="utf-8") as file:
+        yield file
+    os.replace(draft, path)
