@@ -117,6 +117,30 @@ def test_each_data_set_of_an_evaluation_has_its_energy(gpu, fake):
     assert "energy/evaluation_joules" not in found
 
 
+def test_an_evaluation_after_a_training_that_failed_ends_no_window_of_it(gpu, fake):
+    fake("transformers", "TrainerCallback", "huggingface")
+
+    class Failing(Trainer):
+        def call(self, event, **details):
+            self.control.should_evaluate = event == "step_end"
+            super().call(event, **details)
+            if event == "step_end":
+                raise ZeroDivisionError
+
+        def evaluate(self):
+            super().call("evaluate", metrics={"eval_runtime": 0.1})
+
+    callback = jouleprof.callbacks.HuggingFaceCallback(gpu)
+    trainer = Failing([callback])
+    with pytest.raises(ZeroDivisionError):
+        trainer.train()
+    trainer.evaluate()
+    trainer.evaluate()
+    with pytest.raises(jouleprof.NotFound):
+        gpu.total("evaluation")
+    assert not callback._training._open
+
+
 def test_an_entry_of_the_program_does_not_end_the_training(gpu, fake):
     """The last entry of a trainer has its run time, too."""
     fake("transformers", "TrainerCallback", "huggingface")

@@ -73,7 +73,8 @@ class HuggingFaceCallback(TrainerCallback):
         return self._training.epochs
 
     def on_train_begin(self, args, state, control, **kwargs):
-        self._trainer = _trainer_of(self)
+        trainer = next((trainer for _, trainer in _calls_of_trainer(self)), None)
+        self._trainer = None if trainer is None else weakref.ref(trainer)
         self._training.start()
         self._training.begin("train")
         self._train_tokens = _tokens(state)
@@ -109,7 +110,9 @@ class HuggingFaceCallback(TrainerCallback):
             self._training.begin("evaluation")
 
     def on_evaluate(self, args, state, control, metrics=None, **kwargs):
-        if self._training.is_open("evaluation"):
+        if "train" not in (function for function, _ in _calls_of_trainer(self)):
+            self._training.drop_all()  # what is open is of a training that has failed
+        elif self._training.is_open("evaluation"):
             self._training.end("evaluation", logged_as=_name_of_evaluation(metrics), place=_place(state))
             self._training.begin("evaluation")  # of the next data set, if there is one
 
@@ -147,16 +150,15 @@ class HuggingFaceCallback(TrainerCallback):
                 state.global_step, state.epoch = now
 
 
-def _trainer_of(callback):
-    """A weak reference to the trainer that is calling. It passes everything to its callbacks except itself."""
+def _calls_of_trainer(callback):
+    """(function, trainer) of each call that has led here. It passes everything to its callbacks except itself."""
     frame = sys._getframe(1)
     while frame is not None:
         owner = frame.f_locals.get("self")
         handler = getattr(owner, "callback_handler", None)
         if hasattr(owner, "log") and callback in getattr(handler, "callbacks", ()):
-            return weakref.ref(owner)
+            yield frame.f_code.co_name, owner
         frame = frame.f_back
-    return None
 
 
 def _place(state):
