@@ -191,3 +191,25 @@ assert program.energy["gpu0"].joules > 0
 """
     machine.gpus(CONSTANT)
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_the_end_of_another_interpreter_ends_no_waits_of_the_main_one(machine):
+    code = """
+import sys, time, warnings
+import jouleprof
+try:
+    import _xxsubinterpreters as interpreters
+except ImportError:
+    sys.exit()
+if not hasattr(interpreters, "run_string"):
+    sys.exit()
+warnings.simplefilter("ignore")
+other = interpreters.create()
+interpreters.run_string(other, "import sys; sys.path[:0] = %r; import jouleprof" % sys.path)
+interpreters.destroy(other)
+with jouleprof.window("x") as w:
+    time.sleep(0.05)
+assert w.energy["gpu0"].joules > 0, w.energy
+"""
+    machine.gpus(CONSTANT)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -283,6 +283,28 @@ def test_a_bare_decorator_runs_the_function(gpu, monkeypatch):
             jouleprof.measure(nonsense)
 
 
+def test_methods_of_classes_are_measured_above_and_below_their_decorator(gpu):
+    class Model:
+        @gpu.measure
+        @classmethod
+        def of_class(cls):
+            return cls
+
+        @gpu.measure("named")
+        @staticmethod
+        def static(value):
+            return value
+
+        @classmethod
+        @gpu.measure
+        def below(cls):
+            return cls
+
+    assert Model.of_class() is Model().of_class() is Model().below() is Model
+    assert Model.static(1) == Model().static(1) == 1
+    assert gpu.total("of_class").count == gpu.total("named").count == 2 and gpu.total("below").count == 1
+
+
 def test_names_beyond_the_limit_are_said(gpu):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -8,6 +8,7 @@ from .._arguments import text
 from .._errors import InvalidArgument
 
 F = TypeVar("F", bound=Callable[..., Any])
+_OF_CLASSES = (classmethod, staticmethod)
 
 
 def measured(open_window, name):
@@ -17,7 +18,7 @@ def measured(open_window, name):
     are wrapped."""
     if name is None or isinstance(name, str):
         return lambda function: _wrapped(function, open_window, name)
-    if callable(name):
+    if callable(name) or isinstance(name, _OF_CLASSES):
         return _wrapped(name, open_window, None)
     return text(name, "a window's name")  # raises
 
@@ -28,16 +29,20 @@ def around(new_context, function=None):
 
 
 def _wrapped(function, open_window, name):
-    if not callable(function):
+    if not callable(function) and not isinstance(function, _OF_CLASSES):
         raise InvalidArgument(f"measure decorates functions, not {function!r}")
     if name is None:
-        name = getattr(function, "__name__", type(function).__name__)
+        called = function.__func__ if isinstance(function, _OF_CLASSES) else function
+        name = getattr(called, "__name__", type(called).__name__)
     return _decorator(functools.partial(open_window, name))(function)
 
 
 def _decorator(new_window):
 
     def wrap(function):
+        if isinstance(function, _OF_CLASSES):
+            return type(function)(wrap(function.__func__))
+
         def is_of(kind):
             """An object is of the kind of its __call__; a class is not."""
             return kind(function) or kind(type(function).__call__)

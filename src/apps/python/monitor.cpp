@@ -39,6 +39,8 @@ WithoutLock::~WithoutLock() {
 
 void end_calls(double most) {
   using Clock = std::chrono::steady_clock;
+  // The end of another interpreter than the main one ends no calls of this process.
+  if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) return;
   const auto end = Clock::now() + std::chrono::duration<double>(most);
   is_ending = true;
   while (calls_without_lock > 0 && Clock::now() < end) {
