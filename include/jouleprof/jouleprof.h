@@ -168,13 +168,14 @@ JOULEPROF_API jouleprof_window jouleprof_window_begin(uint32_t name);
 /* The same, and the monitor lists the window until it is ended, added or cancelled: if the program
  * ends before, the recording names it. Costs about 20 ns more. */
 JOULEPROF_API jouleprof_window jouleprof_monitor_begin(jouleprof_monitor* monitor, uint32_t name);
-/* Forgets a window that has begun: it is in no total and no recording. */
+/* Forgets a window that has begun: it is in no total and no recording, also if it is ended later.
+ * Of a window that has ended already: nothing. */
 JOULEPROF_API void jouleprof_window_cancel(jouleprof_monitor* monitor, jouleprof_window* window);
-/* Of a window that has ended already: nothing. */
+/* Of a window that has ended already, has not begun or was cancelled: nothing. */
 JOULEPROF_API void jouleprof_window_end(jouleprof_monitor* monitor, jouleprof_window* window);
 /* Hands in a window whose edges were found otherwise, once: it is not for one that
- * jouleprof_window_end has ended. JOULEPROF_INVALID_ARGUMENT when it ends before it begins, or is
- * still open. */
+ * jouleprof_window_end has ended. JOULEPROF_INVALID_ARGUMENT when it ends before it begins, is
+ * still open, or has not begun. */
 JOULEPROF_API jouleprof_status jouleprof_window_add(jouleprof_monitor* monitor,
                                                     const jouleprof_window* window);
 
@@ -200,8 +201,8 @@ JOULEPROF_API jouleprof_status jouleprof_energy_sum(const jouleprof_energy* part
  * domains. Waits, for `timeout_nanoseconds` at most (negative: 5 s), until the sensors have
  * reported the window's end: about 0.15 s after it. Reported energies never change: a second call
  * gives the same, and the parts of a window sum to the whole exactly. Errors:
- * JOULEPROF_INVALID_ARGUMENT (still open, or ends before it begins), JOULEPROF_UNAVAILABLE (after a
- * fork). A domain without an energy has its reason in `reason`. */
+ * JOULEPROF_INVALID_ARGUMENT (still open, not begun, or ends before it begins),
+ * JOULEPROF_UNAVAILABLE (after a fork). A domain without an energy has its reason in `reason`. */
 JOULEPROF_API jouleprof_status jouleprof_window_energy(jouleprof_monitor* monitor,
                                                        const jouleprof_window* window,
                                                        int64_t timeout_nanoseconds,

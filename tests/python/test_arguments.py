@@ -1,5 +1,6 @@
 """Wrong arguments are a jouleprof.Error with words; Ctrl-C ends a wait."""
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import time
 
 import jouleprof
 import pytest
+from conftest import CONSTANT
 
 
 @pytest.mark.parametrize("arguments", [
@@ -78,3 +80,55 @@ def test_an_interruption_ends_a_wait():
     _, err = process.communicate(timeout=60)
     assert "KeyboardInterrupt" in err
     assert time.time() - began < 30
+
+
+class CWindow(ctypes.Structure):
+    _fields_ = [("begin", ctypes.c_int64), ("end", ctypes.c_int64), ("name", ctypes.c_uint32), ("flags", ctypes.c_uint32)]
+
+
+@pytest.fixture
+def library(machine):
+    """The C library that the package has loaded, with a monitor."""
+    machine.gpus(CONSTANT)
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        path = next(line.split()[-1] for line in maps if "libjouleprof.so" in line or "libjouleprof-" in line)
+    library = ctypes.CDLL(path)
+    library.jouleprof_monitor_begin.restype = CWindow
+    library.jouleprof_now.restype = ctypes.c_int64
+    monitor = ctypes.c_void_p()
+    assert library.jouleprof_monitor_open(None, ctypes.byref(monitor), None, 0) == 0
+    yield library, monitor
+    library.jouleprof_monitor_close(monitor)
+
+
+def count_of(library, monitor, name):
+    found, room = (ctypes.c_uint64 * 3)(), ctypes.create_string_buffer(100_000)
+    library.jouleprof_monitor_total(monitor, name, ctypes.c_int64(-1), found, room, None, 0)
+    return found[0]
+
+
+def test_what_was_cancelled_or_has_not_begun_is_in_no_total_of_the_c_library(library):
+    library, monitor = library
+    name = library.jouleprof_monitor_name(monitor, b"x")
+    cancelled = library.jouleprof_monitor_begin(monitor, name)
+    library.jouleprof_window_cancel(monitor, ctypes.byref(cancelled))
+    never = CWindow(name=name)
+    for window in (cancelled, never):
+        library.jouleprof_window_end(monitor, ctypes.byref(window))
+        assert library.jouleprof_window_add(monitor, ctypes.byref(window)) == 6
+    assert library.jouleprof_window_add(monitor, ctypes.byref(CWindow(0, library.jouleprof_now(), name))) == 6
+    assert count_of(library, monitor, name) == 0
+    ended = library.jouleprof_monitor_begin(monitor, name)
+    library.jouleprof_window_end(monitor, ctypes.byref(ended))
+    library.jouleprof_window_cancel(monitor, ctypes.byref(ended))
+    assert ended.end >= ended.begin > 0 and count_of(library, monitor, name) == 1
+
+
+def test_the_longest_timeout_of_the_c_library_waits(library):
+    library, monitor = library
+    window = library.jouleprof_monitor_begin(monitor, 0)
+    time.sleep(0.05)
+    library.jouleprof_window_end(monitor, ctypes.byref(window))
+    room = ctypes.create_string_buffer(100_000)
+    assert library.jouleprof_window_energy(monitor, ctypes.byref(window), ctypes.c_int64(2**63 - 1), room, None, 0) == 0
+    assert b"have not reported" not in room.raw

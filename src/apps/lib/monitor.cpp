@@ -51,12 +51,13 @@ constexpr Duration kShortestWindow = 50ms;
 constexpr Duration kHistory = 10min;
 constexpr Duration kEnergyTimeout = 5s;
 constexpr Duration kTotalTimeout = 10s;
-constexpr Duration kLookPeriod = 5s;  // for sensors that have appeared
+constexpr Duration kLongestTimeout = 24h * 365 * 100;  // the clock can be added to it
+constexpr Duration kLookPeriod = 5s;                   // for sensors that have appeared
 
 HostTime host(int64_t nanoseconds) { return HostTime{Duration{nanoseconds}}; }
 
 Duration timeout_of(int64_t nanoseconds, Duration otherwise) {
-  return nanoseconds < 0 ? otherwise : Duration{nanoseconds};
+  return nanoseconds < 0 ? otherwise : std::min(Duration{nanoseconds}, kLongestTimeout);
 }
 
 std::vector<std::string> words_of(const char* list) {
@@ -228,11 +229,11 @@ jouleprof_status give(const std::string& text, char** out, char* error, size_t e
 jouleprof_status jouleprof_monitor_open(const jouleprof_monitor_options* given,
                                         jouleprof_monitor** monitor, char* error,
                                         size_t error_size) {
+  if (monitor != nullptr) *monitor = nullptr;
   if (monitor == nullptr || (given != nullptr && given->size == 0)) {
     return refuse("monitor must not be NULL, and options.size must be sizeof(options)", error,
                   error_size);
   }
-  *monitor = nullptr;
   jouleprof::lib::keep_thread_data();
   const jouleprof_monitor_options options = complete(given);
   if (options.devices != nullptr && options.gpu_indices != nullptr) {
@@ -313,20 +314,21 @@ jouleprof_window jouleprof_monitor_begin(jouleprof_monitor* monitor, uint32_t na
 }
 
 void jouleprof_window_cancel(jouleprof_monitor* monitor, jouleprof_window* window) {
-  if (monitor == nullptr || window == nullptr) return;
-  if ((window->flags & JOULEPROF_WINDOW_LISTED) == 0) return;
-  window->flags &= ~JOULEPROF_WINDOW_LISTED;
-  monitor->source->forget({window->begin_nanoseconds, window->name});
+  if (monitor == nullptr || window == nullptr || window->end_nanoseconds != 0) return;
+  if ((window->flags & JOULEPROF_WINDOW_LISTED) != 0) {
+    monitor->source->forget({window->begin_nanoseconds, window->name});
+  }
+  *window = {};  // it has not begun
 }
 
 void jouleprof_window_end(jouleprof_monitor* monitor, jouleprof_window* window) {
-  if (window == nullptr || window->end_nanoseconds != 0) return;
+  if (window == nullptr || window->end_nanoseconds != 0 || window->begin_nanoseconds == 0) return;
   window->end_nanoseconds = jouleprof_now();
   (void)jouleprof_window_add(monitor, window);
 }
 
 jouleprof_status jouleprof_window_add(jouleprof_monitor* monitor, const jouleprof_window* window) {
-  if (monitor == nullptr || window == nullptr || window->end_nanoseconds == 0 ||
+  if (monitor == nullptr || window == nullptr || window->begin_nanoseconds <= 0 ||
       window->end_nanoseconds < window->begin_nanoseconds) {
     return JOULEPROF_INVALID_ARGUMENT;
   }
@@ -367,7 +369,9 @@ jouleprof_status jouleprof_window_energy(jouleprof_monitor* monitor, const joule
     return refuse("monitor, window and energies must not be NULL", error, error_size);
   }
   if (window->end_nanoseconds == 0) {
-    return refuse("the window is still open; end it first", error, error_size);
+    return refuse(window->begin_nanoseconds == 0 ? "the window has not begun, or was cancelled"
+                                                 : "the window is still open; end it first",
+                  error, error_size);
   }
   return checked(error, error_size, [&] {
     const auto found =
