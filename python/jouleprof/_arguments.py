@@ -20,7 +20,7 @@ def number(value, name, unit="", least=None):
     if not math.isfinite(found):
         raise InvalidArgument(f"{name} is a number{unit}, not {value!r}")
     if least is not None and found < least:
-        raise InvalidArgument(f"{name} must not be below {least:g}{unit}, but is {value!r}")
+        raise InvalidArgument(f"{name} must not be below {least:g}, but is {value!r}")
     return found
 
 

@@ -57,11 +57,18 @@ def exit_status(error):
     return next((status for kind, status in statuses if isinstance(error, kind)), 1)
 
 
+def named(path):
+    """The path as a text that the tool does not take for an option."""
+    text = os.fsdecode(path)
+    return os.path.join(".", text) if text.startswith("-") else text
+
+
 def existing(path):
-    """The path, if there is such a file."""
-    if not os.path.exists(path):
-        raise MissingFile(f"{os.fspath(path)} does not exist")
-    return path
+    """The same, if there is such a file."""
+    text = named(path)
+    if not os.path.exists(text):
+        raise MissingFile(f"{text} does not exist")
+    return text
 
 
 def checked(answer):

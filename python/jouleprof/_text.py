@@ -40,6 +40,11 @@ def csv_cell(value):
     return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
 
+def of_csv_cell(cell):
+    """The text that csv_cell was given."""
+    return cell[1:] if cell.startswith("'") and csv_cell(cell[1:]) == cell else cell
+
+
 def word(provenance):
     """The provenance, in capitals unless it is "measured": nothing else may be taken for that."""
     return provenance if provenance in ("measured", "unavailable") else provenance.upper()

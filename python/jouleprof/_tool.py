@@ -36,6 +36,8 @@ def output_of(*arguments):
 def run_tool(*arguments):
     """What the tool writes to stdout."""
     done = output_of(*arguments)
+    if done.returncode < 0:  # what it has written is not all
+        raise Unavailable(f"{tool_path()} was ended by signal {-done.returncode}")
     if done.returncode != 0 and not done.stdout:
         text = done.stderr.strip().removeprefix("jouleprof: ") or f"status {done.returncode}"
         raise _kind(done.returncode, text)(text)

@@ -55,14 +55,14 @@ class JsonParser:
     @property
     def recording(self) -> Recording:
         if self._recording is None:
-            path = os.fspath(existing(self.location))
+            path = found = existing(self.location)
             own = os.path.join(path, _RECORDING)
             if os.path.exists(own):
                 path = own
             elif os.path.isdir(path) or path.endswith(".json"):
                 self._temporary = tempfile.TemporaryDirectory()
                 path = os.path.join(self._temporary.name, _RECORDING)
-                run_tool("import", self.location, "-o", path)
+                run_tool("import", found, "-o", path)
             self._path = path
             self._recording = open_recording(path)
         return self._recording

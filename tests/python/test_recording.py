@@ -268,3 +268,43 @@ def test_power_of_a_monitor(gpu):
     latest, mean = gpu.power()["gpu0"], gpu.power(begin)["gpu0"]
     assert latest.watts == pytest.approx(250, rel=0.02) and latest.high is None
     assert mean.low < 250 < mean.high and mean.provenance == "simulated"
+
+
+def test_windows_have_the_names_that_the_program_gave(machine):
+    names = ["=1+1", "-x", "@a", "+b", "a,b", "'q", "", "value"]
+    path = machine.folder / "names.jprof"
+    with machine.gpus({"generation": "hopper"}).monitor("gpu0", log=path) as monitor:
+        for name in names:
+            with monitor.window(name):
+                time.sleep(0.01)
+    recording = jouleprof.open(path)
+    for table in ("windows", "window_names"):
+        assert [row["name"] for row in recording.rows(table) if row["domain"] == "gpu"] == names
+
+
+def test_paths_that_begin_with_a_dash_or_are_bytes(machine, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    machine.gpus({"generation": "hopper"}).monitor("gpu0", log="-run.jprof").close()
+    for path in ("-run.jprof", b"-run.jprof", pathlib.Path("-run.jprof")):
+        assert jouleprof.open(path).total("gpu0").provenance == "simulated"
+    jouleprof.report("-run.jprof").save_html("-page.html")
+    assert (tmp_path / "-page.html").exists()
+
+
+def test_what_a_tool_wrote_before_it_was_killed_is_no_table(tmp_path, monkeypatch):
+    tool = tmp_path / "tool"
+    tool.write_text(f'#!/bin/sh\n[ "$1" = export ] || exec {TOOL} "$@"\necho time_seconds,power_watts; echo 1,250; kill -9 $$\n')
+    tool.chmod(0o755)
+    recording = jouleprof.open(KERNELS)
+    monkeypatch.setenv("JOULEPROF_TOOL", str(tool))
+    with pytest.raises(jouleprof.Unavailable, match="ended by signal 9"):
+        recording.rows("samples")
+
+
+def test_numbers_of_nonsense():
+    for top in (0, -1, "x", 1.5):
+        with pytest.raises(jouleprof.InvalidArgument, match="top is a number of rows"):
+            jouleprof.report(KERNELS, by="window", top=top)
+    for edge in (float("nan"), "1"):
+        with pytest.raises(jouleprof.InvalidArgument, match="start is a number of seconds"):
+            jouleprof.open(KERNELS).curve("gpu0", start=edge)

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import List
 
+from .._arguments import number
 from .._energy import label_of
 from .._errors import Unavailable, existing
 from .._tool import run_tool
@@ -33,6 +34,9 @@ class Curve:
 
     def part(self, start=None, end=None):
         """From `start` to `end`, both included; None: all."""
+        for edge, name in ((start, "start"), (end, "end")):
+            if edge is not None:
+                number(edge, name, " of seconds")
         kept = [i for i, t in enumerate(self.seconds)
                 if (start is None or t >= start) and (end is None or t <= end)]
         return Curve(self.name, *([column[i] for i in kept]
@@ -42,7 +46,7 @@ class Curve:
 
 def read_curves(path, *options):
     """One for each domain of a recording."""
-    path = str(existing(path))
+    path = existing(path)
     trace = json.loads(run_tool("export", path, *options, "--format", "chrome"))
     started = json.loads(run_tool("report", path, *options, "--json"))["start_time"]
     base = trace.get("baseTimeNanoseconds", 0)  # absent where no wall clock is known

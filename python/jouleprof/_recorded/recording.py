@@ -8,6 +8,7 @@ import json
 import os
 from typing import Any
 
+from .. import _text
 from .._energy import Domain, Energy, Power
 from .._errors import InvalidArgument, NotFound, Unavailable, existing
 from .._tool import part_options, run_tool
@@ -44,7 +45,7 @@ class Recording(Tables):
     def _rows(self, table):
         if table in _EXPORTS:
             rows = _of_csv(self._tool("export", "--format", _EXPORTS[table]))
-            return [{**row, **_process_of(row["labels"])} for row in rows] if table == "windows" else rows
+            return [{**row, "name": row["name"] or "", **_process_of(row["labels"])} for row in rows] if table == "windows" else rows
         if table in _BY:
             return flat.activity(self._json("--by", _BY[table]))
         rows = getattr(flat, table)(self.report())
@@ -173,4 +174,4 @@ def _value(name, cell):
     """Numbers are in the columns that have a unit."""
     if cell == "":
         return None
-    return float(cell) if flat.has_unit(name) else cell
+    return float(cell) if flat.has_unit(name) else _text.of_csv_cell(cell)

@@ -10,7 +10,7 @@ import sqlite3
 from typing import Any, Literal, get_args
 
 from .. import _text
-from .._errors import InvalidArgument, existing
+from .._errors import InvalidArgument, existing, named
 from .._tool import part_options, run_tool
 from . import flat
 
@@ -26,9 +26,11 @@ def report(path: str | os.PathLike[str], by: _By | None = None, *, top: int = 20
     the command began."""
     if by is not None and by not in get_args(_By):
         raise InvalidArgument(f"by is one of: {', '.join(get_args(_By))}")
-    existing(path)
+    if not isinstance(top, int) or top < 1:
+        raise InvalidArgument(f"top is a number of rows above 0, not {top!r}")
+    path = existing(path)
     if by is not None and (count := count_of_parts(path)):
-        raise InvalidArgument(f"{os.fspath(path)} holds {count} recordings, and by='{by}' is of one: use one of "
+        raise InvalidArgument(f"{path} holds {count} recordings, and by='{by}' is of one: use one of "
                               "jouleprof.open(...).parts, or its tables")
     kind = Report if by is None else WindowReport if by == "window" else ActivityReport
     return kind(path, part_options(start, end), by, top)
@@ -62,11 +64,11 @@ class Report:
 
     def save_html(self, output: str | os.PathLike[str]) -> None:
         """Writes the page for a browser."""
-        self._tool("report", "--html", os.fspath(output), "--force")
+        self._tool("report", "--html", named(output), "--force")
 
     def save_figure(self, output: str | os.PathLike[str]) -> None:
         """Writes headline, balance and power over time as one figure: an SVG, or where the name ends in .png a PNG."""
-        output = os.fspath(output)
+        output = named(output)
         self._tool("report", "--png" if output.endswith(".png") else "--svg", output, "--force")
 
     def __str__(self):

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Iterable, Iterator, NamedTuple
 
-from .._errors import Error, Unavailable
+from .._errors import Error, Unavailable, named
 from .._prometheus import Family, Histogram
 from .._tool import run_tool
 
@@ -281,5 +281,5 @@ class RequestMetrics:
 
 
 def _report(recording: str | Path) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(run_tool("report", recording, "--by", "request", "--json"))
+    document: dict[str, Any] = json.loads(run_tool("report", named(recording), "--by", "request", "--json"))
     return document
