@@ -80,3 +80,12 @@ def test_files_that_say_nothing(tmp_path):
     path.write_text("Datetime (UTC),Carbon intensity\n2020-01-01T00:00:00+00:00,3\n")
     with pytest.raises(jouleprof.NotFound, match="has no value for"):
         FileCarbonIntensity(path).get_current_carbon_intensity()
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "x", None])
+def test_a_factor_is_a_number(value, tmp_path):
+    with pytest.raises(jouleprof.InvalidArgument, match="a factor per kilowatt-hour is a number"):
+        ConstantCarbonIntensity(value)
+    (tmp_path / "price.csv").write_text(f"time,price\n2026-01-01T00:00:00Z,-0.02\n2026-01-01T01:00:00Z,{value}\n")
+    with pytest.raises(jouleprof.Corrupt, match="price.csv:3"):
+        FileElectricityPrice(tmp_path / "price.csv")

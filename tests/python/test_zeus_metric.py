@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+import jouleprof
 from conftest import CONSTANT
 from jouleprof.zeus.metric import EnergyCumulativeCounter, EnergyHistogram, PowerGauge
 
@@ -111,3 +112,9 @@ def test_a_gateway_that_is_missing_does_not_end_the_training(machine):
 
     with pytest.warns(RuntimeWarning, match="did not take the metrics"):
         Gateway("127.0.0.1:9", "job").push([Family("x", "gauge", "x", ())])
+
+
+@pytest.mark.parametrize("period", [0, -1, "x"])
+def test_a_period_of_nonsense(period):
+    with pytest.raises(jouleprof.InvalidArgument, match="update_period"):
+        EnergyCumulativeCounter([], None, period, "localhost:1", "job")

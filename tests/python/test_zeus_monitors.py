@@ -12,6 +12,7 @@ import pytest
 
 import jouleprof
 from conftest import CONSTANT
+from jouleprof.zeus import ZeusMonitor
 from jouleprof.zeus.monitor.power import PowerDomain, PowerMonitor
 from jouleprof.zeus.monitor.temperature import TemperatureMonitor
 from jouleprof.zeus import analyze
@@ -198,3 +199,28 @@ def test_importing_them_warns_of_nothing(machine):
         warnings.simplefilter("error")
         importlib.reload(importlib.import_module("jouleprof.zeus.monitor.power"))
     assert jouleprof
+
+
+def test_settings_and_devices_that_are_not_there_are_errors_with_words(machine):
+    monitor = ZeusMonitor(gpu_indices=[0]) if machine.gpus(CONSTANT) else None
+    for setter in ("set_power_management_limit", "setPowerManagementLimit"):
+        with pytest.raises(jouleprof.Unsupported, match=f"{setter} is not in jouleprof.zeus; .*jouleprof apply"):
+            getattr(monitor.gpus, setter)(0, 300_000)
+    with pytest.raises(LookupError, match=r"9 is not among the measured ones: \[0\]"):
+        monitor.gpus.get_name(9)
+    monitor.monitor.close()
+
+
+@pytest.mark.parametrize("options", [{"update_period": -1}, {"update_period": "x"}, {"max_samples_per_gpu": -1}])
+def test_a_sampler_of_nonsense(machine, options):
+    machine.gpus(CONSTANT)
+    with pytest.raises(jouleprof.InvalidArgument, match=next(iter(options))):
+        PowerMonitor(gpu_indices=[0], **options)
+
+
+@pytest.mark.parametrize("power", ["nan", "inf", "-5"])
+def test_a_power_that_is_none_is_no_energy(tmp_path, power):
+    log = tmp_path / "gpu0.power.csv"
+    log.write_text("Time,Power\n2026-11-28 20:00:00.0,250\n" + f"2026-11-28 20:00:01.0,{power}\n2026-11-28 20:00:02.0,250\n")
+    with pytest.raises(jouleprof.Corrupt, match="gpu0.power.csv:3"):
+        analyze.energy(str(log))

@@ -5,7 +5,7 @@ Units are Zeus's: milliwatts and millijoules. Energies count since the monitor w
 
 import collections
 
-from .._errors import Unavailable, Unsupported
+from .._errors import InvalidArgument, Unavailable, Unsupported
 
 CpuDramMeasurement = collections.namedtuple("CpuDramMeasurement", "cpu_mj dram_mj", defaults=(None,))
 
@@ -41,10 +41,10 @@ class Gpu:
         return round(1e3 * _known(energy.joules, self._label(), "energy", energy.reason))
 
     def __getattr__(self, name):
-        if name.startswith(("set_", "reset_")):
+        if name.startswith(("set", "reset")):
             raise Unsupported(f"{name} is not in jouleprof.zeus; jouleprof.PowerLimitOptimizer, `jouleprof sweep` and "
                               "`jouleprof apply` change settings, and restore them")
-        raise AttributeError(name)
+        raise AttributeError(f"{name} is not in jouleprof.zeus")
 
     def _label(self):
         return f"GPU {self.gpu_index}"
@@ -57,6 +57,10 @@ class Gpu:
             if state.domain.kind == kind and state.domain.index == self.gpu_index:
                 return state
         raise Unavailable(f"GPU {self.gpu_index} has no {kind} sensor here; see `jouleprof doctor`")
+
+
+class NoSuchDevice(InvalidArgument, LookupError):
+    """As of a list or a dict, a LookupError."""
 
 
 class Devices:
@@ -72,8 +76,10 @@ class Devices:
         if name.startswith("__"):
             raise AttributeError(name)
 
-        def call(index):
-            return getattr(self._devices[index], name)()
+        def call(index, *arguments, **options):
+            if index not in self._devices:
+                raise NoSuchDevice(f"{index!r} is not among the measured ones: {list(self._devices)}")
+            return getattr(self._devices[index], name)(*arguments, **options)
 
         return call
 

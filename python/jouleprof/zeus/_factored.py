@@ -6,8 +6,9 @@ import csv
 import datetime
 import time
 
+from .._arguments import number
 from .._energy import JOULES_PER_KWH
-from .._errors import Corrupt, InvalidArgument, NotFound
+from .._errors import Corrupt, NotFound
 from .monitor.energy import ZeusMonitor
 
 
@@ -28,9 +29,7 @@ class Provider(abc.ABC):
 
 class Constant(Provider):
     def __init__(self, value):
-        if not value >= 0:
-            raise InvalidArgument(f"{value} per kilowatt-hour: give 0 or more")
-        self._value = float(value)
+        self._value = number(value, "a factor per kilowatt-hour", least=0)
 
     def at(self, unix_seconds):
         return self._value
@@ -50,7 +49,7 @@ class OfFile(Provider):
                       for word in (time_word, value_word)]
             if None in places:
                 raise Corrupt(f"{path}: the header has no columns '{time_word}' and '{value_word}'")
-            self._steps = sorted(_step(path, number, row, *places) for number, row in enumerate(rows, 2)
+            self._steps = sorted(_step(path, line, row, *places) for line, row in enumerate(rows, 2)
                                  if row and row[places[1]].strip())
         if not self._steps:
             raise Corrupt(f"{path} has no value")
@@ -107,12 +106,12 @@ class FactoredMonitor:
                 for a, b in zip(edges, edges[1:])]
 
 
-def _step(path, number, row, time_place, value_place):
+def _step(path, line, row, time_place, value_place):
     try:
         text = row[time_place].strip().replace("Z", "+00:00")
         when = datetime.datetime.fromisoformat(text)
         if when.tzinfo is None:
             when = when.replace(tzinfo=datetime.timezone.utc)
-        return when.timestamp(), float(row[value_place])
+        return when.timestamp(), number(float(row[value_place]), "a factor per kilowatt-hour")
     except (ValueError, IndexError) as error:
-        raise Corrupt(f"{path}:{number}: {error}") from None
+        raise Corrupt(f"{path}:{line}: {error}") from None

@@ -6,6 +6,7 @@ import csv
 import datetime
 from typing import List, Optional, Tuple
 
+from .._arguments import number
 from .._errors import Corrupt, InvalidArgument, existing
 
 __all__ = ["avg_power", "energy"]
@@ -36,13 +37,13 @@ def _rows(logfile: str) -> List[Tuple[float, float]]:
     found: List[Tuple[float, float]] = []
     with open(existing(logfile), newline="", encoding="utf-8-sig") as file:
         lines = list(csv.DictReader(file, skipinitialspace=True))
-    for number, row in enumerate(lines, 2):
+    for place, row in enumerate(lines, 2):
         try:
             when = datetime.datetime.fromisoformat(row["Time"].strip().replace("/", "-")).timestamp()
-            found.append((when, float(row["Power"])))
+            found.append((when, number(float(row["Power"]), "a power", least=0)))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            if number < len(lines) + 1:
-                raise Corrupt(f"{logfile}:{number}: no row of zeus_monitor, which has Time and Power: {error}") from None
+            if place < len(lines) + 1:
+                raise Corrupt(f"{logfile}:{place}: no row of zeus_monitor, which has Time and Power: {error}") from None
     if len(found) < 2:
         raise Corrupt(f"{logfile} has fewer than two rows of Time and Power")
     if any(b[0] < a[0] for a, b in zip(found, found[1:])):

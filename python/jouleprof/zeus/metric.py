@@ -12,6 +12,7 @@ import urllib.request
 import warnings
 import weakref
 
+from .._arguments import nanoseconds
 from .._errors import Error, InvalidArgument
 from .._live import sync
 from .._native import now
@@ -92,6 +93,7 @@ class _Periodic:
     """Windows, each with a thread that sends its figures every `update_period` seconds and at its end."""
 
     def __init__(self, cpu_indices, gpu_indices, update_period, pushgateway_url, job):
+        nanoseconds(update_period, "update_period")
         # Open before a window begins, which then lacks nothing.
         self._monitor = ZeusMonitor(gpu_indices=gpu_indices, cpu_indices=cpu_indices)
         self._gpus = gpu_indices
