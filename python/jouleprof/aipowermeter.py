@@ -48,7 +48,6 @@ class JsonParser:
     def __init__(self, location: "Union[str, os.PathLike[str]]") -> None:
         self.location = os.fspath(location)
         self._temporary: Optional[tempfile.TemporaryDirectory[str]] = None
-        self._path = ""
         self._recording: Optional[Recording] = None
         self._lines: Optional[List[Dict[str, Any]]] = None
 
@@ -63,7 +62,6 @@ class JsonParser:
                 self._temporary = tempfile.TemporaryDirectory()
                 path = os.path.join(self._temporary.name, _RECORDING)
                 run_tool("import", found, "-o", path)
-            self._path = path
             self._recording = open_recording(path)
         return self._recording
 
@@ -74,9 +72,10 @@ class JsonParser:
             if os.path.isdir(file):
                 file = os.path.join(file, "power_metrics.json")
             elif not file.endswith(".json"):
+                recording = self.recording
                 self._temporary = self._temporary or tempfile.TemporaryDirectory()
                 file = os.path.join(self._temporary.name, "power_metrics.json")
-                run_tool("export", self._path, "--format", "aipowermeter", "-o", file)
+                run_tool("export", recording.path, "--format", "aipowermeter", "-o", file)
             with open(existing(file), encoding="utf-8") as lines:
                 found = [json.loads(line) for line in lines if line.strip()]
             self._lines = [line for line in found if isinstance(line, dict) and "metrics" in line]

@@ -93,3 +93,9 @@ def test_a_folder_of_aipowermeter(tmp_path):
     assert found.average_("per_process_mem_use_abs") == {"7": pytest.approx(1005)}
     assert found.max_("per_process_mem_use_abs") == {"7": 1010} and found.max_("psys_power") is None
     assert "process 7" not in str(found) and "per_process_cpu_uses" in str(found)
+
+
+def test_lines_of_a_recording_need_no_figures_before():
+    assert parsers.JsonParser(DEIT).lines()
+    with pytest.raises(FileNotFoundError, match="absent.jprof does not exist"):
+        parsers.JsonParser("absent.jprof").lines()
