@@ -51,6 +51,42 @@ def test_windows_land_in_the_recording(machine):
     assert exported(tool, path, "--from", second + "s", "--to", third + "s") == rows[1:2]
 
 
+FORKS = """
+import os, jouleprof
+
+def sockets():
+    found = [os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if os.path.islink(f"/proc/self/fd/{fd}")]
+    return sum(name.startswith("socket:") for name in found)
+
+before = sockets()
+monitor = jouleprof.Monitor("gpu0")
+opened = sockets() - before
+reading, writing = os.pipe()
+if os.fork() == 0:
+    count = sockets() - before
+    own = jouleprof.Monitor("gpu0")
+    monitor.close()
+    with own.window("child") as w:
+        pass
+    os.write(writing, f"{count} {sockets() - before} {w.energy['gpu0'].provenance}".encode())
+    os._exit(0)
+os.wait()
+with monitor.window("parent") as w:
+    pass
+print(opened, os.read(reading, 99).decode(), w.energy["gpu0"].provenance)
+"""
+
+
+def test_a_forked_child_has_no_connection_of_its_parent(machine):
+    machine.gpus(CONSTANT)
+    tool = os.environ["JOULEPROF_TOOL"]
+    out = subprocess.run([tool, "run", "-q", "--idle", "0s", "-o", str(machine.folder / "run.jprof"), "--", sys.executable,
+                          "-c", FORKS], check=True, timeout=120, stdout=subprocess.PIPE, text=True).stdout.split()
+    opened, in_child, own = map(int, out[:3])
+    assert opened == own > 0 and in_child == 0
+    assert out[3:] == ["simulated"] * 2
+
+
 MANY = """
 import collections, os, resource, sys, time, jouleprof
 read, write = os.pipe()

@@ -2,12 +2,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <optional>
@@ -38,6 +40,23 @@ tl::unexpected<Error> cannot(const std::string& trying, int err) {
                : err == EACCES || err == EPERM ? Errc::kPermissionDenied
                                                : Errc::kUnavailable;
   return tl::unexpected(std::move(error));
+}
+
+// Those of this process, each plus one; 0: free. What has no room stays open in children.
+std::array<std::atomic<int>, 64> connections;
+
+void close_in_child() {
+  for (auto& connection : connections) {
+    if (const int open = connection.exchange(0); open != 0) ::close(open - 1);
+  }
+}
+
+void keep_from_children(int fd) noexcept {
+  static const int registered [[maybe_unused]] = pthread_atfork(nullptr, nullptr, close_in_child);
+  for (auto& connection : connections) {
+    int free = 0;
+    if (connection.compare_exchange_strong(free, fd + 1)) return;
+  }
 }
 
 }  // namespace
@@ -76,7 +95,16 @@ Result<int> connect_locally(const fs::path& path, const std::string& trying) {
     ::close(fd);
     return cannot(trying, err);
   }
+  keep_from_children(fd);
   return fd;
+}
+
+void disconnect(int socket) noexcept {
+  for (auto& connection : connections) {
+    int open = socket + 1;
+    if (connection.compare_exchange_strong(open, 0)) break;
+  }
+  ::close(socket);
 }
 
 bool send_with_descriptor(int socket, std::string packet, int descriptor) {

@@ -15,8 +15,11 @@ Result<int> listen_locally(const std::filesystem::path& path);
 
 // A socket that is connected to `path` and does not block. Waits two seconds at most for a program
 // that is stopped. Errors: not_found without a socket there or a program that listens on it,
-// permission_denied, unavailable. The message begins with `trying`.
+// permission_denied, unavailable. The message begins with `trying`. A forked child does not have
+// it, so that the other side sees the end of this process.
 Result<int> connect_locally(const std::filesystem::path& path, const std::string& trying);
+// Closes what connect_locally() has connected.
+void disconnect(int socket) noexcept;
 
 // One packet, with a file descriptor that the receiver gets a copy of; -1: none. False: not sent;
 // errno says why.

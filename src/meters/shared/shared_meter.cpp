@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -69,7 +68,7 @@ HubLink::HubLink(HubLink&& other) noexcept
       sensors_(std::move(other.sensors_)) {}
 
 HubLink::~HubLink() {
-  if (fd_ >= 0) ::close(fd_);
+  if (fd_ >= 0) disconnect(fd_);
 }
 
 int HubLink::release() { return std::exchange(fd_, -1); }

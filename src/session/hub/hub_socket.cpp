@@ -34,7 +34,7 @@ tl::unexpected<Error> cannot(const std::string& what, int err) {
 // Whether no process listens on a socket that may be there.
 bool is_free(const fs::path& path) {
   const auto connected = connect_locally(path, "");
-  if (connected) ::close(*connected);
+  if (connected) disconnect(*connected);
   return !connected && connected.error().code == Errc::kNotFound;
 }
 

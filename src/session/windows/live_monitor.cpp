@@ -104,11 +104,6 @@ class LiveCore {
   Result<model::Snapshot> snapshot();
   std::vector<std::string> warnings();
 
-  // In a forked child, which does nothing else with it.
-  void abandon() noexcept {
-    if (options_.handover) options_.handover->abandon();
-  }
-
  private:
   void run();
   void turn();
@@ -517,9 +512,7 @@ LiveMonitor::LiveMonitor(std::unique_ptr<LiveCore> core,
     : visible_boards_(std::move(visible_boards)), kind_(kind), core_(std::move(core)) {}
 
 LiveMonitor::~LiveMonitor() {
-  if (!in_forked_child()) return;
-  core_->abandon();
-  (void)core_.release();
+  if (in_forked_child()) (void)core_.release();
 }
 
 const std::vector<model::Domain>& LiveMonitor::domains() const { return core_->domains(); }

@@ -60,10 +60,10 @@ TEST_F(UnderRunTroublesTest, NonsenseHarmsNoOtherProgram) {
     fcntl(fd, F_SETFL, 0);
     char byte = 0;
     EXPECT_LE(::recv(fd, &byte, 1, 0), 0) << packet.substr(0, 40);  // dropped
-    ::close(fd);
+    disconnect(fd);
   }
   const int silent = raw_client();
-  ::close(raw_client());
+  disconnect(raw_client());
   const int other = raw_client();
   const std::string hello =
       encode(meters::ProgramMessage(meters::Hello{.protocol = meters::kHubProtocol + 1}));
@@ -73,10 +73,10 @@ TEST_F(UnderRunTroublesTest, NonsenseHarmsNoOtherProgram) {
   const auto size = ::recv(other, answer.data(), answer.size(), 0);
   ASSERT_GT(size, 0);
   EXPECT_THAT(answer, HasSubstr("welcome"));
-  ::close(other);
+  disconnect(other);
   const HostTime now = HostClock::now();
   EXPECT_TRUE(monitor->energy(now - 50ms, now, 20s));
-  ::close(silent);
+  disconnect(silent);
 }
 
 TEST_F(UnderRunTroublesTest, AForkedChildMeasuresNothingAndOpensItsOwn) {

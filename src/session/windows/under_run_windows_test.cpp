@@ -94,7 +94,7 @@ TEST_F(UnderRunWindowsTest, WindowsOfOneThatHasJustEndedAreTakenIn) {
                                     meters::encode_windows(5, {}, windows)}) {
     ASSERT_GT(::send(fd, packet.data(), packet.size(), MSG_NOSIGNAL), 0);
   }
-  ::close(fd);
+  disconnect(fd);
   stop();
   ASSERT_THAT(recorded_, SizeIs(1000));
   EXPECT_EQ(recorded_[999], (model::Window{"last", now, now, getpid(), 5, false}));

@@ -2,12 +2,12 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 
+#include "base/process/local_socket.h"
 #include "base/process/threads.h"
 #include "meters/shared/shared_meter.h"
 
@@ -36,11 +36,7 @@ Result<std::unique_ptr<WindowHandover>> WindowHandover::connect(
 }
 
 WindowHandover::~WindowHandover() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
-void WindowHandover::abandon() noexcept {
-  if (fd_ >= 0) ::close(fd_);
+  if (fd_ >= 0) disconnect(fd_);
 }
 
 bool WindowHandover::take_in(const spans::WindowInbox::Origin& origin,
@@ -132,7 +128,7 @@ bool WindowHandover::send_packet(const std::string& packet, HostTime deadline) {
     if (::send(fd_, packet.data(), packet.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) return true;
     if (errno == EINTR) continue;
     if (errno != EAGAIN) {
-      ::close(std::exchange(fd_, -1));
+      disconnect(std::exchange(fd_, -1));
       const std::lock_guard lock(waiting_mutex_);
       gone_ = true;
       waiting_.clear();

@@ -38,8 +38,6 @@ class WindowHandover {
   void send(const NameTable& names, HostTime deadline);
   // The last windows; those that are open stay so.
   void close(const NameTable& names);
-  // In a forked child, which is not to keep the connection.
-  void abandon() noexcept;
 
  private:
   struct Batch {  // of windows of one thread
