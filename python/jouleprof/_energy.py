@@ -174,8 +174,11 @@ class Energy(Figure):
         what = self._name()
         if self.microjoules is None:
             return f"<Energy {what}: unavailable: {self.reason}>"
-        return (f"<Energy {what}: {'at least ' if self.is_partial else ''}{_text.joules(self.joules)} "
-                f"{self.interval_text()}, {_text.word(self.provenance)}>")
+        return (f"<Energy {what}: {self.joules_text()} {self.interval_text()}, {_text.word(self.provenance)}>")
+
+    def joules_text(self) -> str:
+        """"12.34 kJ"; "at least 12.34 kJ" of a lower bound."""
+        return ("at least " if self.is_partial else "") + _text.joules(self.joules)
 
     def interval_text(self) -> str:
         """Around `joules`: "±5.0 %", "-7.2 % +1.7 %", or "at most 772 J"."""
@@ -253,7 +256,8 @@ def _sum(energies, independent) -> Energy:
           e.microjoules - e.low_microjoules if e.is_partial else e.error_microjoules,
           e.repeatability_microjoules) for e in found], independent)
     low = high = None
-    is_partial = any(e.is_partial for e in found)
+    # A device that has had a figure before, and has none of this time.
+    is_partial = any(e.is_partial or e.microjoules is None and e.domain and not e.domain.reason for e in whole)
     if is_partial:
         low, error = max(0, energy - error), None
         reason = "; ".join([reason] * bool(reason) + [e.reason for e in found if e.is_partial])

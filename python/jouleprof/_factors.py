@@ -48,6 +48,7 @@ class Cost:
     provenance: Provenance  # the energy's
     source: str  # the factors'
     interval: str = ""  # of the energy, where it is not the half width to both sides
+    is_partial: bool = False  # a lower bound, as the energy
 
     @classmethod
     def of(cls, energy: Energy, factors: Factors) -> Cost:
@@ -59,7 +60,8 @@ class Cost:
         price, grams = factors.price_per_kwh, factors.grams_co2e_per_kwh
         return cls(kwh, error, times(kwh, price), times(error, price), factors.currency,
                    times(kwh, grams), times(error, grams), energy.provenance, factors.source,
-                   "" if energy.high_microjoules is None else energy.interval_text())
+                   energy.interval_text() if energy.is_partial or energy.high_microjoules is not None else "",
+                   energy.is_partial)
 
     def __str__(self):
         if self.kwh is None:
@@ -70,4 +72,5 @@ class Cost:
         if self.grams_co2e is not None:
             parts.append(f"{_text.number(self.grams_co2e)} g CO2e")
         interval = self.interval or _text.interval(self.kwh, self.kwh_error)
-        return f"{', '.join(parts)} {interval}, {_text.word(self.provenance)} ({self.source})"
+        least = "at least " if self.is_partial else ""
+        return f"{least}{', '.join(parts)} {interval}, {_text.word(self.provenance)} ({self.source})"

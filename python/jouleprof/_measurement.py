@@ -143,7 +143,7 @@ class Measurement(Figures):
                              shown_reason(e.reason)))
                 continue
             power = f"{_text.number(joules / self.time)} W" if self.time > 0 else "-"
-            rows.append((label, _text.joules(joules), e.interval_text(),
+            rows.append((label, e.joules_text(), e.interval_text(),
                          _text.interval(joules, e.repeatability), power,
                          _text.word(e.provenance), shown_reason(e.reason)))
         return rows
@@ -164,7 +164,7 @@ class Measurement(Figures):
         if total.microjoules is None:
             return f"<{type(self).__name__} {self._title()}: no figure; {total.reason}>"
         without = f", {total.reason}" if total.reason else ""
-        return (f"<{type(self).__name__} {self._title()}: {_text.joules(total.joules)} "
+        return (f"<{type(self).__name__} {self._title()}: {total.joules_text()} "
                 f"{total.interval_text()}, {_text.word(total.provenance)}: "
                 f"{total.sensor}{without}>")
 

@@ -54,8 +54,8 @@ def _of_snapshot(snapshot: Snapshot, prefix):
 
 
 def of_energy(energy, prefix, count=1):
-    """Of one of `count`."""
-    if energy.joules is None:
+    """Of one of `count`. A plain number can't say that a device is missing in it."""
+    if energy.joules is None or energy.is_partial:
         return {}
     return {
         f"{prefix}joules": energy.joules / count,

@@ -22,6 +22,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 from . import _files, _text
 from ._arguments import number
+from ._energy import Energy
 from ._errors import Corrupt, Error, InvalidArgument, NotFound, existing
 from ._live import default, measuring
 from ._live.monitor import Monitor
@@ -228,7 +229,7 @@ class EmissionsTracker:
 
         def watts(kind: str) -> Optional[float]:
             """Of the device: CodeCarbon multiplies energies by the PUE, and no powers."""
-            return rate(measured[kind].joules) if kind in measured else None
+            return rate(_of_all(measured[kind]).joules) if kind in measured else None
 
         mark = measured.total.provenance
         provider = self._given.get("cloud_provider")
@@ -246,9 +247,14 @@ class EmissionsTracker:
             os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, "machine",
             on_cloud="Y" if provider else "N", pue=self._pue, wue=self._wue or 0.0)
 
-    def _kwh(self, energy: Any) -> Optional[float]:
-        kwh: Optional[float] = energy.kwh
+    def _kwh(self, energy: Energy) -> Optional[float]:
+        kwh: Optional[float] = _of_all(energy).kwh
         return None if kwh is None else kwh * self._pue
+
+
+def _of_all(energy: Energy) -> Energy:
+    """Without a figure where a device was lost: a cell can't say that it is missing in it."""
+    return Energy.unavailable(energy.domain, energy.reason) if energy.is_partial else energy
 
 
 class OfflineEmissionsTracker(EmissionsTracker):

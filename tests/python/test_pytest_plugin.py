@@ -238,3 +238,10 @@ def test_sessions_that_end_at_once_are_all_in_the_baseline(tmp_path):
         thread.join()
     assert not failed
     assert len(Baseline(str(tmp_path), "main").sessions_of("test")) == 8
+
+
+def test_a_device_that_is_lost_meanwhile_passes_no_limit(project, machine):
+    machine.gpus(CONSTANT, faults={"kind": "gpu_lost", "at_seconds": 0.5})  # the CPU's estimate is left
+    project.write("max_joules=1000", "time.sleep(1)").run(passed=1, skipped=1)
+    assert "gpu0: readings of" in project.out
+    project.run("--jouleprof-require", passed=1, failed=1)

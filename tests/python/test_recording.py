@@ -262,6 +262,26 @@ def test_absent_figures_are_not_in_metrics(machine):
     assert set(jouleprof.metrics(window)) == {"energy/seconds"}
 
 
+def test_a_total_without_a_lost_device_is_a_lower_bound(machine):
+    from conftest import CONSTANT
+    from jouleprof import codecarbon
+
+    monitor = machine.gpus(CONSTANT, faults={"kind": "gpu_lost", "at_seconds": 0.5}).monitor("gpu0,cpu")
+    tracker = codecarbon.EmissionsTracker(force_carbon_intensity_g_co2e_kwh=100, save_to_file=False)
+    tracker.start()
+    with monitor.window("x") as window:
+        time.sleep(1)
+    total, cpu = window.total, window["cpu"]
+    assert total.is_partial and total.high is total.error is None
+    assert (total.joules, total.low) == pytest.approx((cpu.joules, cpu.low), abs=1e-6)
+    assert "at least" in repr(window.energy) and "at least" in str(window.energy)
+    assert {"energy/seconds", "energy/package-0_joules"} == set(jouleprof.metrics(window))
+    assert str(window.cost(jouleprof.Factors(source="x", grams_co2e_per_kwh=100))).startswith("at least ")
+    assert tracker.stop() is None and tracker.final_emissions_data.cpu_energy > 0
+    assert tracker.final_emissions_data.energy_consumed is tracker.final_emissions_data.gpu_power is None
+    jouleprof.monitor().close()
+
+
 def test_power_of_a_monitor(gpu):
     begin = gpu.now()
     time.sleep(0.5)

@@ -149,8 +149,10 @@ class Training:
             return {"energy/step_seconds": measurement.time / part.steps,
                     **_metrics.of_energy(measurement.total, "energy/step_", part.steps)}
         metrics = _metrics.of_measurement(measurement, f"energy/{part.kind}_")
-        joules = measurement.total.joules
-        if tokens and joules is not None:
+        joules = metrics.get(f"energy/{part.kind}_joules")
+        if joules is None:
+            return metrics
+        if tokens:
             metrics[f"energy/{part.kind}_joules_per_token"] = joules / tokens
         if self._factors is not None:
             metrics.update(_costs(part.kind, measurement.cost(self._factors)))
