@@ -16,6 +16,20 @@ def short(batch, seed=0):
     return step
 
 
+def coroutine():
+    async def step():
+        time.sleep(1e-3)
+
+    return step
+
+
+def generator():
+    def step():
+        yield time.sleep(1e-3)
+
+    return step
+
+
 def no_callable():
     return 5
 

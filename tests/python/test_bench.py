@@ -128,6 +128,9 @@ def test_without_a_gpu_the_processor_is_the_device(machine):
 
 @pytest.mark.parametrize("arguments, words", [
     (["deit-x"], "is no workload; give one of bert-b"),
+    ([":step"], "is no workload; give one of bert-b"),
+    (["bench_workloads:coroutine"], "an iteration returns a coroutine, which has not done its work yet"),
+    (["bench_workloads:generator"], "an iteration returns a generator, which has not done its work yet"),
     (["no_such_module:make"], "there is no module 'no_such_module'"),
     (["bench_workloads:absent"], "has no function 'absent'"),
     (["bench_workloads:no_callable"], "returned int"),

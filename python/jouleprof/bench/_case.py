@@ -1,5 +1,6 @@
 """One case: a workload in one mode with one batch size, from its construction to its result."""
 
+import inspect
 import sys
 import time
 
@@ -67,7 +68,7 @@ def run(monitor, options, batch, is_first):
             step, plan = generator.request, (1, 1)
         else:
             step, plan = _modes.make_step(workload, settings), None
-        step()
+        _check_work(step(), workload.name)
         device.synchronise()
         if is_first and settings.device.startswith("cuda") and not options.only_work:
             # The context exists and nothing runs: the analysis learns from it the power that is held.
@@ -95,6 +96,12 @@ def run(monitor, options, batch, is_first):
             result["torch_timer"] = _torch_timer(step, workload.name, f"batch_size {batch} {settings.mode}")
     result["stages_seconds"] = stages.seconds
     return result
+
+
+def _check_work(returned, name):
+    if inspect.isawaitable(returned) or inspect.isgenerator(returned) or inspect.isasyncgen(returned):
+        raise Refused(f"{name}: an iteration returns a {type(returned).__name__}, which has not done its work yet; finish "
+                      "it within the iteration, such as with asyncio.run()")
 
 
 def _check_serving(workload, options):

@@ -62,7 +62,7 @@ def load(settings):
 
 
 def is_function(word):
-    return ":" in word and not word.startswith("hf:")
+    return all(word.rpartition(":")) and not word.startswith("hf:")
 
 
 def import_torch():
