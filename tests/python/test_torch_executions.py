@@ -211,6 +211,6 @@ def test_steps_of_a_generation(tmp_path):
 
 def test_executions_of_what_cannot_be_timed_are_refused(tmp_path):
     assert "torch.compile" in run("compiled_executions", tmp_path)[0]
-    model = types.SimpleNamespace()
+    model = types.SimpleNamespace(parameters=list)
     with pytest.raises(ValueError, match="LayerProfiler"):
         KernelProfiler(model, tool="unused").profile(None, executions=True)

@@ -9,6 +9,7 @@ import sys
 import types
 
 import pytest
+import jouleprof
 from jouleprof import _native
 from jouleprof.torch import LayerProfiler, _tracing
 
@@ -110,3 +111,15 @@ def test_missing_rows_of_a_gpu_have_a_reason(is_cuda, index, found, words):
 def test_a_file_that_is_no_recording_is_an_error(tmp_path):
     with pytest.raises(RuntimeError, match="no layers: .*none.jprof"):
         _tracing.Report(tmp_path / "none.jprof", "layer")
+
+
+@pytest.mark.parametrize("options", [
+    {"num_runs": 0}, {"num_runs": "x"}, {"num_runs": 1.5}, {"warmup": -1}, {"warmup": "x"}, {"max_seconds": float("nan")},
+    {"max_seconds": "x"}, {"replay": -1}, {"replay": "x"},
+])
+def test_numbers_of_nonsense(options):
+    model = types.SimpleNamespace(parameters=list)
+    with pytest.raises(jouleprof.InvalidArgument, match=f"{next(iter(options))} must be . or more, not"):
+        LayerProfiler(model, tool="unused").profile(None, **options)
+    with pytest.raises(jouleprof.InvalidArgument, match="takes a torch.nn.Module, not 5"):
+        LayerProfiler(5, tool="unused")

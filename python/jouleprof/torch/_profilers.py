@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import os
 import tempfile
 import time
@@ -35,6 +36,8 @@ class _Profiler:
 
     def __init__(self, model: Any, device_index: int | None = None, *, keep: str | None = None,
                  tool: str | None = None, memory: bool = True) -> None:
+        if not hasattr(model, "parameters"):
+            raise InvalidArgument(f"{type(self).__name__} takes a torch.nn.Module, not {model!r}")
         self.model = model
         self.device_index = device_index
         self.results: list[dict[str, Any]] = []
@@ -61,7 +64,7 @@ class _Profiler:
         `num_runs` runs, and re-runs only where `replay` is given.
 
         `executions`: `num_runs` further runs time each execution of each layer (docs/layers.md)."""
-        _check(num_runs, max_seconds)
+        _check(num_runs, warmup, max_seconds, 0 if replay is None else replay)
         self._check_executions(executions)
         self._macs = self._count_macs(inputs)
         args, kwargs = _inputs.arguments(inputs)
@@ -86,7 +89,7 @@ class _Profiler:
         On a GPU kernels are re-run after the runs, as by profile(), for up to 20 s.
 
         `executions`: as for profile(); `step` 0 is prefill, each later one decodes one token."""
-        _check(num_runs)
+        _check(num_runs, warmup)
         self._check_executions(executions)
         if max_new_tokens < 2:
             raise InvalidArgument("max_new_tokens must be 2 or more: the first one is prefill")
@@ -340,8 +343,8 @@ def _has_peers():
     return distributed is not None and distributed.get_world_size() > 1
 
 
-def _check(num_runs, max_seconds=1):
-    if num_runs < 1:
-        raise InvalidArgument("num_runs must be 1 or more")
-    if max_seconds < 0:
-        raise InvalidArgument("max_seconds must be 0 or more")
+def _check(num_runs, warmup, max_seconds=1, replay=0):
+    for name, value, kind, least in (("num_runs", num_runs, numbers.Integral, 1), ("warmup", warmup, numbers.Integral, 0),
+                                     ("max_seconds", max_seconds, numbers.Real, 0), ("replay", replay, numbers.Real, 0)):
+        if not isinstance(value, kind) or not value >= least:
+            raise InvalidArgument(f"{name} must be {least} or more, not {value!r}")
