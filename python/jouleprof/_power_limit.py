@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import Any, Iterable, Sequence
 
-from . import _settings
+from . import _files, _settings
 from ._arguments import number
 from ._errors import Corrupt, Error, InvalidArgument, Unavailable
 from ._live.ranks import initialised
@@ -275,6 +275,6 @@ class PowerLimitOptimizer:
             return
         rows = [{"power_limit": m.power_limit, "energy": m.energy, "time": m.time}
                 for m in self.measurements]
-        with open(self._path, "w", encoding="utf-8") as file:
+        with _files.replacing(self._path) as file:
             json.dump({"measurements": rows}, file, indent=4)
             file.write("\n")

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 
+from .. import _files
 from .._errors import Error
 from ._requests import RequestMetrics, looks
 from ._spans import RequestSpans
@@ -38,10 +39,8 @@ def main() -> int:
                     spans.add(request)
             metrics.set_boards(boards)
             if given.prometheus:
-                part = given.prometheus + ".part"
-                with open(part, "w") as file:
+                with _files.replacing(given.prometheus) as file:
                     file.write(metrics.text())
-                os.replace(part, given.prometheus)
     except Error as error:
         print(f"jouleprof: {error}", file=sys.stderr)
         return 1
