@@ -414,3 +414,14 @@ def test_many_rows_are_in_order_and_complete(monitor, tmp_path):
         rows = list(csv.DictReader(file))
     assert [row["window_name"] for row in rows] == [f"w{i}" for i in range(40)]
     assert all(float(row["gpu0_energy"]) > 0 for row in rows)
+
+
+def test_a_gpu_that_was_lost_a_while_ago_has_no_provisional_energy(machine):
+    machine.gpus(CONSTANT, faults={"kind": "gpu_lost", "at_seconds": 0.5})
+    monitor = ZeusMonitor(gpu_indices=[0])
+    time.sleep(6)
+    monitor.begin_window("x", sync_execution=False)
+    time.sleep(0.1)
+    m = monitor.end_window("x", sync_execution=False)
+    assert m.gpu_energy == {} and m.total_energy is None
+    monitor.monitor.close()

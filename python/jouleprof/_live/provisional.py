@@ -9,6 +9,7 @@ from .._native import now
 # what they reported some time later.
 _LAG = 150_000_000
 _LAGS = (_LAG, 400_000_000, 1_200_000_000)
+_SILENT = 4.0  # s; a sensor that has not answered for so long may be lost, and its power with it
 _MOST_RISE = 10  # of a package from idle to full load
 METHOD = "provisional"
 
@@ -38,7 +39,7 @@ def _with_rest(state, known, rest, whole):
     domain, watts = state.domain, state.power
     if domain.reason:
         return Energy.unavailable(domain, domain.reason)
-    if watts is None:
+    if watts is None or state.age is not None and state.age > _SILENT:
         return Energy.unavailable(domain, "the sensors have not reported the end of the window yet")
     if known is not None and known.microjoules is not None:
         joules, error, repeatability = known.joules, known.error, known.repeatability
