@@ -245,3 +245,40 @@ def test_a_device_that_is_lost_meanwhile_passes_no_limit(project, machine):
     project.write("max_joules=1000", "time.sleep(1)").run(passed=1, skipped=1)
     assert "gpu0: readings of" in project.out
     project.run("--jouleprof-require", passed=1, failed=1)
+
+
+FAILING = """
+import time, unittest
+import pytest
+
+@pytest.mark.energy(baseline="main", devices="gpu0")
+class TestIt(unittest.TestCase):
+    def test_failing(self):
+        self.fail("on purpose")
+
+    def test_good(self):
+        time.sleep(0.2)
+
+@pytest.mark.energy(baseline="main", devices="gpu0")
+@pytest.mark.xfail(strict=True)
+def test_unexpected():
+    time.sleep(0.1)
+"""
+
+
+def test_tests_that_fail_late_add_nothing_to_a_baseline(project):
+    (project.folder / "test_it.py").write_text(FAILING)
+    project.run("--jouleprof-save-baseline", passed=1, failed=2)
+    assert [name.split("::")[-1] for name in json.loads(project.baseline.read_text())["tests"]] == ["test_good"]
+    failing = next(t for t in xml.etree.ElementTree.parse(project.folder / "out.xml").iter("testcase")
+                   if t.get("name") == "test_failing")
+    assert not list(failing.iter("property")) and "on purpose" in project.out
+
+
+def test_a_test_that_is_run_again_has_the_energy_of_its_last_run(project):
+    pytest.importorskip("pytest_rerunfailures")
+    project.write("max_joules=75, devices='gpu0'", "global pause; pause, before = 0, pause; time.sleep(before)\n\npause = 0.5")
+    project.run("-p", "pytest_rerunfailures", "--reruns", "1", passed=2)
+    last = list(xml.etree.ElementTree.parse(project.folder / "out.xml").iter("testcase"))[1]
+    (joules,) = [float(p.get("value")) for p in last.iter("property") if p.get("name") == "energy_joules"]
+    assert last.get("name") == "test_work" and joules < 75

@@ -12,6 +12,7 @@ from .._errors import Error, InvalidArgument
 from ._baseline import Baseline, TestEnergy, change_of
 
 _NAMES = {"max_joules", "baseline", "devices"}
+_PROPERTIES = ("energy_joules", "energy_error_joules", "energy_provenance")
 
 
 class EnergyTests:
@@ -41,13 +42,24 @@ class EnergyTests:
             window = self._monitor(mark.kwargs.get("devices")).window(item.nodeid)
         except Error as error:
             self._without(item, str(error))
+        self._forget(item)  # of a run before, where failures are run again
         with window:
             result = yield
+        if getattr(item, "_excinfo", None):  # of a TestCase, which pytest raises later
+            return result
         try:
             self._judge(item, mark.kwargs, window)
         except (OSError, Error) as error:  # of its baseline
             pytest.fail(str(error), pytrace=False)
         return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item, call):
+        report = yield
+        if report.when == "call" and not report.passed and item.nodeid in self._results:
+            text, _, energy = self._results[item.nodeid]
+            self._results[item.nodeid] = text, None, energy  # also of one that passed and should not have
+        return report
 
     def pytest_sessionfinish(self, session):
         for monitor in self._monitors.values():
@@ -83,9 +95,7 @@ class EnergyTests:
         if total.joules is None or total.joules <= 0:
             self._without(item, window.energy.total.reason
                           or "the test is shorter than the sensors resolve")
-        item.user_properties += [("energy_joules", total.joules),
-                                 ("energy_error_joules", total.error),
-                                 ("energy_provenance", total.provenance)]
+        item.user_properties += zip(_PROPERTIES, (total.joules, total.error, total.provenance))
         energy = TestEnergy(
             total.joules, total.error, total.repeatability, total.provenance,
             [e.domain.label for e in counted],
@@ -114,6 +124,10 @@ class EnergyTests:
         self._results[item.nodeid] = (", ".join(parts), None if failures else name, energy)
         if failures:
             pytest.fail("; ".join(failures), pytrace=False)
+
+    def _forget(self, item):
+        self._results.pop(item.nodeid, None)
+        item.user_properties[:] = [found for found in item.user_properties if found[0] not in _PROPERTIES]
 
     def _check(self, max_joules=None, baseline=None, devices=None):
         if max_joules is not None:
