@@ -221,6 +221,6 @@ def test_a_sampler_of_nonsense(machine, options):
 @pytest.mark.parametrize("power", ["nan", "inf", "-5"])
 def test_a_power_that_is_none_is_no_energy(tmp_path, power):
     log = tmp_path / "gpu0.power.csv"
-    log.write_text("Time,Power\n2026-11-28 20:00:00.0,250\n" + f"2026-11-28 20:00:01.0,{power}\n2026-11-28 20:00:02.0,250\n")
+    log.write_text("Time,Power\n2026-11-28 20:00:00.000000,250\n" + f"2026-11-28 20:00:01.000000,{power}\n2026-11-28 20:00:02.000000,250\n")
     with pytest.raises(jouleprof.Corrupt, match="gpu0.power.csv:3"):
         analyze.energy(str(log))
