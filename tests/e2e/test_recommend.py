@@ -64,6 +64,24 @@ def test_bad_options_say_what_to_give(tool):
     assert "the least mean power is" in none
 
 
+def test_what_a_setting_saves_a_day(tool):
+    tool.environment["COLUMNS"] = "200"
+    sweeps = recommend(tool, FIXTURE, "--hours", "20")["sweeps"]
+    per_day = ("recommend", "sweep.jprof", "--hours", "20", "--price", "0.30 EUR/kWh", "--carbon", "200")
+    rows = [line.split() for line in tool(*per_day).out.splitlines() if line.startswith("made_up")]
+    for sweep, row in zip(sweeps, rows, strict=True):
+        kwh = sweep["saved_joules_per_day"] / 3.6e6
+        assert [float(cell) for cell in row[-3:]] == pytest.approx([kwh, 0.3 * kwh, 200 * kwh], rel=5e-3)
+    (tool.folder / "one.csv").write_text(SYNTHETIC.split("large")[0])
+    tool("import", "one.csv", "-o", "sweep.jprof", "-f")
+    text = " ".join(tool(*per_day).out.split())
+    # Of 10 s, 3000 J: 600 J less at 150 W.
+    assert "20 h a day of this work: 1.2 kWh less, 0.36 EUR at 0.3 EUR per kWh, 240 g of CO2" in text, text
+    # The fastest setting, against 150 W: 4500 runs of 600 J more.
+    text = " ".join(tool(*per_day, "--reference", "150", "--objective", "time").out.split())
+    assert "20 h a day of this work: 0.75 kWh more, 0.225 EUR" in text, text
+
+
 def test_a_recording_without_a_sweep_is_refused(gpu):
     gpu("run", "-q", "--idle", "0s", "-o", "x.jprof", "--", "true")
     assert "no sweep" in gpu("recommend", "x.jprof", status=4).err

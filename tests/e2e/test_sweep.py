@@ -246,7 +246,7 @@ def test_work_that_heat_slows_is_not_ranked(tmp_path):
     hot = {"ambient_celsius": 25, "celsius_per_watt": 0.1, "slowdown_celsius": 80}
     machine = Machine(tmp_path, board(temperature=hot))
     machine.environment["JOULEPROF_NVML_EPOCH"] = str(int(time.time()) - 60)
-    process = machine.sweep("--limits", "700,650", "--repeats", "2", "--min-repeats", "2")
+    process = machine.sweep("--limits", "700,650", "--repeats", "2", "--min-repeats", "2", status=4)
     assert "slowed by heat in 100 % of the readings" in process.err
 
 
@@ -291,6 +291,7 @@ def test_a_dry_run_changes_nothing(machine):
     out = machine.sweep("--dry-run", "--knob", "power").out
     assert "nothing: this was a dry run" in out
     assert "found      700 W" in out
+    assert machine("sweep", "--dry-run", "--", "sh", "-c", "echo at $MAX_WATT").out.startswith("at 700\n")
     assert machine.limit() is None
     assert not (machine.folder / "sweep.jprof").exists()
 
@@ -302,6 +303,20 @@ def test_bad_options_say_what_to_give(machine):
     assert "such as 300:700" in machine.sweep("--range", "7", status=2).err
     assert "say what to measure" in machine("sweep", status=2).err
     assert machine.limit() is None
+
+
+def test_work_that_cannot_be_measured_ends_the_sweep(machine):
+    """And not only after all blocks of all settings."""
+    process = machine.sweep("--limits", "700,500,300", "--per", "stepp", status=6)
+    assert "not measured in two runs in a row: it has no window named stepp" in process.err
+    runs = sqlite3.connect(machine.folder / "sweep.jprof").execute("SELECT count(*) FROM run")
+    assert runs.fetchone() == (2,)
+    assert machine.limit() == 700
+
+
+def test_a_sweep_that_recommends_nothing_has_another_status(machine):
+    process = machine.sweep("--limits", "700,300", "--repeats", "2", "--max-power", "1", "-q", status=4)
+    assert "no measured setting meets the constraints" in process.err
 
 
 def test_a_failing_command_ends_the_sweep_and_resume_goes_on(machine):
@@ -360,6 +375,24 @@ def test_apply_lasts_until_the_command_ends(machine):
     assert "the nearest is 150" in machine("apply", "--power", "10", *command, status=125).err
     machine("apply", "--power", "300", "--", "/no/such/program", status=127)
     assert machine.limit() == 650
+
+
+def test_apply_sets_what_the_sweep_measured_and_recommend_printed(tmp_path):
+    machine = Machine(tmp_path, board(), board())
+    machine.sweep("-i", "0", "--limits", "700,300", "--repeats", "2", *PER_UNIT, work=("0.2", "4"))
+    show = ("--", sys.executable, "-c", "import pathlib; print(pathlib.Path('state').read_text().strip())")
+    set_limits = [line.split()[1:] for line in machine("apply", "sweep.jprof", *show).out.splitlines()]
+    assert set_limits[-1] == ["0", "300"], set_limits
+    assert machine.limit(1) is None
+    assert "jouleprof apply sweep.jprof -- COMMAND" in machine("recommend", "sweep.jprof").out
+    # Another question than the sweep's has another answer, which the file does not have.
+    fastest = machine("recommend", "sweep.jprof", "--objective", "time").out
+    words = re.search(r"jouleprof apply (--power \d+ -i 0) -- COMMAND", fastest)[1].split()
+    assert words[1] == "700"
+    assert "gpu0: the power limit is 700 W" in machine("apply", *words, *show).err
+    machine.simulate({"devices": [board(uuid="GPU-deadbeef-0000-0000-0000-000000000000")]})
+    assert "with --devices" in machine("apply", "sweep.jprof", *show, status=125).err
+    assert "gpu0: the power limit is 300 W" in machine("apply", "sweep.jprof", "-i", "0", *show).err
 
 
 def start_waiting(machine, *limits, knob="power", check=True):

@@ -8,6 +8,7 @@
 #include "analysis/sweep/recommend.h"
 #include "base/result.h"
 #include "report/cells.h"
+#include "report/costs/costs.h"
 
 namespace jouleprof::report {
 
@@ -20,14 +21,16 @@ struct AdvisedSweep {
 // What a saving means for work that runs so many hours a day at the reference setting.
 struct DailyUse {
   double hours = 24;
-  std::optional<double> price;   // of one kilowatt-hour, in any currency
-  std::optional<double> carbon;  // grams of CO2 equivalent for one kilowatt-hour
+  std::optional<Price> price;
+  std::optional<double> grams;  // of CO2 equivalent for one kilowatt-hour
 };
 
 struct RecommendationOptions {
   analysis::RecommendOptions choice;
   std::string sweep_file;  // of our own sweep, for the command that applies it; empty: none
-  std::string devices;     // its GPUs, as `nvidia-smi -i` takes them; empty: not known
+  // `choice` is not that of the sweep's plan, by which `jouleprof apply` chooses.
+  bool is_other_choice = false;
+  std::string devices;  // its GPUs, as `nvidia-smi -i` takes them; empty: not known
   std::optional<DailyUse> daily;
 };
 

@@ -133,12 +133,16 @@ void add_simulated(Lines& lines, const analysis::Sweep& sweep, const TextOptions
 void add_daily(Lines& lines, const Recommendation& advice, const DailyUse& daily,
                const TextOptions& text) {
   const double kwh = saved_joules_per_day(advice, daily) / kJoulesPerKilowattHour;
-  std::string words = fmt::format("{} h a day of this work: {:.3g} kWh less", daily.hours, kwh);
-  if (daily.price)
-    words += fmt::format(", {:.3g} at {:g} per kWh", kwh * *daily.price, *daily.price);
-  if (daily.carbon) {
-    words += fmt::format(", {:.3g} g of CO2 at {:g} g per kWh", kwh * *daily.carbon, *daily.carbon);
+  const double size = std::abs(kwh);
+  const auto& [hours, price, grams] = daily;
+  std::string words =
+      fmt::format("{} h a day of this work: {:.3g} kWh {}", hours, size, kwh < 0 ? "more" : "less");
+  if (price) {
+    const std::string currency = price->currency.empty() ? "" : " " + price->currency;
+    words += fmt::format(", {:.3g}{} at {:g}{} per kWh", size * price->per_kilowatt_hour, currency,
+                         price->per_kilowatt_hour, currency);
   }
+  if (grams) words += fmt::format(", {:.3g} g of CO2 at {:g} g per kWh", size * *grams, *grams);
   add_note(lines, "per day", words, text);
 }
 
@@ -179,6 +183,15 @@ Lines settings_table(const analysis::Sweep& sweep, const Recommendation& advice,
     table.add(std::move(row));
   }
   return table.lines(static_cast<std::size_t>(std::max(text.width, 60)), text.colour);
+}
+
+// What `jouleprof apply` is given for this setting.
+std::string apply_words(const analysis::Sweep& sweep, double setting,
+                        const RecommendationOptions& options) {
+  const auto* words = model::knob_words(sweep.knob);
+  if (!options.is_other_choice || words == nullptr) return shell_word(options.sweep_file);
+  return fmt::format("--{} {:g}{}", words->word, setting,
+                     options.devices.empty() ? "" : " -i " + options.devices);
 }
 
 Lines one(const AdvisedSweep& advised, const RecommendationOptions& options,
@@ -257,7 +270,7 @@ Lines one(const AdvisedSweep& advised, const RecommendationOptions& options,
   if (!options.sweep_file.empty()) {
     add_note(lines, "",
              fmt::format("jouleprof apply {} -- COMMAND   (restores it at the end)",
-                         shell_word(options.sweep_file)),
+                         apply_words(sweep, best.point->setting, options)),
              text);
   }
   return lines;
@@ -281,6 +294,11 @@ Lines several(const std::vector<AdvisedSweep>& sweeps, const RecommendationOptio
   if (labels == 0) headings.emplace_back("sweep");
   for (const char* heading : {"setting", "energy", "saving", "slowdown"})
     headings.emplace_back(heading);
+  const auto& daily = options.daily;
+  if (daily) headings.emplace_back("kWh/day");
+  if (daily && daily->price) headings.emplace_back("price/day");
+  if (daily && daily->grams) headings.emplace_back("gCO2/day");
+  const std::size_t columns = headings.size();
   Table table(std::move(headings));
   double saving = 0;
   double slowdown = 0;
@@ -294,12 +312,19 @@ Lines several(const std::vector<AdvisedSweep>& sweeps, const RecommendationOptio
     if (labels == 0) row.push_back({fmt::format("{}", i + 1)});
     if (!advice) {
       for (const char* absent : {"none", "-", "-", "-"}) row.push_back({absent, Style::kAttention});
+      row.resize(columns, {"-", Style::kAttention});
     } else {
       const auto& best = advice->points[advice->best];
       row.push_back({setting_text(sweep, best.point->setting), Style::kBold});
       row.push_back({energy_text(Energy::joules(best.mean.joules))});
       row.push_back({signed_percent(best.saving.ratio)});
       row.push_back({signed_percent(best.slowdown.ratio)});
+      if (daily) {
+        const double kwh = saved_joules_per_day(*advice, *daily) / kJoulesPerKilowattHour;
+        row.push_back({number_text(kwh)});
+        if (daily->price) row.push_back({number_text(kwh * daily->price->per_kilowatt_hour)});
+        if (daily->grams) row.push_back({number_text(kwh * *daily->grams)});
+      }
       saving += best.saving.ratio;
       slowdown += best.slowdown.ratio;
       ++known;
@@ -316,6 +341,12 @@ Lines several(const std::vector<AdvisedSweep>& sweeps, const RecommendationOptio
              fmt::format("of {} sweeps: saving {:.2f} %, slowdown {:.2f} %, against the reference",
                          known, 100 * saving / n, 100 * slowdown / n),
              text);
+  }
+  if (daily) {
+    add_note(
+        lines, "per day",
+        fmt::format("what the setting saves in {:g} h of the sweep's work a day", daily->hours),
+        text);
   }
   if (known < sweeps.size()) {
     add_note(lines, "none",

@@ -89,6 +89,8 @@ class Experiment {
     const bool reverted =
         run.requested_after && !lost && !failed && std::abs(*run.requested_after - set_to) > 1;
     reverted_ = reverted ? reverted_ + 1 : 0;
+    const bool unmeasured = !lost && !failed && !(run.seconds && run.joules);
+    unmeasured_ = unmeasured ? unmeasured_ + 1 : 0;
     planner_.add(run);
     if (options_.on_progress) options_.on_progress(planner_, "");
     return verdict(run, failed, restored, lost);
@@ -104,8 +106,14 @@ class Experiment {
                               "restored. --resume goes on with this run",
                               *run.exit_status, run.setting));
     }
-    constexpr int kMostReverted = 2;
-    if (reverted_ < kMostReverted) return {};
+    constexpr int kMostInARow = 2;
+    if (unmeasured_ >= kMostInARow) {
+      return fail(Errc::kUnavailable,
+                  fmt::format("the work was not measured in two runs in a row: {}; the settings "
+                              "were restored. Correct the cause, then measure anew with --force",
+                              run.unranked));
+    }
+    if (reverted_ < kMostInARow) return {};
     return fail(Errc::kUnavailable,
                 fmt::format("the setting was changed to {:g} during two runs in a row: another "
                             "program sets it, or the driver does; stop that program, then --resume",
@@ -131,10 +139,12 @@ class Experiment {
   SettingControl& control_;
   recording::SweepFile& file_;
   const ExperimentOptions& options_;
-  int reverted_ = 0;
+  int reverted_ = 0;    // runs in a row
+  int unmeasured_ = 0;  // likewise
 };
 
 constexpr const char* kDecided = "the recommendation is decided";
+constexpr unsigned kPlannerDraws = 1000;  // after each block
 
 // std::shuffle may differ between libraries; the order of a seed must not.
 void shuffle(std::vector<double>& values, std::mt19937_64& random) {
@@ -164,7 +174,6 @@ analysis::RecommendOptions recommend_options(const model::SweepPlan& plan,
       std::any_of(sweep.points.begin(), sweep.points.end(),
                   [&](const auto& point) { return point.setting == plan.reference; });
   if (has_reference) options.reference = plan.reference;
-  options.draws = 1000;
   return options;
 }
 
@@ -234,7 +243,9 @@ void SweepPlanner::drop_unreached() {
 void SweepPlanner::drop_ruled_out() {
   advice_.reset();
   sweep_ = analysis::sweep_of(plan_, runs_);
-  auto advice = analysis::recommend(sweep_, recommend_options(plan_, sweep_));
+  auto options = recommend_options(plan_, sweep_);
+  options.draws = kPlannerDraws;
+  auto advice = analysis::recommend(sweep_, options);
   if (!advice) return;
   for (const auto& rated : advice->points) {
     const double setting = rated.point->setting;

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 
@@ -20,6 +21,7 @@ using meters::control::Knob;
 struct Choice {
   Knob knob = Knob::kPowerLimit;
   double setting = 0;
+  std::vector<std::string> devices;  // of a sweep: what it was measured on
 };
 
 Result<Choice> recommended(const std::string& file) {
@@ -30,7 +32,7 @@ Result<Choice> recommended(const std::string& file) {
   if (!advice) return forward_error(advice);
   const auto knob = meters::control::knob_of_label(record->plan.knob);
   if (!knob) return fail(Errc::kCorrupt, file + " has an unknown knob");
-  return Choice{*knob, advice->points[advice->best].point->setting};
+  return Choice{*knob, advice->points[advice->best].point->setting, record->plan.devices};
 }
 
 class ApplyVerb : public Verb {
@@ -66,7 +68,15 @@ class ApplyVerb : public Verb {
     }
     const auto choice = chosen();
     if (!choice) return complain(choice.error(), kNotStarted);
-    auto held = hold_boards(choice->knob, devices_, shared_);
+    const bool as_swept = devices_.empty() && !choice->devices.empty();
+    auto held = hold_boards(choice->knob, as_swept ? choice->devices : devices_, shared_);
+    if (!held && as_swept && held.error().code == Errc::kInvalidArgument) {
+      return complain({Errc::kInvalidArgument,
+                       fmt::format("{} was measured on other GPUs than this machine's or those "
+                                   "that are visible: {}. Name those to set with --devices",
+                                   file_, fmt::join(choice->devices, ", "))},
+                      kNotStarted);
+    }
     if (!held) return complain(held.error(), kNotStarted);
     if (const double nearest = (*held)->range().nearest(choice->setting);
         nearest != choice->setting) {
@@ -107,9 +117,9 @@ class ApplyVerb : public Verb {
   }
 
   Result<Choice> chosen() const {
-    if (power_) return Choice{Knob::kPowerLimit, *power_};
-    if (clock_) return Choice{Knob::kSmClock, *clock_};
-    if (memory_clock_) return Choice{Knob::kMemoryClock, *memory_clock_};
+    if (power_) return Choice{Knob::kPowerLimit, *power_, {}};
+    if (clock_) return Choice{Knob::kSmClock, *clock_, {}};
+    if (memory_clock_) return Choice{Knob::kMemoryClock, *memory_clock_, {}};
     if (!file_.empty()) return recommended(file_);
     return fail(Errc::kInvalidArgument,
                 "say what to set: the file of a sweep, --power WATTS, --sm-clock MHZ or "

@@ -29,8 +29,8 @@ class RecommendVerb : public Verb {
     add(app, "--max-power", max_power_);
     add(app, "--reference", reference_);
     auto* hours = add(app, "--hours", hours_);
-    add(app, "--price", price_)->needs(hours);
-    add(app, "--carbon", carbon_)->needs(hours);
+    add(app, "--price", costs_.price)->needs(hours);
+    add(app, "--carbon", costs_.carbon)->needs(hours);
     add(app, "--profile", profile_);
     auto* page = add(app, "--html", html_);
     add(app, "--redact", redact_)->needs(page);
@@ -149,22 +149,27 @@ class RecommendVerb : public Verb {
       if (!watts) return tl::unexpected(watts.error());
       options.choice.max_watts = *watts;
     }
+    options.is_other_choice = is_other_choice(options.choice);
     if (!hours_) return options;
     if (*hours_ <= 0 || *hours_ > 24) {
       return fail(Errc::kInvalidArgument, "--hours must be above 0 and at most 24");
     }
-    options.daily = report::DailyUse{*hours_, {}, {}};
-    if (!price_.empty()) {
-      const auto price = parse_amount("--price", price_, "/kWh", "0.30/kWh");
-      if (!price) return tl::unexpected(price.error());
-      options.daily->price = *price;
+    auto costs = costs_.factors();
+    if (!costs) return forward_error(costs);
+    if (costs->series) {
+      return fail(Errc::kInvalidArgument,
+                  "--carbon of a recommendation is a number of grams for a kilowatt-hour: the work "
+                  "has no hours of the day");
     }
-    if (!carbon_.empty()) {
-      const auto grams = parse_amount("--carbon", carbon_, "g/kWh", "230");
-      if (!grams) return tl::unexpected(grams.error());
-      options.daily->carbon = *grams;
-    }
+    options.daily = report::DailyUse{*hours_, std::move(costs->price), costs->grams};
     return options;
+  }
+
+  // Other than what the plan of our own sweep says, by which `jouleprof apply` chooses.
+  bool is_other_choice(const analysis::RecommendOptions& choice) const {
+    return choice.reference || choice.objective != analysis::parse_objective(plan_.objective) ||
+           choice.eta != plan_.eta || choice.max_slowdown != plan_.max_slowdown ||
+           choice.max_watts != plan_.max_watts;
   }
 
   Input input_;
@@ -175,8 +180,7 @@ class RecommendVerb : public Verb {
   std::string max_power_;
   std::optional<double> reference_;
   std::optional<double> hours_;
-  std::string price_;
-  std::string carbon_;
+  CostChoice costs_;
   std::vector<model::SweepRun> runs_;
   std::string profile_;
   std::string svg_;

@@ -228,6 +228,7 @@ class SweepVerb : public Verb {
     const session::SweepPlanner planner(std::move(*plan));
     const HostTime begin = HostClock::now();
     SweepWork work(output_);
+    if (const auto& found = planner.plan().found) state_limit(planner.plan(), *found);
     const auto execution = execute(work, planner.plan());
     if (!execution) return complain(execution.error(), kNotStarted);
     model::SweepRun trial;
@@ -260,8 +261,8 @@ class SweepVerb : public Verb {
     const auto done = session::run_sweep(planner, held, file, options);
     for (const auto& warning : held.warnings()) say("warning    {}\n", warning);
     if (!done) return complain(done.error(), status_of_run(planner, done.error()));
-    conclude(planner.plan(), planner.runs(), planner.why_ended() + "; the settings were restored");
-    return kDone;
+    return conclude(planner.plan(), planner.runs(),
+                    planner.why_ended() + "; the settings were restored");
   }
 
   // Of the command, where it failed.
@@ -373,10 +374,9 @@ class SweepVerb : public Verb {
           output_, report::shell_word(output_));
       return kDone;
     }
-    conclude(record.plan, record.runs,
-             "nothing was set; the order of the limits was not random, so that drift counts as "
-             "their effect");
-    return kDone;
+    return conclude(record.plan, record.runs,
+                    "nothing was set; the order of the limits was not random, so that drift counts "
+                    "as their effect");
   }
 
   Error other_sweep() const {
@@ -386,21 +386,22 @@ class SweepVerb : public Verb {
                         output_)};
   }
 
-  void conclude(const model::SweepPlan& plan, const std::vector<model::SweepRun>& runs,
-                const std::string& ended) const {
-    if (quiet_) return;
+  int conclude(const model::SweepPlan& plan, const std::vector<model::SweepRun>& runs,
+               const std::string& ended) const {
     std::vector<report::AdvisedSweep> sweeps;
     sweeps.push_back({analysis::sweep_of(plan, runs), fail(Errc::kInternal, "")});
     auto& [sweep, advice] = sweeps.front();
     report::RecommendationOptions options;
     options.choice = session::recommend_options(plan, sweep);
-    options.choice.draws = analysis::RecommendOptions{}.draws;  // as `recommend` prints it
     options.sweep_file = output_;
     options.devices = smi_devices(output_, plan);
     advice = analysis::recommend(sweep, options.choice);
-    say("\n{}{:<10} {}\n{:<10} jouleprof recommend {}\n",
-        report::recommendation_to_text(sweeps, options, text_options(STDERR_FILENO)),
-        plan.observe ? "observed" : "ended", ended, "next", report::shell_word(output_));
+    if (!quiet_) {
+      say("\n{}{:<10} {}\n{:<10} jouleprof recommend {}\n",
+          report::recommendation_to_text(sweeps, options, text_options(STDERR_FILENO)),
+          plan.observe ? "observed" : "ended", ended, "next", report::shell_word(output_));
+    }
+    return advice ? kDone : complain(advice.error(), kBadContent);
   }
 
   SweepChoices choices_;

@@ -52,6 +52,8 @@ inline constexpr OptionText kPrice{
 inline constexpr OptionText kCarbon{"--carbon", "GRAMS",
                                     "also print the CO2e at grams per kWh such as 230; or at those "
                                     "of Electricity Maps' CSV of a zone"};
+inline constexpr OptionText kCarbonNumber{"--carbon", "GRAMS",
+                                          "also print the CO2e at grams per kWh such as 230"};
 inline constexpr OptionText kPue{"--pue", "RATIO",
                                  "with these: power usage effectiveness, the energy of the whole "
                                  "site for one joule of its machines"};

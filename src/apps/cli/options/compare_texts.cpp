@@ -63,7 +63,7 @@ VerbText compare_text() {
        "multiply the figures after by (1 + limit)^2 first. A gate that can resolve its limit must "
        "fail then"},
       kPrice,
-      kCarbon,
+      kCarbonNumber,
       kPue,
       {"--top", "N", "at most N rows of --by; 0: all (default 20; JSON has all)"},
       kRedact,
@@ -90,9 +90,11 @@ VerbText sweep_text() {
       "GPUs, and recommends one. The setting found before is restored at the end, and after any "
       "failure, kill or interrupt. Needs root (in a container: --cap-add SYS_ADMIN); without it "
       "nothing is changed. Each setting is moved to the nearest that the board accepts.\nExits "
-      "with the command's status where the command fails, with 10 where permission is missing, and "
-      "with 6 where a setting could not be restored or was changed by another program, which is "
-      "named.";
+      "with the command's status where the command fails, with 10 where permission is missing, "
+      "with "
+      "4 where no setting can be recommended, and with 6 where the work could not be measured, or "
+      "a "
+      "setting could not be restored or was changed by another program, which is named.";
   text.common = {
       {"--knob", "WHAT",
        "power, sm-clock or memory-clock; power, the default, is the power limit in W, the others "
@@ -164,7 +166,7 @@ VerbText recommend_text() {
                  kMaxSlowdown,
                  {"--hours", "H", "what the saving means a day, for H hours of this work"},
                  kPrice,
-                 kCarbon,
+                 kCarbonNumber,
                  {"--html", "FILE",
                   "also write a page for a browser: energy against time with the Pareto front, and "
                   "every quantity against the setting; an existing file is replaced"},
@@ -195,8 +197,9 @@ VerbText apply_text() {
                 "jouleprof apply --power WATTS [options] -- COMMAND [ARGUMENT...]",
                 "jouleprof apply --restore"};
   text.about =
-      "Sets the recommended power limit or clock of the sweep in FILE, or the one given, runs the "
-      "command, and restores the setting that it found. Needs root. The exit status is the "
+      "Sets the power limit or clock that the sweep in FILE recommends by the objective and "
+      "constraints it was measured with, on its GPUs, or the one given, runs the command, and "
+      "restores the setting that it found. Needs root. The exit status is the "
       "command's; 125 where it was not started; 10 where the command ended with 0 and the setting "
       "could not be restored.";
   text.common = {{"--power", "WATTS", "the power limit"},
