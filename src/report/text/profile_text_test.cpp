@@ -135,6 +135,13 @@ TEST(ProfileText, TheAnswerSaysWhatIsEstimatedAndWhatIsMissing) {
     }
   }
   EXPECT_THAT(first_line(profile), HasSubstr("of it your command at most 1.500 mWh"));
+  // A lost device may have had any amount more.
+  profile.domains[0].energy.reset();
+  profile.domains[0].least = Energy::joules(20);
+  EXPECT_THAT(first_line(profile), AllOf(HasSubstr("PARTIAL: at least"),
+                                         HasSubstr("of it your command an unknown part")));
+  profile.domains[0] = gpu_profile().domains[0];
+  profile.domains[0].command = profile.domains[1].command;
   for (auto& d : profile.domains) {
     if (d.command) d.command->energy.error = Energy{};
   }

@@ -215,7 +215,7 @@ std::string kinds_text(const TextContext& c) {
 }
 
 // ", of it your command 1.804 Wh"; where that cannot be distinguished from nothing, what it is at
-// most.
+// most. Where a device was lost, nothing is an upper bound.
 std::string command_part_text(const TextContext& c) {
   if (!c.total.command || c.text.whole_machine) return {};
   // Of an imported log whose energy is of no process in particular.
@@ -223,6 +223,9 @@ std::string command_part_text(const TextContext& c) {
   const auto& command = *c.total.command;
   const char* const whose = c.profile.run.command.empty() ? "the processes" : "your command";
   if (!command.is_divided) return fmt::format(", all of it {}", whose);
+  if (command.is_partial && command.low() <= Energy{}) {
+    return fmt::format(", of it {} an unknown part", whose);
+  }
   if (command.high() <= Energy{}) return fmt::format(", of it {} nothing that was seen", whose);
   if (command.low() <= Energy{}) {
     return fmt::format(", of it {} at most {}", whose, watt_hours_text(command.high()));

@@ -1,6 +1,7 @@
 #include "apps/cli/measure/run_command.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstddef>
+#include <set>
 #include <thread>
 
 #include "analysis/compare/statistics.h"
@@ -201,13 +203,25 @@ RepeatedRun RepeatedRun::of(const model::Profile& profile, bool whole_machine) {
       run.energy && run.energy->is_command &&
       total.command->undivided.joules() > kMostUndecided * run.energy->energy.joules();
   if (run.is_undecided) run.energy = run.whole;
+  const auto labels = report::labels_of(profile);
+  const auto label = [&](const model::DomainProfile* d) {
+    return labels[static_cast<std::size_t>(d - profile.domains.data())];
+  };
+  for (const auto* d : total.counted) run.domains.push_back(label(d));
+  for (const auto& [d, why] : total.excluded) {
+    if (d->domain.kind == model::DomainKind::kGpu && d->domain.visible && !d->energy) {
+      run.lost.push_back(label(d));
+    }
+  }
   return run;
 }
 
 std::string progress_text(const RepeatedRun& run, std::size_t number, std::size_t of) {
-  return fmt::format("run {} of {}: {}{}, {}", number, of,
+  const std::string lost =
+      run.lost.empty() || !run.energy ? "" : fmt::format(" without {}", fmt::join(run.lost, ", "));
+  return fmt::format("run {} of {}: {}{}{}, {}", number, of,
                      run.energy ? report::quoted_energy_text(*run.energy) : "energy unknown",
-                     run.is_undecided ? " of all devices" : "", seconds_text(run.seconds));
+                     run.is_undecided ? " of all devices" : "", lost, seconds_text(run.seconds));
 }
 
 std::string repeats_to_text(const std::vector<RepeatedRun>& runs,
@@ -224,6 +238,7 @@ std::string repeats_to_text(const std::vector<RepeatedRun>& runs,
   std::vector<double> joules;
   std::vector<double> times;
   double error = 0;
+  double repeatability = 0;  // of the sensors
   auto provenance = model::Provenance::kUnavailable;
   // A mean is of one thing: of all devices where it is that of one run.
   const bool is_command = std::all_of(runs.begin(), runs.end(), [](const RepeatedRun& run) {
@@ -231,20 +246,24 @@ std::string repeats_to_text(const std::vector<RepeatedRun>& runs,
   });
   const bool is_undecided = std::any_of(runs.begin(), runs.end(),
                                         [](const RepeatedRun& run) { return run.is_undecided; });
+  std::set<std::string> domains;
+  for (const auto& run : runs) domains.insert(run.domains.begin(), run.domains.end());
   for (const auto& run : runs) {
     times.push_back(run.seconds);
     const auto& energy = is_command ? run.energy : run.whole;
-    if (!energy) continue;
+    if (!energy || energy->is_partial || run.domains.size() < domains.size()) continue;
     // Of the least known run: a mean carries the weakest provenance of its parts.
     if (joules.empty() || energy->provenance != model::Provenance::kMeasured) {
       provenance = energy->provenance;
     }
     joules.push_back(energy->energy.joules());
     error += std::max(energy->error, energy->upper_error).joules();
+    repeatability += energy->repeatability.joules();
   }
   const std::string label = fmt::format("{} runs", runs.size());
   if (joules.empty()) {
-    add(label, "no energy is known");
+    add(label, domains.empty() ? "no energy is known"
+                               : "no energy is known of all devices that were measured");
     add("time", spread_text(spread_of(times), seconds_text));
     return all;
   }
@@ -257,8 +276,11 @@ std::string repeats_to_text(const std::vector<RepeatedRun>& runs,
   };
   const bool is_bound = is_command && energy.mean <= half;
   const std::string unknown = joules.size() < runs.size()
-                                  ? fmt::format("; {} runs without a known energy are not in it",
-                                                runs.size() - joules.size())
+                                  ? fmt::format(
+                                        "; {} of the runs, without a known energy of {}, "
+                                        "{} not in it",
+                                        runs.size() - joules.size(), fmt::join(domains, " and "),
+                                        runs.size() - joules.size() == 1 ? "is" : "are")
                                   : "";
   if (is_bound) {
     add(label,
@@ -266,16 +288,18 @@ std::string repeats_to_text(const std::vector<RepeatedRun>& runs,
                     report::energy_text(Energy::joules(energy.mean + half)),
                     report::provenance_word(provenance), unknown));
   } else {
-    add(label,
-        fmt::format(
-            "{}; the mean is known to {}, of it {} by the spread of the runs; {}, of "
-            "{}{}",
-            spread_text(energy, [](double v) { return report::energy_text(Energy::joules(v)); }),
-            relative(half), relative(energy.half), report::provenance_word(provenance),
-            is_command     ? "the command"
-            : is_undecided ? "all devices: which part is the command's is not known"
-                           : "all devices",
-            unknown));
+    const auto joules_text = [](double v) { return report::energy_text(Energy::joules(v)); };
+    const std::string mean =
+        joules.size() == 1
+            ? fmt::format("{} of one run, {}; how much runs vary is not known",
+                          joules_text(energy.mean), relative(half))
+            : fmt::format("{}; the mean is known to {}, of it {} by the spread of the runs",
+                          spread_text(energy, joules_text), relative(half), relative(energy.half));
+    add(label, fmt::format("{}; {}, of {}{}", mean, report::provenance_word(provenance),
+                           is_command     ? "the command"
+                           : is_undecided ? "all devices: which part is the command's is not known"
+                                          : "all devices",
+                           unknown));
   }
   add("time", spread_text(spread_of(times), seconds_text));
   report::Costs costs;
@@ -302,7 +326,8 @@ std::string repeats_to_text(const std::vector<RepeatedRun>& runs,
     per.joules = energy.mean / count;
     per.is_command = is_command;
     per.error_joules = per.upper_error_joules = half / count;
-    per.repeatability_joules = energy.half / count;
+    per.repeatability_joules =
+        std::hypot(energy.half, repeatability / static_cast<double>(joules.size())) / count;
     per.provenance = provenance;
     report::add_costs(per, costs);
     all += report::per_unit_to_text(per, text);

@@ -65,6 +65,8 @@ struct RepeatedRun {
   std::optional<report::Quoted> energy;
   std::optional<report::Quoted> whole;  // of all devices
   bool is_undecided = false;            // `energy` is of all devices for that reason
+  std::vector<std::string> domains;     // that these energies are of
+  std::vector<std::string> lost;        // GPUs without an energy
   double seconds = 0;
 
   static RepeatedRun of(const model::Profile& profile, bool whole_machine);
@@ -75,8 +77,8 @@ std::string progress_text(const RepeatedRun& run, std::size_t number, std::size_
 
 // Mean, standard deviation and range of energy and time; with units and factors, of one unit and in
 // money and carbon, by the mean. The interval of the mean energy holds the spread of the runs
-// (Student's t) and the error that the sensors have in all of them. Runs whose energy is not known
-// are not in its mean, and are counted.
+// (Student's t) and the error that the sensors have in all of them. Runs whose energy is not known,
+// or not of all domains that another run's is of, are not in its mean, and are counted.
 std::string repeats_to_text(const std::vector<RepeatedRun>& runs,
                             const std::optional<report::UnitCount>& unit,
                             const report::CostFactors& factors, const report::TextOptions& text);
