@@ -133,6 +133,14 @@ def test_pairs_run_both_commands_in_turn(tool):
                            "--json").out)["power"]["change_ratio"] == found["power"]["change_ratio"]
 
 
+def test_kept_recordings_are_not_replaced(tool):
+    compare = ("compare", "--pairs", "2", "--warmup", "0", "--keep", "kept", "--", "true", "---")
+    tool(*compare, "sleep", "0.2")
+    kept = {file.name: file.read_bytes() for file in (tool.folder / "kept").iterdir()}
+    assert "of an earlier comparison; choose another folder" in tool(*compare, "sleep", "0.1", status=2).err
+    assert {file.name: file.read_bytes() for file in (tool.folder / "kept").iterdir()} == kept
+
+
 def test_pairs_stop_where_a_command_fails(tool):
     tool.simulate(board(250))
     process = tool("compare", "--pairs", "2", "--", sys.executable, "-c", "raise SystemExit(7)",
@@ -144,7 +152,7 @@ def test_pairs_stop_where_a_command_fails(tool):
     (), ("a.jprof",), ("a.jprof", "b.jprof", "c.jprof"), ("--pairs", "2", "--", "true"),
     ("--pairs", "1", "--", "true", "---", "true"), ("a.jprof", "b.jprof", "--by", "joules"),
     ("a.jprof", "b.jprof", "--fail-if", "energy+3%"), ("a.jprof", "b.jprof", "--", "true"),
-    ("a.jprof", "b.jprof", "--self-test"), ("a.jprof", "b.jprof", "--spread", "x"),
+    ("a.jprof", "b.jprof", "--self-test"), ("a.jprof", "b.jprof", "--accept", "work_difers"), ("a.jprof", "b.jprof", "--spread", "x"),
 ])
 def test_invalid_usage(tool, arguments):
     assert tool("compare", *arguments, status=2).err.startswith("jouleprof: ")

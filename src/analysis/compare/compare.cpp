@@ -127,7 +127,7 @@ class Comparer {
     out.after = mean_of(b, after_.size());
     if (!out.before || !out.after) {
       out.reason = a.reason.empty() ? b.reason : a.reason;
-      if (out.reason == "not_positive" && a.at_most && b.at_most) {
+      if ((out.reason == "not_positive" || out.reason == "undivided") && a.at_most && b.at_most) {
         out.at_most = std::max(*a.at_most, *b.at_most);
       }
       return out;

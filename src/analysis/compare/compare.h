@@ -37,11 +37,11 @@ struct Difference {
   Verdict verdict = Verdict::kInconclusive;
   // Why: "interval_below_zero", "interval_above_zero", "within_threshold", "interval_too_wide",
   // "one_of_many" (of so many rows, some intervals exclude zero by chance),
-  // "spread_unknown", "estimated", "absent", "not_positive",
+  // "spread_unknown", "estimated", "absent", "not_positive", "undivided",
   // "rest_unknown", "not_resolvable", or a condition's.
   std::string reason;
   std::optional<double> sensor_noise;  // half of a 95 % interval, relative; in the interval
-  // "not_positive": the means of the sides differ by so many joules at most.
+  // "not_positive", "undivided": the means of the sides differ by so many joules at most.
   std::optional<double> at_most{};
 
   // As ratios: -0.1 is 10 % less.

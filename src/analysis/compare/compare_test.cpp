@@ -125,6 +125,20 @@ TEST(Compare, LessWorkIsNoSaving) {
   c = compared(before, after, accepting);
   EXPECT_EQ(c.energy.verdict, Verdict::kLower);
   EXPECT_TRUE(has(c, "work_differs"));
+  // One that does nothing, and one run of several that does nothing.
+  for (auto& run : before) run.conditions.work["windows step"] = 80;
+  for (auto* none : {&after.front(), &after.back()}) {
+    none->conditions.work.clear();
+    EXPECT_EQ(compare(before, after, {})->energy.reason, "work_differs");
+  }
+  for (auto& run : after) run.conditions.work.clear();
+  EXPECT_EQ(compare(before, after, {})->energy.reason, "work_differs");
+  for (auto* side : {&before, &after}) {
+    for (auto& run : *side) run.conditions.per_unit = true;
+  }
+  c = *compare(before, after, {});
+  EXPECT_TRUE(has(c, "work_differs"));
+  EXPECT_FALSE(c.is_blocked());
 }
 
 TEST(Compare, NamesWhatDiffersBetweenTheSides) {

@@ -170,6 +170,7 @@ Figure run_energy(const model::Profile& profile, const std::vector<std::size_t>&
   const auto has_command = [&](std::size_t i) { return profile.domains[i].command.has_value(); };
   out.is_command = !whole_machine && std::all_of(chosen.begin(), chosen.end(), has_command);
   Sum sum;
+  Energy undivided;
   for (const std::size_t i : chosen) {
     const DomainProfile& d = profile.domains[i];
     const std::string label = figure_label_of(d.domain);
@@ -181,6 +182,7 @@ Figure run_energy(const model::Profile& profile, const std::vector<std::size_t>&
     Measurement own = d.command->energy;
     own.repeatability += d.command->undivided;
     own.error += d.command->undivided;
+    undivided += d.command->undivided;
     own.provenance = d.energy->provenance;
     sum.add(own, label);
     if (d.command->rest) {
@@ -189,7 +191,11 @@ Figure run_energy(const model::Profile& profile, const std::vector<std::size_t>&
       out.rest_in_shares.insert(label);
     }
   }
-  return sum.figure(1);
+  Figure figure = sum.figure(1);
+  if (figure.reason == "not_positive" && 2 * undivided.joules() > figure.at_most.value_or(0)) {
+    figure.reason = "undivided";
+  }
+  return figure;
 }
 
 // How many units the run had, with the figures of one.
@@ -304,6 +310,7 @@ Result<RunFigures> figures_of(const Run& run, std::string name, const FigureOpti
   out.conditions = conditions_of(run, *profile, *activity);
   const auto units = choose_unit(*profile, chosen, options, out);
   if (!units) return forward_error(units);
+  out.conditions.per_unit = !options.per.empty();
   for (auto& [name_of_work, count] : out.conditions.work) count /= *units;
   out.power = out.energy;
   if (out.energy.value && out.time.value) {

@@ -48,7 +48,8 @@ struct Conditions {
   bool complete = true;
   bool simulated = false;
   bool traced = false;
-  // Counts of windows by name, and of models' calls; with `per`, of one unit.
+  bool per_unit = false;
+  // Counts of windows by name, and of models' calls; with `per_unit`, of one unit.
   std::map<std::string, double> work;
 };
 

@@ -48,6 +48,23 @@ TEST(RunFigures, OfTheWholeRunAreSumsOverMeasuredDomains) {
   EXPECT_TRUE(f.excluded.empty());
 }
 
+// Longer runs would not resolve it.
+TEST(RunFigures, SayWhereOthersMayHaveUsedAllOfADevice) {
+  Recorded run;
+  run.read_gpu();
+  run.add_processes();
+  for (double t = 3.5; t <= 14; t += 1) {
+    for (const std::uint32_t id : {7U, 9U}) {
+      run.recording.process_readings.gpu_processes.push_back(
+          {model::ProcessId{id}, simulated::kGpu0, at(t), {}, 1 << 20});
+    }
+  }
+  const auto f = figures(run.recording);
+  EXPECT_EQ(f.energy.reason, "undivided");
+  EXPECT_GT(f.energy.at_most.value_or(0), 3000);
+  EXPECT_EQ(f.power.reason, "undivided");
+}
+
 TEST(RunFigures, AreOfTheCommandUnlessTheMachineIsAskedFor) {
   auto run = worked();
   run.add_processes();

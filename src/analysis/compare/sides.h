@@ -2,8 +2,10 @@
 // alike.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/compare/figures.h"
@@ -63,9 +65,15 @@ struct Condition {
   bool blocks = false;  // there is no verdict, unless the code is accepted
 };
 
-// Blocking: failed_run, cut_off, domains_differ, work_differs, limit_differs, tracing_differs.
-// Others: board_differs, boot_differs, clock_differs, temperature_differs, slowed_by_heat,
-// simulated. Both sides have at least one run.
+inline constexpr std::array<std::string_view, 7> kBlockingCodes{
+    "failed_run",   "cut_off",       "domains_differ", "scope_differs",
+    "work_differs", "limit_differs", "tracing_differs"};
+inline constexpr std::array<std::string_view, 7> kOtherCodes{
+    "rest_left_out",       "board_differs",  "boot_differs", "clock_differs",
+    "temperature_differs", "slowed_by_heat", "simulated"};
+
+// Of kBlockingCodes, where a verdict would be wrong, and of kOtherCodes. Both sides have at least
+// one run.
 std::vector<Condition> conditions_between(const std::vector<RunFigures>& before,
                                           const std::vector<RunFigures>& after);
 

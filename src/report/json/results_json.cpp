@@ -142,13 +142,14 @@ void columns(const analysis::Difference& d, const std::string& unit, Columns& co
   column("difference_at_most_joules", d.at_most,
          "the means differ by so much at most, with 95 % confidence, where energies are not above "
          "zero",
-         "`reason` is not `not_positive`");
+         "`reason` is neither `not_positive` nor `undivided`");
   column("p", d.log_ratio && d.log_ratio->half ? std::optional(d.p) : std::nullopt,
          "of \"no change\"; of rows, adjusted by Holm", "there is no interval");
   column("verdict", to_string(d.verdict), "`lower`, `higher`, `same` or `inconclusive`");
   column("reason", d.reason,
          "`interval_below_zero`, `interval_above_zero`, `within_threshold`, `interval_too_wide`, "
-         "`one_of_many`, `spread_unknown`, `estimated`, `absent`, `not_positive`, `rest_unknown`, "
+         "`one_of_many`, `spread_unknown`, `estimated`, `absent`, `not_positive`, `undivided`, "
+         "`rest_unknown`, "
          "`not_resolvable`, or the code of a condition that prevents a verdict");
 }
 

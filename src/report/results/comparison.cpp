@@ -16,7 +16,7 @@ namespace {
 using analysis::Difference;
 using analysis::Verdict;
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kReasons{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kReasons{{
     {"interval_below_zero", "the 95 % interval lies below zero"},
     {"interval_above_zero", "the 95 % interval lies above zero"},
     {"within_threshold", "the 95 % interval lies within the threshold of no difference"},
@@ -30,6 +30,9 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kReasons
     {"estimated", "the energy is an estimate, whose error does not cancel"},
     {"absent", "the energy is not known in each run"},
     {"not_positive", "the energy is not above zero in each run: below what can be resolved"},
+    {"undivided",
+     "which part of the energy is the command's is not known in each run: other processes used the "
+     "devices, too, or may have; --whole-machine compares all energy"},
     {"rest_unknown",
      "the energy at rest is part of some runs only, and not known in each of them; --whole-machine "
      "compares all energy"},
@@ -120,12 +123,15 @@ class Sentence {
           change, interval_text(d));
     }
     if (d.at_most) {
+      const std::string most = energy_text(Energy::joules(*d.at_most));
+      const char* const why = d.reason == "undivided"
+                                  ? "which part is the command's is not known. --whole-machine"
+                                  : "it is below what can be resolved. Longer commands resolve it; "
+                                    "--whole-machine";
       return fmt::format(
-          "No difference of energy above {} can be seen (95 %: -{} to +{}): it is below what can "
-          "be "
-          "resolved. Longer commands resolve it; --whole-machine compares all devices",
-          energy_text(Energy::joules(*d.at_most)), energy_text(Energy::joules(*d.at_most)),
-          energy_text(Energy::joules(*d.at_most)));
+          "No difference of energy above {} can be seen (95 %: -{} to +{}): {} compares all "
+          "devices",
+          most, most, most, why);
     }
     if (d.reason != "interval_too_wide") {
       return fmt::format("No verdict on the energy: {}", reason_text(d.reason));
@@ -306,6 +312,8 @@ std::string cell(std::string_view text) {
     }
     if (c == '<') {
       out += "&lt;";
+    } else if (c == '&') {
+      out += "&amp;";  // or a name such as "&lt;" would be read as another
     } else if (c == '@') {
       out += "&#64;";  // no person is notified
     } else {

@@ -117,6 +117,11 @@ TEST(VerdictSentence, SaysTheAnswerOrWhatWouldDecide) {
             "No difference of energy above 12.30 mJ can be seen (95 %: -12.30 mJ to +12.30 mJ): it "
             "is below what can be resolved. Longer commands resolve it; --whole-machine compares "
             "all devices. No difference of time can be seen: +0.60 % (95 %: -4.31 to +5.76 %)");
+  energy.reason = "undivided";
+  EXPECT_THAT(verdict_sentence(report),
+              AllOf(HasSubstr("+12.30 mJ): which part is the command's is not known. "
+                              "--whole-machine compares all devices"),
+                    testing::Not(HasSubstr("Longer"))));
 
   energy = difference("energy", 10, 0.02, 0.05, Verdict::kInconclusive, "");
   energy.reason = "spread_unknown";
@@ -157,6 +162,12 @@ TEST(ComparisonMarkdown, NamesCannotBreakTheTable) {
   EXPECT_THAT(text, AllOf(HasSubstr("### Energy: lower"), HasSubstr("| energy | 8.947 kJ |"),
                           HasSubstr("**lower**"), HasSubstr("blocks.0.attn\\|&lt;b>"),
                           HasSubstr("gate energy>+3%: passed")));
+}
+
+TEST(ComparisonMarkdown, ANameOfMarkupStaysAsItIs) {
+  auto report = example();
+  report.comparison.rows.front().name = "&lt;b>";
+  EXPECT_THAT(comparison_to_markdown(report), HasSubstr("&amp;lt;b>"));
 }
 
 TEST(ComparisonJunit, CountsFailedAndInconclusiveGates) {

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -10,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "analysis/compare/sides.h"
 #include "apps/cli/compare/compared_runs.h"
 #include "apps/cli/control/sweep_choices.h"
 #include "apps/cli/measuring.h"
@@ -218,6 +220,15 @@ class CompareVerb : public Verb {
       replay_seconds_ = *each;
     }
     report_.options.paired = paired_ || pairs_ > 0;
+    for (const auto& code : accepted_) {
+      const auto is_in = [&](const auto& codes) {
+        return std::find(codes.begin(), codes.end(), code) != codes.end();
+      };
+      if (is_in(analysis::kBlockingCodes) || is_in(analysis::kOtherCodes)) continue;
+      return fail(Errc::kInvalidArgument,
+                  fmt::format("--accept {}: give conditions that prevent a verdict: {}", code,
+                              fmt::join(analysis::kBlockingCodes, ", ")));
+    }
     report_.options.accepted = accepted_;
     if (!spread_.empty()) {
       const auto percent = parse_amount("--spread", spread_, "%", "2%");
@@ -415,7 +426,12 @@ class CompareVerb : public Verb {
           if (!quiet_) say("{}\n", line);
         },
         status);
-    if (!runs) return complain(runs.error(), status != kDone ? status : kNothingToMeasure);
+    if (!runs) {
+      const bool is_usage = runs.error().code == Errc::kInvalidArgument;
+      return complain(runs.error(), status != kDone ? status
+                                    : is_usage      ? kUsageError
+                                                    : kNothingToMeasure);
+    }
     if (!quiet_) say("\n");
     if (report_.before.empty()) {
       report_.before = fmt::format("{}", fmt::join(plan.before, " "));

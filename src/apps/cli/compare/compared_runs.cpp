@@ -24,6 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kWarmUp = "warm-up";
 constexpr Duration kSettle = std::chrono::milliseconds{500};
 
 // While it lives, what is written to stdout goes to stderr.
@@ -57,6 +58,17 @@ class Folder {
         return tl::unexpected(system_error(
             fmt::format("cannot make the folder {}", chosen.string()), failed.value()));
       }
+      // Also those that fewer pairs would leave: they are no runs of these commands.
+      for (const auto& name : list_folder(chosen).value_or(std::vector<std::string>{})) {
+        if (!name.ends_with(".jprof") ||
+            !(name.starts_with("pair-") || name.starts_with(kWarmUp))) {
+          continue;
+        }
+        return fail(Errc::kInvalidArgument,
+                    fmt::format("--keep {}: the folder has {} of an earlier comparison; choose "
+                                "another folder",
+                                chosen.string(), name));
+      }
       return Folder(chosen, false);
     }
     std::string made = (fs::temp_directory_path() / "jouleprof-XXXXXX").string();
@@ -89,7 +101,7 @@ class PairRunner {
   Result<PairRuns> run() {
     for (unsigned i = 0; i < plan_.warm_ups; ++i) {
       for (const bool after : {false, true}) {
-        if (auto made = execute(after, "warm-up"); !made) return forward_error(made);
+        if (auto made = execute(after, kWarmUp); !made) return forward_error(made);
       }
     }
     PairRuns runs;
@@ -130,7 +142,7 @@ class PairRunner {
     if (!recording) return forward_error(recording);
     auto figures = analysis::figures_of(analysis::Run(std::move(*recording)), file, plan_.figures);
     std::error_code ignored;
-    if (plan_.keep.empty() || name == "warm-up") fs::remove(path, ignored);
+    if (plan_.keep.empty() || name == kWarmUp) fs::remove(path, ignored);
     return figures;
   }
 
