@@ -186,6 +186,22 @@ TEST(CommandEnergy, IsNeverAboveTheWhole) {
   }
 }
 
+// The sensor's factor is that of the energy of no known process, too.
+TEST(CommandEnergy, IsAtMostTheWholeWithItsCalibrationError) {
+  model::Measurement whole;
+  whole.energy = Energy::joules(100);
+  whole.error = Energy::joules(5);
+  whole.repeatability = Energy::joules(0.1);
+  for (const double own_joules : {0.0, 40.0}) {
+    model::CommandEnergy own;
+    own.processes = Energy::joules(own_joules);
+    own.undivided = whole.energy - own.processes;
+    set_interval(own, whole, {}, {}, {});
+    EXPECT_NEAR(own.high().joules(), 105, 0.1) << own_joules;
+    EXPECT_NEAR(own.low().joules(), 0.95 * own_joules, 0.3) << own_joules;
+  }
+}
+
 // Whatever the single utilisations say: all on the board was the command's.
 TEST(CommandEnergy, OfAFamilyAloneIsAsCertainAsTheWhole) {
   Shared run;

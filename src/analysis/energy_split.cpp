@@ -276,9 +276,12 @@ void set_interval(CommandEnergy& own, const Measurement& whole, Energy others, E
   // An interval around 0 has no shift.
   if (own.energy.energy <= Energy{}) below = above = std::max(below, above);
   const double both = part * whole.repeatability.joules() + division_joules(own.processes, others);
-  const double gain = part * model::gain_joules(whole);
-  const double down = std::hypot(both + below.joules(), gain);
-  const double up = std::hypot(both + above.joules(), gain);
+  const double gain = model::gain_joules(whole);
+  // The upper bound is of what is undivided, too, of which the sensor is as uncertain.
+  const double part_above = part_of(whole, own.energy.energy + own.undivided);
+  const double up = std::hypot(both + above.joules(), part_above * gain);
+  const double down =
+      own.energy.energy > Energy{} ? std::hypot(both + below.joules(), part * gain) : up;
   own.energy.repeatability = Energy::joules(both + (below + above).joules() / 2);
   own.energy.offset = Energy::joules(part * whole.offset.joules());
   own.energy.error = Energy::joules((down + up) / 2);
