@@ -90,8 +90,11 @@ std::vector<std::size_t> choose_domains(const model::Profile& profile, RunFigure
   return measured;
 }
 
-std::string identity_of(const model::Domain& domain, const model::RunInfo& run) {
+// Of a recording that says neither, such as an imported log, the board may be any.
+std::string identity_of(const model::Domain& domain, const model::RunInfo& run,
+                        const std::string& recording) {
   if (!domain.uuid.empty()) return domain.uuid;
+  if (run.host.empty()) return "unknown/" + recording + "/" + domain.device;
   return run.host + "/" + domain.device + "/" + domain.name;
 }
 
@@ -298,7 +301,7 @@ Result<RunFigures> figures_of(const Run& run, std::string name, const FigureOpti
   const auto chosen = choose_domains(*profile, out);
   for (const std::size_t i : chosen) {
     const auto& domain = profile->domains[i].domain;
-    out.boards[figure_label_of(domain)] = identity_of(domain, profile->run);
+    out.boards[figure_label_of(domain)] = identity_of(domain, profile->run, out.name);
   }
   if (chosen.empty()) {
     return fail(Errc::kUnavailable,

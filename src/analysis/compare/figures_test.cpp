@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/compare/sides.h"
 #include "analysis/recorded_run_test.h"
 
 namespace jouleprof::analysis {
@@ -46,6 +47,18 @@ TEST(RunFigures, OfTheWholeRunAreSumsOverMeasuredDomains) {
   EXPECT_THAT(f.conditions.work, ElementsAre(Pair("windows step", 2)));
   EXPECT_EQ(f.started, RealTime{std::chrono::seconds{1'700'000'003}});
   EXPECT_TRUE(f.excluded.empty());
+}
+
+TEST(RunFigures, OfAnUnknownBoardAreOfTheSameOneAsNoOther) {
+  auto run = worked();
+  run.recording.domains[0].uuid.clear();
+  run.recording.run.host.clear();
+  const auto of = [&](const char* name) {
+    return *figures_of(analysis::Run(run.recording), name, {});
+  };
+  EXPECT_FALSE(is_same_board(std::vector{of("a.jprof")}, std::vector{of("b.jprof")}));
+  run.recording.run.host = "node";
+  EXPECT_TRUE(is_same_board(std::vector{of("a.jprof")}, std::vector{of("b.jprof")}));
 }
 
 // Longer runs would not resolve it.

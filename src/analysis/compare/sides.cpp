@@ -232,7 +232,8 @@ class Checks {
           fmt::join(*labels.begin(), " and "), fmt::join(*labels.rbegin(), " and "));
     } else if (!is_same_board(before_, after_)) {
       add(false, "board_differs",
-          "the runs used different boards: the calibration error of their sensors does not cancel");
+          "the runs used different boards, or do not say which: the calibration error of their "
+          "sensors does not cancel");
     }
     if (boots[0] != boots[1]) {
       add(false, "boot_differs",
