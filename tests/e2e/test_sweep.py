@@ -354,6 +354,23 @@ def test_the_table_at_the_end_is_that_of_recommend(machine):
         assert row in printed, (row, printed)
 
 
+def test_a_board_that_is_lost_is_said_to_be(tmp_path):
+    machine = Machine(tmp_path, board())
+    found = machine("doctor", "--json", status=None)
+    uuid = next(d["uuid"] for d in json.loads(found.out)["domains"] if d["domain"] == "gpu")
+    machine.simulate({"devices": [board()], "faults": [{"kind": "gpu_lost", "at_seconds": 8}]})
+    machine.environment["JOULEPROF_NVML_EPOCH"] = str(time.time())
+    ended = machine.sweep("--limits", "500,300", "--repeats", "9", "--min-repeats", "9", status=6)
+    assert "GPU is lost" in ended.err
+    # What comes later does not know the UUID of any board that is there.
+    left = machine("apply", "--restore", status=10).err
+    for text in (ended.err, left, machine("recommend", "sweep.jprof", status=None).err,
+                 machine("run", "--no-record", "--devices", uuid, "--", "true", status=None).err):
+        assert "matches no GPU" not in text and "no device is called" not in text, text
+    assert f"'{uuid}' is no GPU that answers, and may be gpu0: nvmlDeviceGetHandleByIndex(0): GPU is lost" in left
+    assert "Xid" in left
+
+
 def test_a_busy_board_is_refused(tmp_path):
     machine = Machine(tmp_path, board(processes=[{"pid": 1, "memory_mib": 100}]))
     assert "other processes use gpu0" in machine.sweep("--limits", "700,300", status=6).err

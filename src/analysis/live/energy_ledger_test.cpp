@@ -58,6 +58,44 @@ TEST(EnergyLedger, ACounterThatStandsStillIsNotWaitedFor) {
   EXPECT_FALSE(ledger.energy(at(1), at(4)));
 }
 
+// RAPL of 50 W, which stands still from 3 s on. A counter of a step each 72 s is as it was.
+TEST(EnergyLedger, EnergyIsNotKnownWhileACounterMayCatchUp) {
+  model::Sensor sensor{simulated::kCounter, {}, model::SensorKind::kEnergyCounter, "rapl", {}, {}};
+  sensor.traits.refresh = 1ms;
+  for (const bool catches_up : {true, false}) {
+    EnergyLedger ledger({sensor, {}}, 10min);
+    const auto append = [&](double from, double to, double still_at) {
+      for (int i = static_cast<int>(100 * from); i < static_cast<int>(100 * to); ++i) {
+        const double t = 0.01 * i;
+        model::Readings readings;
+        readings.counters.push_back(
+            {sensor.id, at(t), at(t + 1e-5), Energy::joules(7 + 50 * std::min(t, still_at))});
+        ledger.append(readings);
+      }
+    };
+    append(0, 4.5, 3);
+    EXPECT_TRUE(ledger.knows(at(2.9)));
+    EXPECT_FALSE(ledger.knows(at(4))) << "0 J, it seemed";
+    EXPECT_NEAR(seconds(ledger.known()->end - at(0)), 3, 0.02);
+    append(4.5, 6, catches_up ? 100 : 3);
+    EXPECT_TRUE(ledger.knows(at(4)));
+    const auto energy = ledger.energy(at(3.2), at(4));
+    ASSERT_EQ(energy.has_value(), catches_up);
+    if (energy) {
+      EXPECT_NEAR(energy->energy.joules(), 40, 1);
+    } else {
+      EXPECT_THAT(energy.error().message, testing::HasSubstr("stands still"));
+    }
+  }
+  EnergyLedger rare({sensor, {}}, 10min);
+  for (int i = 0; i < 1000; ++i) {
+    model::Readings readings;
+    readings.counters.push_back({sensor.id, at(i), at(i + 1e-5), Energy::joules(3600 * (i / 72))});
+    rare.append(readings);
+  }
+  EXPECT_GT(seconds(rare.known()->end - at(0)), 935);
+}
+
 // A sensor that fails again and again, in a program that runs for months.
 TEST(EnergyTimeline, NotesAreOneOfEachTextAndForgottenWithTheirTime) {
   simulated::GpuSensors gpu;

@@ -217,7 +217,9 @@ void EnergyTimeline::forget_before(HostTime t) {
 double EnergyTimeline::data_end() const {
   double end = -1e300;
   if (shape_ && shape_->end()) end = *shape_->end();
-  if (!points_.empty()) end = std::max(end, time_->seconds_of(points_.back().after));
+  if (const std::size_t known = known_points(); known > 0) {
+    end = std::max(end, time_->seconds_of(points_[known - 1].after));
+  }
   return end;
 }
 
@@ -333,7 +335,8 @@ void EnergyTimeline::place_anchors(double stop) {
   const auto first = std::partition_point(points_.begin(), points_.end(), [&](const auto& p) {
     return p.segment < segment || (p.segment == segment && time_->seconds_of(p.after) < start - 10);
   });
-  const auto last = std::partition_point(first, points_.end(), [&](const auto& p) {
+  const auto known = std::max(first, points_.begin() + static_cast<std::ptrdiff_t>(known_points()));
+  const auto last = std::partition_point(first, known, [&](const auto& p) {
     return p.segment == segment && time_->seconds_of(p.after) <= stop + 1e-9;
   });
   if (first == last) return;

@@ -97,7 +97,8 @@ class EnergyTimeline {
   void set_work(HostTime begin, HostTime end);
 
   // Whether the counter's newest reads show one value for longer than its period explains. What was
-  // used since then is not known soon, however often it is read.
+  // used since then is not known soon, however often it is read. One without samples may catch up
+  // within two seconds, and is waited for until then.
   bool counter_stands_still() const;
 
   // Drops the data before `t`; energies before it are then unavailable. Bounds the memory.
@@ -228,6 +229,9 @@ class EnergyTimeline {
   void drop_frozen(std::size_t first_new);
   std::optional<double> watts_until(std::size_t point) const;
   bool caught_up_at_once(std::size_t first, std::size_t last) const;
+  bool is_too_still(std::size_t first, std::size_t last) const;
+  bool may_catch_up() const;
+  std::size_t known_points() const;
   bool is_frozen(const CounterPoint& first, const CounterPoint& last) const;
   bool catches_up(const CounterPoint& first, const CounterPoint& last) const;
   double next_data(double t) const;

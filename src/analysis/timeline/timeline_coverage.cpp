@@ -421,6 +421,8 @@ constexpr double kCounted = 1;         // of a counter, whose power until then i
 constexpr double kLeastCounted = 0.2;  // ... and at least
 constexpr double kTwice = 2;           // ratio up to which two powers are about the same
 constexpr double kLeastWatts = 0.05;   // of a domain whose counter is not frozen
+constexpr int kUsualChanges = 5;       // of a counter, before it stood still ...
+constexpr double kUsualTimes = 3;      // ... and how much longer than between these it does
 
 bool is_about(double watts, double usual) {
   return watts <= kTwice * usual && usual <= kTwice * watts;
@@ -431,7 +433,43 @@ bool is_about(double watts, double usual) {
 bool EnergyTimeline::counter_stands_still() const {
   if (!sensors_.counter) return false;
   const double refresh = seconds(sensors_.counter->traits.refresh.value_or(Duration{}));
-  return seconds(reads_.newest - reads_.moved) > std::max(kStill, kStillPeriods * refresh);
+  return seconds(reads_.newest - reads_.moved) > std::max(kStill, kStillPeriods * refresh) &&
+         !may_catch_up();
+}
+
+// Of a counter without samples: whether its value from the point `first` on, until `last`, has been
+// one for so long that its next change may hold the energy of all that time.
+bool EnergyTimeline::is_too_still(std::size_t first, std::size_t last) const {
+  if (has_samples() || last <= first || points_[first].segment != points_[last].segment) {
+    return false;
+  }
+  const double refresh = seconds(sensors_.counter->traits.refresh.value_or(Duration{}));
+  return seconds(points_[last].before - points_[first].after) >=
+         std::max(kFrozenLeast, kFrozenPeriods * refresh);
+}
+
+// Whether that is so of the newest points, of a counter that showed power until then, and changed
+// much more often.
+bool EnergyTimeline::may_catch_up() const {
+  if (points_.empty() || frozen_ || !is_too_still(unchanged_from_, points_.size() - 1)) {
+    return false;
+  }
+  double longest = 0;
+  std::size_t to = unchanged_from_;  // the first point of a value
+  for (int seen = 0; seen < kUsualChanges; ++seen) {
+    if (to == 0 || points_[to - 1].segment != points_[to].segment) return false;
+    std::size_t from = to - 1;
+    while (from > 0 && points_[from - 1].energy == points_[from].energy) --from;
+    longest = std::max(longest, seconds(points_[to].after - points_[from].after));
+    to = from;
+  }
+  const double still = seconds(points_.back().before - points_[unchanged_from_].after);
+  return still >= kUsualTimes * longest && watts_until(unchanged_from_).value_or(0) > kLeastWatts;
+}
+
+// How many points show energy. Those of a counter that may catch up show none yet.
+std::size_t EnergyTimeline::known_points() const {
+  return may_catch_up() ? unchanged_from_ + 1 : points_.size();
 }
 
 // Shorter periods than those of a lattice of updates need no correction.
@@ -539,12 +577,10 @@ std::optional<double> EnergyTimeline::watts_until(std::size_t point) const {
 // Of a counter without samples, whose value from `first` on changed at `last`: whether it changed
 // by what the time of all of that takes, and not by what the time since the read before takes.
 bool EnergyTimeline::caught_up_at_once(std::size_t first, std::size_t last) const {
-  if (has_samples() || last < first + 2 || points_[first].segment != points_[last].segment) {
+  if (points_[first].segment != points_[last].segment || !is_too_still(first, last - 1)) {
     return false;
   }
-  const double still = seconds(points_[last - 1].before - points_[first].after);
   const double refresh = seconds(sensors_.counter->traits.refresh.value_or(Duration{}));
-  if (still < std::max(kFrozenLeast, kFrozenPeriods * refresh)) return false;
   const auto usual = watts_until(first);
   const double joules = (points_[last].energy - points_[first].energy).joules();
   const double since = seconds(points_[last].after - points_[last - 1].before);

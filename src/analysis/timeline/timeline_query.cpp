@@ -80,9 +80,10 @@ Result<model::Measurement> EnergyTimeline::energy(HostTime begin, HostTime end) 
     const bool early = a < knots_.front().at - reach;
     return fail(
         Errc::kUnavailable,
-        fmt::format("readings of {} {} {:.3f} s {} the window", sensor_name(),
+        fmt::format("readings of {} {} {:.3f} s {} the window{}", sensor_name(),
                     early ? "begin" : "end", early ? knots_.front().at - a : b - knots_.back().at,
-                    early ? "after the start of" : "before the end of"));
+                    early ? "after the start of" : "before the end of",
+                    !early && (frozen_ || may_catch_up()) ? ": the counter stands still" : ""));
   }
   if (!has_samples() && reads_.have_one_value()) {
     return fail(Errc::kUnavailable, still_counter());

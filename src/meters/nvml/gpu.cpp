@@ -75,9 +75,20 @@ Gpu identify(const NvmlApi& api, unsigned index) {
   return gpu;
 }
 
+bool is_uuid(const std::string& wanted) {
+  return wanted.starts_with("GPU-") || wanted.starts_with("MIG-");
+}
+
+// The first device without a handle, whose UUID is unknown therefore.
+const Gpu* find_silent(const std::vector<Gpu>& gpus) {
+  const auto silent =
+      std::find_if(gpus.begin(), gpus.end(), [](const Gpu& gpu) { return gpu.error.has_value(); });
+  return silent == gpus.end() ? nullptr : &*silent;
+}
+
 bool is_named(const Gpu& gpu, const std::string& wanted) {
   if (const auto index = parse_integer(wanted)) return *index == gpu.index;
-  if (!wanted.starts_with("GPU-") && !wanted.starts_with("MIG-")) return false;
+  if (!is_uuid(wanted)) return false;
   return gpu.uuid.starts_with(wanted) ||
          std::any_of(gpu.mig_devices.begin(), gpu.mig_devices.end(),
                      [&](const MigDevice& m) { return m.uuid.starts_with(wanted); });
@@ -134,6 +145,14 @@ Result<std::vector<Gpu>> select_gpus(std::vector<Gpu> gpus,
       ++matches;
     }
     if (matches == 1) continue;
+    if (matches == 0 && is_uuid(name)) {
+      if (const auto* silent = find_silent(gpus)) {
+        return fail(Errc::kUnavailable,
+                    fmt::format("'{}' is no GPU that answers, and may be {}: {}{}{}", name,
+                                silent->device(), silent->error->message,
+                                silent->fix.empty() ? "" : ": ", silent->fix));
+      }
+    }
     return fail(
         Errc::kInvalidArgument,
         fmt::format("'{}' matches {}: give an index from 0 to {}, or a UUID as nvidia-smi -L "

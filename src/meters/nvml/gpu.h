@@ -67,7 +67,7 @@ Result<std::vector<Gpu>> list_gpus(const NvmlApi& api);
 
 // The GPUs that `wanted` names: an index, a UUID or the beginning of one ("GPU-", "MIG-": the GPU
 // that holds the instance). None named: all. Errors: invalid_argument for a name that fits none or
-// several.
+// several; unavailable for a UUID that fits none while a device does not answer.
 Result<std::vector<Gpu>> select_gpus(std::vector<Gpu> gpus, const std::vector<std::string>& wanted);
 
 }  // namespace jouleprof::meters::nvml

@@ -163,7 +163,14 @@ void LivePower::append(const model::Readings& readings) {
     if (found == tracks_.end()) continue;
     auto& track = found->second;
     track.newest = reading.after;
-    if (track.counter) {
+    const bool is_first = !track.counter;
+    const bool has_moved = is_first || reading.total != track.moved.total;
+    const bool stood_still = track.unmoved - track.moved.after >= track.shortest_difference;
+    track.unmoved = reading.after;
+    // A counter that stands still says nothing of the power, nor does what it catches up with.
+    if (!has_moved) continue;
+    track.moved = reading;
+    if (!is_first && !stood_still) {
       const Duration passed = reading.after - track.counter->after;
       if (passed < track.shortest_difference) continue;
       // A smaller total is a wrap or a reset: no difference to show.

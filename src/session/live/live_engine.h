@@ -26,7 +26,8 @@ class LivePower {
     model::Provenance provenance{};
   };
   // The mean of the newest batch of the domain's fastest sensor, with that sensor's provenance.
-  // Absent when there is none, and once it is older than ten seconds.
+  // Absent when there is none, and once it is older than ten seconds. A counter that stands still
+  // shows no power.
   std::optional<Value> of(model::DomainId domain, HostTime now) const;
 
   // When the domain's newest reading of energy or power was taken; absent before the first.
@@ -39,6 +40,8 @@ class LivePower {
     int rank = 0;  // the lowest is shown
     Duration shortest_difference{};
     std::optional<model::CounterReading> counter;  // where the current difference began
+    model::CounterReading moved;                   // the first read of the counter's present value
+    HostTime unmoved{};                            // the newest read of that value
     std::optional<Power> power;
     HostTime at{};  // of `power`
     std::optional<HostTime> newest;

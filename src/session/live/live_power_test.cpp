@@ -63,6 +63,24 @@ TEST(LivePower, DifferencesACounterExceptAcrossAWrap) {
   EXPECT_EQ(live.of(DomainId{0}, at(5))->power, Power::watts(5));
 }
 
+TEST(LivePower, ACounterThatStandsStillShowsNoPower) {
+  LivePower live({sensor(0, 0, SensorKind::kEnergyCounter)});
+  const auto append = [&](double t, double joules) {
+    const HostTime read{std::chrono::milliseconds{static_cast<int>(1000 * t)}};
+    model::Readings r;
+    r.counters = {{SensorId{0}, read, read, Energy::joules(joules)}};
+    live.append(r);
+  };
+  for (int i = 0; i <= 30; ++i) append(0.1 * i, 5.0 * i);
+  for (int i = 31; i <= 60; ++i) append(0.1 * i, 150);
+  EXPECT_NEAR(live.of(DomainId{0}, at(6))->power.watts(), 50, 1);
+  EXPECT_EQ(live.newest(DomainId{0}), at(6));
+  for (int i = 61; i <= 63; ++i) append(0.1 * i, 150 + 5.0 * (i - 60));  // without what it missed
+  EXPECT_NEAR(live.of(DomainId{0}, at(6))->power.watts(), 50, 1);
+  for (int i = 64; i <= 200; ++i) append(0.1 * i, 165);
+  EXPECT_FALSE(live.of(DomainId{0}, at(20)));
+}
+
 TEST(LivePower, GivesTheProvenanceOfTheSensorThatItShows) {
   auto estimate = sensor(0, 0, SensorKind::kPowerInstant);
   estimate.provenance = model::Provenance::kEstimated;

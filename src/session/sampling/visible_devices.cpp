@@ -270,6 +270,20 @@ Visibility apply_visibility(std::vector<Domain>& domains, const Environment& env
   return out;
 }
 
+namespace {
+
+// The first NVIDIA GPU that does not answer, whose UUID is unknown therefore, for a `word` that is
+// a UUID.
+const Domain* find_silent(const std::vector<Domain>& domains, const std::string& word) {
+  if (!word.starts_with("GPU-") && !word.starts_with("MIG-")) return nullptr;
+  const auto silent = std::find_if(domains.begin(), domains.end(), [](const Domain& d) {
+    return d.kind == model::DomainKind::kGpu && d.uuid.empty() && !d.unavailable_reason.empty();
+  });
+  return silent == domains.end() ? nullptr : &*silent;
+}
+
+}  // namespace
+
 Result<std::vector<bool>> select_devices(const std::vector<Domain>& domains,
                                          const std::vector<std::string>& words) {
   std::vector<bool> selected(domains.size(), words.empty());
@@ -297,6 +311,11 @@ Result<std::vector<bool>> select_devices(const std::vector<Domain>& domains,
       if (one) exact = begun;
     }
     if (exact.empty()) {
+      if (const auto* silent = begun.empty() ? find_silent(domains, word) : nullptr) {
+        return fail(Errc::kUnavailable,
+                    fmt::format("'{}' is no device that answers, and may be {}: {}", word,
+                                silent->device, silent->unavailable_reason));
+      }
       std::vector<std::string> devices;
       for (const auto& d : domains) {
         if (std::find(devices.begin(), devices.end(), d.device) == devices.end()) {
