@@ -170,6 +170,9 @@ def test_the_loss_of_the_only_board_is_the_reason(tool):
             dict(labels)["provenance"] for name, labels in service.samples() if name == "jouleprof_energy_joules_total")
             or gpu_total(service.samples()) > before + 500)
         assert seen == {"simulated"}  # no series began when the board came back
+        service.process.send_signal(signal.SIGTERM)
+        said = service.process.stderr.read()
+        assert said.count("between two services, by its own counter") == 1, said
     finally:
         service.process.kill()
         service.process.communicate()

@@ -301,9 +301,12 @@ class ServeVerb : public Verb {
         const std::lock_guard lock(mutex);
         round.emplace();
         if (stop.stop_requested() || has_appeared) round->request_stop();
-        has_appeared = false;
       }
       service()->run(round->get_token());
+      {
+        const std::lock_guard lock(mutex);
+        has_appeared = false;  // what appears from here on is another round
+      }
       while (!stop.stop_requested() && !replace_service(options)) {
         std::this_thread::sleep_for(kTryAgain);
       }
