@@ -210,6 +210,43 @@ def test_a_collector_that_never_answers_holds_nothing_up(gpu):
             assert time.monotonic() - begin < PATIENCE / 2
 
 
+ANSWERS = {
+    # A length that was refused, with the body's begin in the same segment.
+    b"HTTP/1.1 200 OK\r\nContent-Length: 999999999999\r\n\r\n" + b"x" * 9999: "its answer is longer than 64 KiB",
+    b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n": None,
+    b"SSH-2.0-OpenSSH_9.2\r\n\r\n": "its answer is not HTTP (bad version): check the port, and whether it needs https",
+    b"": "it closed the connection without an answer",
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=["huge", "continue", "ssh", "nothing"])
+def test_whatever_a_receiver_answers_it_goes_on(gpu, answer):
+    import socketserver
+    requests = queue.Queue()
+
+    class Receiver(socketserver.StreamRequestHandler):
+        def handle(self):
+            length = 0
+            for line in iter(self.rfile.readline, b"\r\n"):
+                if line.lower().startswith(b"content-length:"):
+                    length = int(line.split(b":")[1])
+            self.rfile.read(length)
+            requests.put(length)
+            self.wfile.write(answer)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Receiver) as receiver:
+        threading.Thread(target=receiver.serve_forever, daemon=True).start()
+        service = Service(gpu, "--otlp", f"http://127.0.0.1:{receiver.server_address[1]}", *FAST)
+        for _ in range(5):
+            assert requests.get(timeout=PATIENCE) > 0
+        service.process.terminate()
+        _, said = service.process.communicate(timeout=PATIENCE)
+        receiver.shutdown()
+    lines = [line for line in said.splitlines() if "OTLP" in line]
+    assert len(lines) == (1 if ANSWERS[answer] else 0), said
+    assert not lines or ANSWERS[answer] + "; it is tried again" in lines[0]
+
+
 def test_headers_come_from_a_file_and_the_environment(gpu, collector):
     gpu.environment["OTEL_EXPORTER_OTLP_HEADERS"] = "x-tenant=team%20a"
     secret = gpu.folder / "headers"

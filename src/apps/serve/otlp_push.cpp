@@ -213,26 +213,32 @@ class Exchange {
     request.body() = message;
     request.prepare_payload();
     if (const auto err = connect()) return {0, reason_of(err), {}, 0};
-    http::response_parser<http::string_body> parser;
-    parser.body_limit(kLongestAnswer);
+    std::optional<http::response_parser<http::string_body>> parser;
     beast::flat_buffer buffer;
     const auto exchange = [&](auto& stream) {
-      const auto err = wait([&](auto done) { http::async_write(stream, request, done); });
-      if (err) return err;
-      return wait([&](auto done) { http::async_read(stream, buffer, parser, done); });
+      auto err = wait([&](auto done) { http::async_write(stream, request, done); });
+      // The header by itself: with the body at once, Boost 1.74 reserves the memory of a length
+      // that it has refused. Answers of 1xx precede the one that counts.
+      while (!err && (!parser || parser->get().result_int() / 100 == 1)) {
+        parser.emplace();
+        parser->body_limit(kLongestAnswer);
+        err = wait([&](auto done) { http::async_read_header(stream, buffer, *parser, done); });
+      }
+      if (err || parser->is_done()) return err;
+      return wait([&](auto done) { http::async_read(stream, buffer, *parser, done); });
     };
     const auto err = tls_ ? exchange(*tls_) : exchange(stream_);
     // Some close without TLS's own end message: what has come is whole.
-    if (err && !parser.is_done()) return {0, reason_of(err), {}, 0};
-    Answer answer{parser.get().result_int(), {}, {}, 0};
-    const auto after = parser.get()[http::field::retry_after];
+    if (err && !(parser && parser->is_done())) return {0, reason_of(err), {}, 0};
+    Answer answer{parser->get().result_int(), {}, {}, 0};
+    const auto after = parser->get()[http::field::retry_after];
     if (const auto number = parse_integer({after.data(), after.size()}); number && *number > 0) {
       answer.retry_after = std::chrono::seconds{std::min<std::int64_t>(*number, 3600)};
     }
     if (answer.is_taken()) {
-      read_partial_success(answer, parser.get().body());
+      read_partial_success(answer, parser->get().body());
     } else {
-      const auto words = parser.get().reason();
+      const auto words = parser->get().reason();
       answer.reason = fmt::format("it answered {} {}", answer.status,
                                   std::string_view(words.data(), words.size()));
     }
@@ -274,6 +280,16 @@ class Exchange {
 
   static std::string reason_of(const error_code& err) {
     if (err == net::error::timed_out) return "it did not answer in time";
+    if (err == http::error::end_of_stream) return "it closed the connection without an answer";
+    if (err == http::error::partial_message) return "it closed the connection within its answer";
+    if (err == http::error::body_limit || err == http::error::header_limit) {
+      return fmt::format("its answer is longer than {} KiB", kLongestAnswer >> 10);
+    }
+    static const error_code any_of_http = http::error::bad_version;
+    if (err.category() == any_of_http.category()) {
+      return fmt::format("its answer is not HTTP ({}): check the port, and whether it needs https",
+                         err.message());
+    }
     return err.message();
   }
 
