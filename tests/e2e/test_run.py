@@ -205,11 +205,15 @@ def test_every_generation(tool, generation):
 
 def test_a_lost_gpu_has_no_energy_and_says_why(tool):
     tool.simulate({**HOPPER_250W, "faults": {"kind": "gpu_lost", "device": 0, "at_seconds": 2}})
-    tool("run", "-q", "-o", "x.jprof", "--idle", "0s", "--", "sleep", "4")
+    tool("run", "-q", "-o", "x.jprof", "--idle", "0s", "--", "sleep", "3")
     d = domain(tool.report("x.jprof"), "gpu")
     assert d["energy_joules"] is None and d["interval_joules"] is None
     assert d["provenance"] == "unavailable" and "lost" in d["reason"]
     assert 100 < d["least_joules"] < 250 * 2.5
+    # The mean of its memory is read each second, and says nothing of the time after the last one.
+    memory = domain(tool.report("x.jprof"), "gpu_memory")
+    assert memory["energy_joules"] is None and "lost" in memory["reason"]
+    assert memory["least_joules"] < 31.5 * 2.5
     total = tool.report("x.jprof")["total"]
     assert total["is_partial"] or total["energy_joules"] is None
 

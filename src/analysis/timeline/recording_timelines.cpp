@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 // The readings of each sensor, in order of time.
 class Sorted {
  public:
-  explicit Sorted(const model::Readings& readings) {
+  explicit Sorted(const model::Readings& readings) : failures_(readings.failures) {
     for (const auto& r : readings.counters) counters_[r.sensor].push_back(r);
     for (const auto& r : readings.powers) powers_[r.sensor].push_back(r);
     for (const auto& r : readings.gauges) gauges_[r.sensor].push_back(r);
@@ -43,6 +43,7 @@ class Sorted {
     if (sensors.average) append(powers_, sensors.average->id, out);
     if (sensors.power) append(powers_, sensors.power->id, out);
     if (sensors.counter) append(counters_, sensors.counter->id, out);
+    for (const auto& failure : failures_) out.append(failure);
     return out;
   }
 
@@ -76,6 +77,7 @@ class Sorted {
   std::map<model::SensorId, std::vector<model::CounterReading>> counters_;
   std::map<model::SensorId, std::vector<model::PowerReading>> powers_;
   std::map<model::SensorId, std::vector<model::GaugeReading>> gauges_;
+  const std::vector<model::ReadFailure>& failures_;
 };
 
 // Sensors start and stop some seconds apart: sample buffers are read every 2 s, counters every 5 s.

@@ -157,6 +157,15 @@ void EnergyTimeline::append(const model::Readings& readings) {
   for (const auto& r : readings.gauges) append(r);
   for (const auto& r : readings.powers) append(r);
   for (const auto& r : readings.counters) append(r);
+  for (const auto& f : readings.failures) append(f);
+}
+
+void EnergyTimeline::append(const model::ReadFailure& failure) {
+  const auto note = [&failure](const std::optional<model::Sensor>& sensor, HostTime& failed) {
+    if (sensor && sensor->id == failure.sensor) failed = std::max(failed, failure.at);
+  };
+  note(sensors_.counter, failed_counter_);
+  note(sensors_.power, failed_power_);
 }
 
 // A sensor that fails at every read gives one note of each text, not one of each read.

@@ -87,6 +87,7 @@ class EnergyTimeline {
   void append(const model::CounterReading& reading);
   void append(const model::PowerReading& reading);
   void append(const model::GaugeReading& reading);
+  void append(const model::ReadFailure& failure);
   void append(const model::Readings& readings);
 
   // Power may change abruptly at `t`: the edge of a window. Narrows the intervals of windows that
@@ -115,8 +116,8 @@ class EnergyTimeline {
   bool has_frozen_power() const { return shape_ && shape_->is_frozen(); }
 
   // Errors: invalid_argument when end < begin; unavailable when the window exceeds the extent by
-  // more than three times resolution(), or samples are missing in most of it. O(log n) once
-  // computed.
+  // more than three times resolution() (0.1 s where the sensor's reads fail since then), or samples
+  // are missing in most of it. O(log n) once computed.
   Result<model::Measurement> energy(HostTime begin, HostTime end);
 
   // The energy up to `t` from the timeline's own origin: differences are energies. The origin may
@@ -270,6 +271,8 @@ class EnergyTimeline {
   double joules_at(double t) const;
   double power_at(double t) const;
   Energy cumulative(HostTime t) const;
+  double reach();
+  double last_at();
   bool is_marked(double t) const;
   bool is_edge(double t) const;
   double swing(double t) const;
@@ -309,6 +312,9 @@ class EnergyTimeline {
     // Two reads or more that do not differ: nothing is known of the energy.
     bool have_one_value() const { return count > 1 && moved == begin; }
   } reads_;
+
+  HostTime failed_counter_{};  // the latest failed reads; the epoch: none
+  HostTime failed_power_{};
 
   std::optional<PowerShape> shape_;
   std::optional<PowerShape> average_;

@@ -12,7 +12,8 @@ namespace {
 // --- The queries of an EnergyTimeline ---
 
 constexpr double kRoomLagged = 0.3;
-constexpr double kSilence = 60;  // seconds without a reading
+constexpr double kSilence = 60;         // seconds without a reading
+constexpr double kReachOfFailed = 0.1;  // seconds beyond the last reading of a lost device
 
 }  // namespace
 
@@ -25,6 +26,18 @@ std::optional<EnergyTimeline::Extent> EnergyTimeline::extent() {
 std::vector<EnergyTimeline::Placed>::const_iterator EnergyTimeline::next_anchor(double t) const {
   return std::upper_bound(anchors_.begin(), anchors_.end(), t,
                           [](double at, const Placed& p) { return at < p.anchor.at; });
+}
+
+// How far beyond the data power is taken to go on.
+double EnergyTimeline::reach() { return 3 * seconds(resolution()); }
+
+// The latest end of a window. A sensor whose reads fail since its last reading says nothing of the
+// time after that.
+double EnergyTimeline::last_at() {
+  const HostTime failed = has_samples() ? failed_power_ : failed_counter_;
+  const double end = knots_.back().at;
+  const bool has_failed = failed != HostTime{} && time_->seconds_of(failed) >= end;
+  return end + (has_failed ? std::min(reach(), kReachOfFailed) : reach());
 }
 
 // Power is constant beyond either end.
@@ -75,9 +88,8 @@ Result<model::Measurement> EnergyTimeline::energy(HostTime begin, HostTime end) 
   if (knots_.size() < 2) return fail(Errc::kUnavailable, without_curve());
   const double a = time_->seconds_of(begin);
   const double b = time_->seconds_of(end);
-  const double reach = 3 * seconds(resolution());
-  if (a < knots_.front().at - reach || b > knots_.back().at + reach) {
-    const bool early = a < knots_.front().at - reach;
+  if (a < knots_.front().at - reach() || b > last_at()) {
+    const bool early = a < knots_.front().at - reach();
     return fail(
         Errc::kUnavailable,
         fmt::format("readings of {} {} {:.3f} s {} the window{}", sensor_name(),
@@ -158,8 +170,7 @@ std::optional<Energy> EnergyTimeline::up_to(HostTime t) {
   refresh();
   if (knots_.size() < 2 || is_all_zero()) return std::nullopt;
   const double at = time_->seconds_of(t);
-  const double reach = 3 * seconds(resolution());
-  if (at < knots_.front().at - reach || at > knots_.back().at + reach) return std::nullopt;
+  if (at < knots_.front().at - reach() || at > last_at()) return std::nullopt;
   return cumulative(t);
 }
 
