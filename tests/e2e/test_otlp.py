@@ -267,9 +267,13 @@ def test_tls_is_verified(gpu):
                    check=True, capture_output=True)
     collector = Collector(certificate=(certificate, key))
     service = Service(gpu, "--otlp", collector.url, *FAST)
-    wait_for("the refusal", lambda: "certificate verify failed" in service.process.stderr.readline())
+    wait_for("the refusal", lambda: "certificate verify failed (self-signed" in service.process.stderr.readline())
     service.process.kill()
     assert collector.requests.empty()
+    for file, why in (("none.pem", "No such file or directory"), ("scenario.json", "must be a file in PEM")):
+        gpu.environment["OTEL_EXPORTER_OTLP_CERTIFICATE"] = str(gpu.folder / file)
+        said = gpu("serve", "--otlp", collector.url, status=2).err
+        assert "cannot use the certificate" in said and file in said and why in said
     gpu.environment["OTEL_EXPORTER_OTLP_CERTIFICATE"] = str(certificate)
     with serving(gpu, "--otlp", collector.url, *FAST):
         assert wait_for("energy", lambda: "hw.energy" in metrics_of(collector.next()[2]))

@@ -22,6 +22,7 @@
 #include <string_view>
 #include <thread>
 
+#include "apps/serve/web_security.h"
 #include "base/file.h"
 #include "base/process/threads.h"
 #include "base/text.h"
@@ -148,8 +149,7 @@ Result<std::unique_ptr<ssl::context>> make_context(const std::filesystem::path& 
   if (!certificate.empty()) {
     context->load_verify_file(certificate.string(), err);
     if (!err) return context;
-    return fail(Errc::kInvalidArgument, fmt::format("cannot use the certificate {}: {}",
-                                                    certificate.string(), err.message()));
+    return refused_pem("certificate", certificate, err);
   }
   context->set_default_verify_paths(err);
   // Where distributions other than Debian keep them.
@@ -278,7 +278,14 @@ class Exchange {
     return **result;
   }
 
-  static std::string reason_of(const error_code& err) {
+  std::string reason_of(const error_code& err) {
+    const long verified = tls_ ? SSL_get_verify_result(tls_->native_handle()) : X509_V_OK;
+    if (verified != X509_V_OK && err.category() == net::error::get_ssl_category()) {
+      return fmt::format(
+          "{} ({}): the certificate of its authority is in "
+          "$OTEL_EXPORTER_OTLP_CERTIFICATE, or among the system's",
+          err.message(), X509_verify_cert_error_string(verified));
+    }
     if (err == net::error::timed_out) return "it did not answer in time";
     if (err == http::error::end_of_stream) return "it closed the connection without an answer";
     if (err == http::error::partial_message) return "it closed the connection within its answer";

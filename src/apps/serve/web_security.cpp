@@ -20,6 +20,19 @@
 #include "base/text.h"
 
 namespace jouleprof::serve {
+
+tl::unexpected<Error> refused_pem(std::string_view what, const std::filesystem::path& file,
+                                  const boost::system::error_code& err) {
+  constexpr std::size_t kLargest = std::size_t{1} << 20;
+  // OpenSSL has no words for what the system refuses.
+  const auto read = read_file(file, kLargest);
+  return fail(Errc::kInvalidArgument,
+              fmt::format("cannot use the {} {}", what,
+                          read ? fmt::format("{}: {}; it must be a file in PEM", file.string(),
+                                             err.message())
+                               : read.error().message));
+}
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -72,15 +85,11 @@ Result<std::shared_ptr<ssl::context>> make_context(const TlsConfig& config) {
   SSL_CTX_set_max_proto_version(native, config.allows_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION);
   SSL_CTX_set_options(native, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   if (auto set = set_ciphers(native, config); !set) return forward_error(set);
-  const auto refused = [](const char* what, const fs::path& file, const error_code& err) {
-    return fail(Errc::kInvalidArgument,
-                fmt::format("cannot use the {} {}: {}", what, file.string(), err.message()));
-  };
   error_code err;
   context->use_certificate_chain_file(config.certificate.string(), err);
-  if (err) return refused("certificate", config.certificate, err);
+  if (err) return refused_pem("certificate", config.certificate, err);
   context->use_private_key_file(config.key.string(), ssl::context::pem, err);
-  if (err) return refused("key", config.key, err);
+  if (err) return refused_pem("key", config.key, err);
   if (SSL_CTX_check_private_key(native) != 1) {
     return fail(Errc::kInvalidArgument,
                 fmt::format("the key {} does not belong to {}", config.key.string(),
@@ -88,7 +97,7 @@ Result<std::shared_ptr<ssl::context>> make_context(const TlsConfig& config) {
   }
   if (!config.client_authority.empty()) {
     context->load_verify_file(config.client_authority.string(), err);
-    if (err) return refused("client authority", config.client_authority, err);
+    if (err) return refused_pem("client authority", config.client_authority, err);
     SSL_CTX_set_client_CA_list(native, SSL_load_client_CA_file(config.client_authority.c_str()));
   }
   int mode = SSL_VERIFY_NONE;

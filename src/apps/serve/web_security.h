@@ -21,6 +21,10 @@
 
 namespace jouleprof::serve {
 
+// That OpenSSL cannot use a file of keys or certificates: why, and what it must be.
+tl::unexpected<Error> refused_pem(std::string_view what, const std::filesystem::path& file,
+                                  const boost::system::error_code& err);
+
 // --- The file of --web.config.file, in the format of Prometheus' exporter-toolkit ---
 
 enum class ClientAuth {
