@@ -402,6 +402,7 @@ def test_apply_sets_what_the_sweep_measured_and_recommend_printed(tmp_path):
     assert set_limits[-1] == ["0", "300"], set_limits
     assert machine.limit(1) is None
     assert "jouleprof apply sweep.jprof -- COMMAND" in machine("recommend", "sweep.jprof").out
+    assert json.loads(machine("recommend", "sweep.jprof", "--json").out)["gpus"] == "0"  # of the page's command, too
     # Another question than the sweep's has another answer, which the file does not have.
     fastest = machine("recommend", "sweep.jprof", "--objective", "time").out
     words = re.search(r"jouleprof apply (--power \d+ -i 0) -- COMMAND", fastest)[1].split()

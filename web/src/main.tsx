@@ -88,7 +88,9 @@ function ResultSections({ page }: { page: Results }) {
   return (
     <>
       {page.comparison && <ComparisonSections comparison={page.comparison} runs={page.compared_runs} />}
-      {page.recommendation && <SweepSections sweeps={page.recommendation.sweeps} runs={page.sweep_runs ?? []} />}
+      {page.recommendation && (
+        <SweepSections sweeps={page.recommendation.sweeps} gpus={page.recommendation.gpus} runs={page.sweep_runs ?? []} />
+      )}
       {page.bench && <BenchSections cases={page.bench.cases} />}
       {page.job && <JobSections hosts={page.job.hosts} ranks={page.job.ranks} />}
     </>

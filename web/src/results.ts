@@ -157,7 +157,7 @@ export interface Results {
   version: string;
   comparison?: Comparison;
   compared_runs?: ComparedRuns;
-  recommendation?: { objective: string; sweeps: Sweep[] };
+  recommendation?: { objective: string; gpus: string | null; sweeps: Sweep[] };
   sweep_runs?: SweepRun[];
   bench?: { cases: BenchCase[] };
   job?: { hosts: JobHost[]; ranks: JobRank[] };

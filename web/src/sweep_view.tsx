@@ -26,14 +26,16 @@ const withInterval = (ratio: number, interval: Interval): string =>
   signed(ratio) + (interval ? ` (95 %: ${signed(interval[0])} to ${signed(interval[1])})` : "");
 
 // Moves the star: what is accepted, what it saves, and the command that sets it.
-function Accepted({ sweep, value, onChange }: { sweep: Sweep; value: number | null; onChange: (value: number | null) => void }) {
+function Accepted({ sweep, gpus, value, onChange }: {
+  sweep: Sweep; gpus: string | null; value: number | null; onChange: (value: number | null) => void;
+}) {
   const [said, setSaid] = useState("");
   const [, unit, option] = KNOBS[sweep.knob] ?? [sweep.knob, "", ""];
   const most = Math.max(1, Math.ceil(100 * Math.max(...sweep.points.map((p) => p.slowdown_ratio))));
   const recommended = sweep.points.find((p) => p.setting === sweep.recommended);
   const shown = value ?? Math.min(most, Math.max(0, Math.ceil(1000 * (recommended?.slowdown_ratio ?? 0)) / 10));
   const best = value === null ? recommended ?? bestWithin(sweep, shown / 100) : bestWithin(sweep, value / 100);
-  const command = best && option ? `sudo jouleprof apply ${option} ${best.setting} -- COMMAND` : "";
+  const command = best && option ? `sudo jouleprof apply ${option} ${best.setting}${gpus ? ` -i ${gpus}` : ""} -- COMMAND` : "";
   return (
     <div class="accepted">
       <label>
@@ -162,7 +164,9 @@ const percent: Coding<number | null> = {
   value: (text) => (Number.isFinite(Number(text)) ? Number(text) : undefined),
 };
 
-function OneSweep({ sweep, runs, width, place }: { sweep: Sweep; runs: SweepRun[]; width: number; place: number }) {
+function OneSweep({ sweep, gpus, runs, width, place }: {
+  sweep: Sweep; gpus: string | null; runs: SweepRun[]; width: number; place: number;
+}) {
   const [knob, unit] = KNOBS[sweep.knob] ?? [sweep.knob, ""];
   const [accepted, setAccepted] = useUrl<number | null>(`accept${place === 0 ? "" : place}`, null, percent);
   const star = accepted === null ? sweep.recommended : bestWithin(sweep, accepted / 100)?.setting ?? null;
@@ -173,7 +177,7 @@ function OneSweep({ sweep, runs, width, place }: { sweep: Sweep; runs: SweepRun[
   return (
     <>
       {sweep.labels.length > 0 && <h3>{sweep.labels.map((l) => `${l.name} ${l.value}`).join(", ")}</h3>}
-      <Accepted sweep={sweep} value={accepted} onChange={setAccepted} />
+      <Accepted sweep={sweep} gpus={gpus} value={accepted} onChange={setAccepted} />
       <Pareto sweep={sweep} width={width} unit={unit} star={star} />
       {best && best.probability_of_best_ratio !== null && (
         <p class="soft">
@@ -190,7 +194,7 @@ function OneSweep({ sweep, runs, width, place }: { sweep: Sweep; runs: SweepRun[
   );
 }
 
-export function SweepSections({ sweeps, runs }: { sweeps: Sweep[]; runs: SweepRun[] }) {
+export function SweepSections({ sweeps, gpus, runs }: { sweeps: Sweep[]; gpus: string | null; runs: SweepRun[] }) {
   const holder = useRef<HTMLDivElement>(null);
   const width = useWidth(holder);
   return (
@@ -198,7 +202,9 @@ export function SweepSections({ sweeps, runs }: { sweeps: Sweep[]; runs: SweepRu
       <Heading id="sweep">Settings</Heading>
       <p class="soft">Small dots are runs, large ones the mean of a setting. The dashed line is the setting of the star.</p>
       <div ref={holder}>
-        {sweeps.map((sweep, i) => <OneSweep key={i} place={i} sweep={sweep} runs={sweeps.length === 1 ? runs : []} width={width} />)}
+        {sweeps.map((sweep, i) => (
+          <OneSweep key={i} place={i} sweep={sweep} gpus={gpus} runs={sweeps.length === 1 ? runs : []} width={width} />
+        ))}
       </div>
     </section>
   );

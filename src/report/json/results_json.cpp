@@ -343,6 +343,7 @@ std::string recommendation_to_json(const std::vector<AdvisedSweep>& sweeps,
                         ? number_json(options.choice.eta)
                         : Json(nullptr);
   document["max_slowdown_ratio"] = optional_json(options.choice.max_slowdown, number_json);
+  document["gpus"] = options.devices.empty() ? Json(nullptr) : Json(options.devices);
   document["max_watts"] = optional_json(options.choice.max_watts, number_json);
   document["sweeps"] = Json::array();
   for (const auto& sweep : sweeps) document["sweeps"].push_back(sweep_json(sweep, options));
