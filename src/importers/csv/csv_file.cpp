@@ -6,7 +6,6 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "importers/source_text.h"
 
 namespace jouleprof::importers {
 namespace {
@@ -14,11 +13,11 @@ namespace {
 constexpr std::size_t kReadBytes = std::size_t{1} << 18;
 constexpr std::size_t kLongestLine = std::size_t{1} << 20;
 
-std::string list_of(std::span<const ColumnName> names) {
+std::string list_of(const CsvQuantity& quantity) {
   std::string list;
-  for (const ColumnName& name : names) {
-    if (!list.empty()) list += &name == &names.back() ? " or " : ", ";
-    list += fmt::format("'{}'", name.name);
+  for (const auto& unit : quantity.units) {
+    if (!list.empty()) list += &unit == &quantity.units.back() ? " or " : ", ";
+    list += fmt::format("'{}{}'", quantity.name, unit.suffix);
   }
   return list;
 }
@@ -44,23 +43,23 @@ Result<CsvFile> CsvFile::open(const std::filesystem::path& path) {
   return file;
 }
 
+Result<bool> CsvFile::fill() {
+  const std::size_t before = buffer_.size();
+  buffer_.resize(before + kReadBytes);
+  const auto got = reader_.read(buffer_.data() + before, kReadBytes);
+  buffer_.resize(before + (got ? *got : 0));
+  if (!got) return forward_error(got);
+  at_end_ = *got == 0;
+  return !at_end_;
+}
+
 // Of a file in UTF-16 all of it is read at once.
 Result<void> CsvFile::read_start() {
   constexpr std::size_t kLongest = std::size_t{256} << 20;
-  const auto more = [&]() -> Result<std::size_t> {
-    const std::size_t before = buffer_.size();
-    buffer_.resize(before + kReadBytes);
-    const auto got = reader_.read(buffer_.data() + before, kReadBytes);
-    buffer_.resize(before + (got ? *got : 0));
-    return got;
-  };
-  auto got = more();
-  if (!got) return forward_error(got);
+  auto more = fill();
   const bool is_utf16 = buffer_.starts_with("\xFF\xFE") || buffer_.starts_with("\xFE\xFF");
-  while (is_utf16 && *got > 0 && buffer_.size() < kLongest) {
-    got = more();
-    if (!got) return forward_error(got);
-  }
+  while (is_utf16 && more && *more && buffer_.size() < kLongest) more = fill();
+  if (!more) return forward_error(more);
   if (is_utf16) at_end_ = true;
   if (!is_utf16 && !buffer_.starts_with("\xEF\xBB\xBF")) return {};
   auto text = utf8_text(std::move(buffer_), path());
@@ -69,22 +68,22 @@ Result<void> CsvFile::read_start() {
   return {};
 }
 
-CsvColumn CsvFile::column(std::span<const ColumnName> names) {
-  CsvColumn found = optional_column(names);
-  if (!found) fail_header(fmt::format("the header has no column {}", list_of(names)));
+CsvColumn CsvFile::column(const CsvQuantity& quantity) {
+  CsvColumn found = optional_column(quantity);
+  if (!found) fail_header(fmt::format("the header has no column {}", list_of(quantity)));
   return found;
 }
 
-CsvColumn CsvFile::optional_column(std::span<const ColumnName> names) {
+CsvColumn CsvFile::optional_column(const CsvQuantity& quantity) {
   CsvColumn found;
   for (std::size_t i = 0; i < header_.size(); ++i) {
-    for (const ColumnName& name : names) {
-      if (header_[i] != name.name) continue;
+    for (const auto& unit : quantity.units) {
+      if (header_[i] != fmt::format("{}{}", quantity.name, unit.suffix)) continue;
       if (found) {
         fail_header(
             fmt::format("the columns '{}' and '{}' have the same meaning", found.name, header_[i]));
       }
-      found = CsvColumn{i, name.decimals, header_[i]};
+      found = CsvColumn{i, unit.decimals, header_[i]};
       asked_[i] = true;
     }
   }
@@ -106,74 +105,59 @@ Result<void> CsvFile::check_header() const {
   return {};
 }
 
-Result<bool> CsvFile::next(const std::function<void()>& take) {
-  for (;;) {
-    const std::size_t before = line_;
-    const auto more = next_row();
-    if (more && !*more) return false;
-    if (!more && line_ == before) return more;  // the file, not a row
-    error_.reset();
-    if (more) {
-      take();
-    } else {
-      error_ = more.error();
-    }
-    if (!error_) {
-      ++taken_;
-      return true;
-    }
-    if (error_->code != Errc::kCorrupt || is_hopeless_) return tl::unexpected(*error_);
-    if (!ended_) {
-      cut_off_ = cut_off_warning(path(), line_);
-      return false;
-    }
-    ++left_out_;
-    if (!first_left_out_) first_left_out_ = error_;
-  }
-}
-
-Result<void> CsvFile::check_left_out(std::vector<std::string>& warnings) const {
-  if (!first_left_out_) return {};
-  if (left_out_ > taken_) return tl::unexpected(*first_left_out_);
-  warnings.push_back(fmt::format("{} left out that cannot be right; the first is {}",
-                                 counted(left_out_, "row"), first_left_out_->message));
-  return {};
-}
-
-Result<bool> CsvFile::next_row() {
+Result<std::vector<std::string>> CsvFile::each_row(const std::function<void()>& take) {
+  std::optional<Error> first_left_out;
+  std::uint64_t taken = 0;
   for (;;) {
     const auto line = next_line();
-    if (!line || !*line) return line;
+    if (!line) return forward_error(line);
+    if (!*line) break;
     if (trim(text_).empty()) continue;
-    auto fields = split_line();
-    if (!ended_ && (!fields || last_.may_be_cut(fields_.back()))) {
-      cut_off_ = cut_off_warning(path(), line_);
-      return false;
+    error_.reset();
+    if (auto fields = split_line(); !fields) error_ = std::move(fields.error());
+    is_cut_off_ = !ended_ && (error_ || last_.may_be_cut(fields_.back()));
+    if (is_cut_off_) break;
+    if (!error_) {
+      last_.note(fields_.back());
+      take();
     }
-    if (!fields) return forward_error(fields);
-    last_.note(fields_.back());
-    return true;
+    if (is_hopeless_) return tl::unexpected(*error_);
+    is_cut_off_ = !ended_ && error_;
+    if (is_cut_off_) break;
+    if (!error_) {
+      ++taken;
+    } else if (++left_out_ == 1) {
+      first_left_out = error_;
+    }
   }
+  if (left_out_ > taken) return tl::unexpected(*first_left_out);
+  if (taken == 0) {
+    return fail(Errc::kUnavailable, fmt::format("{}: a header, and no row under it", path()));
+  }
+  std::vector<std::string> warnings;
+  if (is_cut_off_) warnings.push_back(cut_off_warning(path(), line_));
+  if (first_left_out) {
+    warnings.push_back(fmt::format("{} left out that cannot be right; the first is {}",
+                                   counted(left_out_, "row"), first_left_out->message));
+  }
+  return warnings;
 }
 
+// False at the end.
 Result<bool> CsvFile::next_line() {
   std::size_t searched = at_;
   for (;;) {
     const void* found = searched < buffer_.size() ? std::memchr(buffer_.data() + searched, '\n',
                                                                 buffer_.size() - searched)
                                                   : nullptr;
-    if (found) {
-      const auto end = static_cast<std::size_t>(static_cast<const char*>(found) - buffer_.data());
+    ended_ = found != nullptr;
+    if (ended_ || at_end_) {
+      const auto end =
+          ended_ ? static_cast<std::size_t>(static_cast<const char*>(found) - buffer_.data())
+                 : buffer_.size();
       text_ = std::string_view(buffer_).substr(at_, end - at_);
-      at_ = end + 1;
-      ended_ = true;
-      break;
-    }
-    if (at_end_) {
-      text_ = std::string_view(buffer_).substr(at_);
-      at_ = buffer_.size();
-      ended_ = false;
-      if (text_.empty()) return false;
+      at_ = end + (ended_ ? 1 : 0);
+      if (!ended_ && text_.empty()) return false;
       break;
     }
     if (buffer_.size() - at_ > kLongestLine) {
@@ -182,13 +166,8 @@ Result<bool> CsvFile::next_line() {
     }
     buffer_.erase(0, at_);
     at_ = 0;
-    const std::size_t before = buffer_.size();
-    searched = before;
-    buffer_.resize(before + kReadBytes);
-    const auto got = reader_.read(buffer_.data() + before, kReadBytes);
-    if (!got) return forward_error(got);
-    buffer_.resize(before + *got);
-    if (*got == 0) at_end_ = true;
+    searched = buffer_.size();
+    if (const auto more = fill(); !more) return more;
   }
   if (text_.ends_with('\r')) text_.remove_suffix(1);
   ++line_;
@@ -196,7 +175,6 @@ Result<bool> CsvFile::next_line() {
 }
 
 Result<void> CsvFile::split_line() {
-  fields_.clear();
   if (text_.find('"') != std::string_view::npos) {
     auto fields = split_csv(text_);
     if (!fields) {
@@ -206,13 +184,7 @@ Result<void> CsvFile::split_line() {
     quoted_ = std::move(*fields);
     fields_.assign(quoted_.begin(), quoted_.end());
   } else {
-    std::string_view rest = text_;
-    for (;;) {
-      const auto comma = rest.find(',');
-      fields_.push_back(rest.substr(0, comma));
-      if (comma == std::string_view::npos) break;
-      rest.remove_prefix(comma + 1);
-    }
+    fields_ = split(text_, ',');
   }
   if (fields_.size() != header_.size()) {
     return fail(Errc::kCorrupt, fmt::format("{}, line {}: {} fields under a header of {}", path(),

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -11,19 +10,23 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/gzip/gzip.h"
 #include "base/result.h"
 #include "importers/source_text.h"
-#include "jouleprof/units.h"
 
 namespace jouleprof::importers {
 
-// A column's name in the header; it determines the unit.
-struct ColumnName {
+// What a column holds. Its name in the header is `name` and one of the units, which it determines.
+struct CsvQuantity {
+  struct Unit {
+    std::string_view suffix;
+    int decimals = 0;  // one unit is 10^decimals of the value's own unit
+  };
   std::string_view name;
-  int decimals = 0;  // one unit of the name is 10^decimals of the value's own unit
+  std::span<const Unit> units;
 };
 
 // A column of a file; false where the header has none.
@@ -40,25 +43,24 @@ class CsvFile {
   // Errors: as GzipReader; unavailable when there is no header line.
   static Result<CsvFile> open(const std::filesystem::path& path);
 
-  // The one column that bears one of these names.
-  CsvColumn column(std::span<const ColumnName> names);
+  // The one column of the quantity.
+  CsvColumn column(const CsvQuantity& quantity);
   // Finds a column that may be missing.
-  CsvColumn optional_column(std::span<const ColumnName> names);
+  CsvColumn optional_column(const CsvQuantity& quantity);
   // What is wrong with the header as a whole.
   void fail_header(std::string_view message);
   // After the last column. Errors: corrupt, for the first of: a column that is missing (its names
   // are listed), or that the header has twice; fail_header(); a column that was not asked for.
   Result<void> check_header() const;
 
-  // Goes to the next row that `take` takes; false at the end. Blank lines are passed over. A row
-  // that has not as many fields as the header, or at which `take` called fail_at(), is left out and
-  // counted. A last line without a line end counts where it is whole; else cut_off() is set.
-  // Errors: as GzipReader; corrupt where `take` called fail_all_at().
-  Result<bool> next(const std::function<void()>& take);
-  // After the last row. Appends a warning of the rows that were left out. Errors: corrupt, for the
-  // first of them, where more were left out than taken.
-  Result<void> check_left_out(std::vector<std::string>& warnings) const;
+  // Calls `take` at each row; what it did not take is left out and counted: rows that have not as
+  // many fields as the header, or at which it called fail_at(). Blank lines are passed over. A last
+  // line without a line end counts where it is whole. Returns warnings of what was left out.
+  // Errors: as GzipReader; corrupt where `take` called fail_all_at(), and, for the first of the
+  // rows that were left out, where these are more than the others; unavailable without any row.
+  Result<std::vector<std::string>> each_row(const std::function<void()>& take);
   std::uint64_t left_out() const { return left_out_; }
+  bool is_cut_off() const { return is_cut_off_; }
 
   std::string_view field(const CsvColumn& column) const { return fields_[*column.index]; }
   // A field as a whole number of the value's own unit, rounded. Fails the row, with 0, where it is
@@ -72,13 +74,12 @@ class CsvFile {
   bool failed() const { return error_.has_value(); }
 
   std::size_t line() const { return line_; }
-  const std::optional<std::string>& cut_off() const { return cut_off_; }
   const std::string& path() const { return reader_.path(); }
 
  private:
   explicit CsvFile(GzipReader reader) : reader_(std::move(reader)) {}
+  Result<bool> fill();  // more text behind what is there; false at the end
   Result<void> read_start();
-  Result<bool> next_row();
   Result<bool> next_line();
   Result<void> split_line();
 
@@ -89,46 +90,42 @@ class CsvFile {
   std::string_view text_;  // within buffer_
   bool ended_ = false;
   std::size_t line_ = 0;
-  std::uint64_t taken_ = 0;  // rows
   std::uint64_t left_out_ = 0;
+  bool is_cut_off_ = false;
   std::optional<Error> error_;  // of the header, then of the row
-  std::optional<Error> first_left_out_;
   bool is_hopeless_ = false;
   std::vector<std::string> header_;
   std::vector<bool> asked_;
   std::vector<std::string_view> fields_;
   std::vector<std::string> quoted_;
   LastLine last_;
-  std::optional<std::string> cut_off_;
 };
 
-// The names of the columns of our own files (docs/formats.md): NAME_UNIT.
+// The columns of our own files (docs/formats.md).
 namespace csv {
 
-inline constexpr std::int64_t kLastUnixNanosecond = kLastUnixTime.count();
-inline constexpr Duration kLongestKernel = std::chrono::hours{1};
+inline constexpr std::array<CsvQuantity::Unit, 4> kTimeUnits{
+    // of nanoseconds
+    {{"_ns", 0}, {"_us", 3}, {"_ms", 6}, {"_s", 9}}};
+inline constexpr std::array<CsvQuantity::Unit, 3> kPowerUnits{
+    // of microwatts
+    {{"_mw", 3}, {"_w", 6}, {"_watts", 6}}};
+inline constexpr std::array<CsvQuantity::Unit, 4> kEnergyUnits{
+    // of microjoules
+    {{"_uj", 0}, {"_mj", 3}, {"_j", 6}, {"_joules", 6}}};
+inline constexpr std::array<CsvQuantity::Unit, 1> kNoUnit{};
 
-using TimeColumns = std::array<ColumnName, 4>;  // in nanoseconds
-inline constexpr TimeColumns kTime{{{"t_ns", 0}, {"t_us", 3}, {"t_ms", 6}, {"t_s", 9}}};
-inline constexpr TimeColumns kBefore{
-    {{"t_before_ns", 0}, {"t_before_us", 3}, {"t_before_ms", 6}, {"t_before_s", 9}}};
-inline constexpr TimeColumns kAfter{
-    {{"t_after_ns", 0}, {"t_after_us", 3}, {"t_after_ms", 6}, {"t_after_s", 9}}};
-inline constexpr TimeColumns kStart{
-    {{"start_ns", 0}, {"start_us", 3}, {"start_ms", 6}, {"start_s", 9}}};
-inline constexpr TimeColumns kDuration{
-    {{"duration_ns", 0}, {"duration_us", 3}, {"duration_ms", 6}, {"duration_s", 9}}};
-inline constexpr TimeColumns kEnd{{{"end_ns", 0}, {"end_us", 3}, {"end_ms", 6}, {"end_s", 9}}};
-
-// In microwatts and microjoules.
-inline constexpr std::array<ColumnName, 3> kPower{
-    {{"power_mw", 3}, {"power_w", 6}, {"power_watts", 6}}};
-inline constexpr std::array<ColumnName, 4> kEnergy{
-    {{"energy_uj", 0}, {"energy_mj", 3}, {"energy_j", 6}, {"energy_joules", 6}}};
-
-inline constexpr std::array<ColumnName, 1> kKernelId{{{"kernel_id", 0}}};
-inline constexpr std::array<ColumnName, 1> kName{{{"name", 0}}};
-inline constexpr std::array<ColumnName, 1> kStream{{{"stream", 0}}};
+inline constexpr CsvQuantity kTime{"t", kTimeUnits};
+inline constexpr CsvQuantity kBefore{"t_before", kTimeUnits};
+inline constexpr CsvQuantity kAfter{"t_after", kTimeUnits};
+inline constexpr CsvQuantity kPower{"power", kPowerUnits};
+inline constexpr CsvQuantity kEnergy{"energy", kEnergyUnits};
+inline constexpr CsvQuantity kStart{"start", kTimeUnits};
+inline constexpr CsvQuantity kDuration{"duration", kTimeUnits};
+inline constexpr CsvQuantity kEnd{"end", kTimeUnits};
+inline constexpr CsvQuantity kKernelId{"kernel_id", kNoUnit};
+inline constexpr CsvQuantity kName{"name", kNoUnit};
+inline constexpr CsvQuantity kStream{"stream", kNoUnit};
 
 }  // namespace csv
 
