@@ -25,6 +25,7 @@ constexpr Duration kMeanOf = std::chrono::seconds{1};
 constexpr std::int64_t kLargestIndex = 65535;
 constexpr double kMebibyte = 1024.0 * 1024.0;
 constexpr double kMostJoules = 1e12;
+constexpr std::int64_t kMostSeconds = 99'999'999'999;  // since 1970: more are of a finer unit
 
 struct Unit {
   std::string_view name;
@@ -341,17 +342,12 @@ std::optional<std::string> RowLog::take_row(const Cells& cells) {
 std::optional<std::string> RowLog::read_cell(const LogColumn& column, const std::string& cell,
                                              Keys& keys, LogRow& row) {
   switch (*column.role) {
-    case LogRole::kStamp: {
+    case LogRole::kStamp:
       if (row.time || (cell.empty() && tool_.has_row_a_sensor)) break;  // one of several columns
-      row.time = parse_log_time(cell);
+      row.time = parse_log_time(cell, column.unit);
       if (!row.time) return fmt::format("{} is no time", show(cell));
-      if (row.time->kind != LogTime::Kind::kElapsed || column.unit.empty()) break;
-      const auto count = parse_number(cell);
-      const double scale = column.unit == "ms" ? 1e-3 : column.unit == "us" ? 1e-6 : 1e-9;
-      if (!count || *count * scale > 1e9) return fmt::format("{} is no time", show(cell));
-      row.time->at = duration_of(*count * scale);
+      if (column.unit.empty() && scaled_integer(cell, 0) > kMostSeconds) counts_by_size_ = true;
       break;
-    }
     case LogRole::kDate:
       keys.date = parse_compact_date(cell);
       if (!keys.date) return fmt::format("{} is no date", show(cell));
@@ -582,6 +578,8 @@ Result<void> RowLog::make_stamps() {
   } else if (times_ == LogTime::Kind::kElapsed) {
     builder_.warn("the log's times do not count from 1970: when it was made is unknown");
     if (!note_of_elapsed.empty()) builder_.warn(note_of_elapsed);
+  } else if (counts_by_size_ && !note_of_size.empty()) {
+    builder_.warn(note_of_size);
   } else if (turns) {
     builder_.warn(fmt::format("the log's time stamps have no {}: when it was made is unknown",
                               times_ == LogTime::Kind::kDay ? "date" : "year"));

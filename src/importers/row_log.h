@@ -139,6 +139,7 @@ class RowLog {
   // Which columns there are, where the header does not decide it by the tool's fields alone.
   std::function<std::optional<LogColumn>(std::string_view name)> on_column;
   std::string note_of_elapsed;  // where times are numbers that do not count from 1970
+  std::string note_of_size;     // where their size alone says in which unit they do
   // Gives the columns of a log without header by its first row. Errors: why they cannot be known.
   std::function<Result<Cells>(const Cells& row)> on_missing_header;
 
@@ -189,6 +190,7 @@ class RowLog {
   BadRows bad_;
   LogTime::Kind times_ = LogTime::Kind::kCalendar;
   bool has_times_ = false;
+  bool counts_by_size_ = false;  // a time, in no known unit
 };
 
 }  // namespace jouleprof::importers

@@ -43,8 +43,8 @@ struct LogTime {
 // Seconds, milliseconds, microseconds or nanoseconds since 1970, with a fraction or without; or a
 // date and time with '-' or '/', a blank or a T, a point or comma before digits of a second, and no
 // zone, "Z", "UTC" or an offset such as "+01:00"; "Mon Nov 23 14:30:00 2026"; "Nov 23 14:30:00"; or
-// a time of day.
-std::optional<LogTime> parse_log_time(std::string_view text);
+// a time of day. `unit` of a number: s, ms, us or ns; empty: by its size.
+std::optional<LogTime> parse_log_time(std::string_view text, std::string_view unit = {});
 // Parses a time as an instant: calendar times are UTC, and numbers count from 1970. Nothing for
 // times without a date.
 std::optional<RealTime> parse_utc_time(std::string_view text);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <ctime>
 #include <string>
@@ -71,6 +72,10 @@ std::optional<Duration> take_zone(std::string_view& text) {
 // Smaller times do not count from 1970: they would be an uptime of thirty years.
 constexpr Duration kFirstUnixTime = std::chrono::seconds{1'000'000'000};
 
+LogTime counted_from(Duration at) {
+  return {at, at < kFirstUnixTime ? LogTime::Kind::kElapsed : LogTime::Kind::kUnix};
+}
+
 // The unit follows from the size: 1e11 s is the year 5138, 1e11 ms is 1973.
 std::optional<LogTime> parse_count(std::string_view text) {
   const std::string_view whole = text.substr(0, text.find('.'));
@@ -79,8 +84,16 @@ std::optional<LogTime> parse_count(std::string_view text) {
   const int decimals = digits <= 11 ? 9 : digits <= 14 ? 6 : digits <= 17 ? 3 : 0;
   const auto nanoseconds = scaled_integer(text, decimals);
   if (!nanoseconds || Duration{*nanoseconds} >= kLastUnixTime) return std::nullopt;
-  const Duration at{*nanoseconds};
-  return LogTime{at, at < kFirstUnixTime ? LogTime::Kind::kElapsed : LogTime::Kind::kUnix};
+  return counted_from(Duration{*nanoseconds});
+}
+
+std::optional<LogTime> count_in(std::string_view unit, std::string_view text, double number) {
+  const int decimals = unit == "s" ? 9 : unit == "ms" ? 6 : unit == "us" ? 3 : 0;
+  auto nanoseconds = scaled_integer(text, decimals);
+  const double rounded = number * std::pow(10, decimals);  // of "1.5e+03"
+  if (!nanoseconds && rounded < 9e18) nanoseconds = std::llround(rounded);
+  if (number < 0 || !nanoseconds || Duration{*nanoseconds} >= kLastUnixTime) return std::nullopt;
+  return counted_from(Duration{*nanoseconds});
 }
 
 std::optional<std::string> month_number(std::string_view name) {
@@ -109,11 +122,13 @@ std::optional<LogTime> parse_month_name(std::string_view text) {
 
 }  // namespace
 
-std::optional<LogTime> parse_log_time(std::string_view text) {
+std::optional<LogTime> parse_log_time(std::string_view text, std::string_view unit) {
   text = trim(text);
   if (text.size() > 2 && text.starts_with('[') && text.ends_with(']')) {
     text = text.substr(1, text.size() - 2);
   }
+  const auto number = unit.empty() ? std::nullopt : parse_number(text);
+  if (number) return count_in(unit, text, *number);
   if (text.size() < 8) {
     if (const auto seconds = text.empty() ? std::nullopt : parse_seconds(text)) {
       return LogTime{*seconds, LogTime::Kind::kElapsed};
@@ -127,11 +142,8 @@ std::optional<LogTime> parse_log_time(std::string_view text) {
   const auto zone = take_zone(rest);
   std::string calendar(rest);
   if (calendar.size() < 19) {
-    if (const auto seconds = parse_seconds(text)) {
-      return LogTime{*seconds,
-                     *seconds < kFirstUnixTime ? LogTime::Kind::kElapsed : LogTime::Kind::kUnix};
-    }
-    return std::nullopt;
+    const auto seconds = parse_seconds(text);
+    return seconds ? std::optional(counted_from(*seconds)) : std::nullopt;
   }
   if (calendar[4] == '/' && calendar[7] == '/') calendar[4] = calendar[7] = '-';
   if (calendar.size() > 19 && calendar[19] == ',') calendar[19] = '.';

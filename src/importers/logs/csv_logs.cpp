@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -73,8 +74,18 @@ NameAndUnit split_name(std::string_view name, std::span<const std::string_view> 
 constexpr std::array<std::string_view, 4> kPowerUnits{"W", "mW", "uW", "kW"};
 constexpr std::array<std::string_view, 4> kTimeUnits{"s", "ms", "us", "ns"};
 
-bool is_named(std::string_view column, std::string_view name) {
-  return column == name || split_name(column, {}).name == name;
+// The places of a column among the cells of a header; its name may lack the unit, where none has
+// the name as it stands.
+std::vector<std::size_t> places_of(const std::vector<std::string_view>& cells,
+                                   std::string_view name) {
+  for (const bool whole : {true, false}) {
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if ((whole ? cells[i] : split_name(cells[i], {}).name) == name) places.push_back(i);
+    }
+    if (!places.empty()) return places;
+  }
+  return {};
 }
 
 // A tab or a semicolon between the cells becomes a comma.
@@ -107,7 +118,8 @@ class Import {
     if (!source) return forward_error(source);
     constexpr LogTool kTool{.format = "columns", .name = "the named columns"};
     RowLog log(kTool, options_);
-    log.on_column = [&](std::string_view name) { return column_of(name, log); };
+    std::size_t place = 0;
+    log.on_column = [&](std::string_view name) { return column_of(place++, name, log); };
     if (auto read = log.read(*source); !read) return forward_error(read);
     for (const std::string& name : without_unit_) {
       log.builder().warn(
@@ -120,8 +132,8 @@ class Import {
 
  private:
   // The file from its header on, with commas. Errors: invalid_argument for a name that is not in
-  // it.
-  Result<SourceText> from_header() const {
+  // it, or may be of several columns.
+  Result<SourceText> from_header() {
     std::vector<std::string_view> nearest;
     for (const char separator : {',', ';', '\t'}) {
       std::string before;
@@ -135,6 +147,7 @@ class Import {
         }
         if (cells.size() > nearest.size()) nearest = cells;
         if (missing(cells).empty()) {
+          if (auto one = choose(cells); !one) return forward_error(one);
           const auto begin = static_cast<std::size_t>(lines.text().data() - source_.text.data());
           SourceText found{source_.path, before + source_.text.substr(begin), source_.line_times};
           auto text = with_separator(found, separator);
@@ -148,10 +161,8 @@ class Import {
     const std::string name = missing(nearest);
     const bool is_time = name == time_name();
     const auto colon = name.rfind(':');
-    const bool is_unit = colon != name.npos &&
-                         std::any_of(nearest.begin(), nearest.end(), [&](std::string_view cell) {
-                           return is_named(cell, std::string_view(name).substr(0, colon));
-                         });
+    const bool is_unit =
+        colon != name.npos && !places_of(nearest, std::string_view(name).substr(0, colon)).empty();
     return fail(Errc::kInvalidArgument,
                 is_unit ? fmt::format("{}: {} is no unit of {}; give one of {}", source_.path,
                                       show(name.substr(colon + 1)), is_time ? "time" : "power",
@@ -162,15 +173,42 @@ class Import {
 
   // The first of the named columns that is not among the cells.
   std::string missing(const std::vector<std::string_view>& cells) const {
-    const auto has = [&](std::string_view name) {
-      return std::any_of(cells.begin(), cells.end(),
-                         [&](std::string_view cell) { return is_named(cell, name); });
-    };
+    const auto has = [&](std::string_view name) { return !places_of(cells, name).empty(); };
     for (const PowerColumn& power : powers_) {
       if (!has(power.name)) return power.name;
     }
     for (const std::string& name : {time_name(), options_.device_column}) {
       if (!name.empty() && !has(name)) return name;
+    }
+    return {};
+  }
+
+  // Where the named columns are in the header. Errors: invalid_argument where the power of a device
+  // may be in each of several columns, or one column is to be of two devices.
+  Result<void> choose(const std::vector<std::string_view>& cells) {
+    const auto first_of = [&](const std::string& name) {
+      const auto places = places_of(cells, name);
+      return name.empty() ? std::nullopt : std::optional(places.front());
+    };
+    time_place_ = first_of(time_name());
+    device_place_ = first_of(options_.device_column);
+    for (const PowerColumn& power : powers_) {
+      const auto places = places_of(cells, power.name);
+      if (places.size() > 1) {
+        std::vector<std::string> names;
+        for (const std::size_t i : places) names.push_back(show(cells[i]));
+        return fail(Errc::kInvalidArgument,
+                    fmt::format("{}: {} may be each of {}; name one of them in full", source_.path,
+                                show(power.name), fmt::join(names, ", ")));
+      }
+      const auto [other, is_new] = by_place_.try_emplace(places.front(), power);
+      if (!is_new && other->second.device != power.device) {
+        return fail(Errc::kInvalidArgument,
+                    fmt::format("{}: column {} is named for {} and for {}; name a column of its "
+                                "own for each device",
+                                source_.path, show(cells[places.front()]), other->second.device,
+                                power.device));
+      }
     }
     return {};
   }
@@ -188,41 +226,41 @@ class Import {
     return {name, {}};
   }
 
-  std::optional<LogColumn> column_of(std::string_view name, RowLog& log) {
-    if (!options_.device_column.empty() && is_named(name, options_.device_column)) {
-      return LogColumn{LogRole::kDevice, {}, {}, 0};
-    }
-    if (const auto [time, unit] = time_unit(); !time.empty() && is_named(name, time)) {
-      std::string own = unit.empty() ? split_name(name, kTimeUnits).unit : unit;
-      if (std::find(kTimeUnits.begin() + 1, kTimeUnits.end(), own) == kTimeUnits.end()) {
-        if (own != kTimeUnits.front()) {
-          log.note_of_elapsed = fmt::format(
-              "column {} is taken to be in seconds; name another unit as --time-column "
-              "{}:ms",
-              show(time), time);
-        }
-        own.clear();
+  std::optional<LogColumn> column_of(std::size_t place, std::string_view name, RowLog& log) {
+    if (place == device_place_) return LogColumn{LogRole::kDevice, {}, {}, 0};
+    if (place == time_place_) {
+      const auto [time, given] = time_unit();
+      std::string unit = given.empty() ? split_name(name, kTimeUnits).unit : given;
+      if (std::find(kTimeUnits.begin(), kTimeUnits.end(), unit) == kTimeUnits.end()) {
+        const auto note = [&, name = time](std::string_view taken) {
+          return fmt::format("column {} is taken to {}; name another unit as --time-column {}:ms",
+                             show(name), taken, name);
+        };
+        log.note_of_elapsed = note("be in seconds");
+        log.note_of_size = note("count from 1970, in a unit by the size of its numbers");
+        unit.clear();
       }
-      return LogColumn{LogRole::kStamp, own, {}, 0};
+      return LogColumn{LogRole::kStamp, std::move(unit), {}, 0};
     }
-    for (const PowerColumn& power : powers_) {
-      if (!is_named(name, power.name)) continue;
-      LogColumn column{LogRole::kValue, power.unit, power.device, 0};
-      if (column.unit.empty()) column.unit = split_name(name, kPowerUnits).unit;
-      if (!unit_scale(column.unit, "W")) {
-        without_unit_.push_back(power.name);
-        column.unit = "W";
-      }
-      if (column.device.empty() && options_.device_column.empty()) column.device = "gpu0";
-      column.sensor = log.sensor({model::SensorKind::kPowerInstant, std::string(name)});
-      return column;
+    const auto found = by_place_.find(place);
+    if (found == by_place_.end()) return std::nullopt;
+    const PowerColumn& power = found->second;
+    LogColumn column{LogRole::kValue, power.unit, power.device, 0};
+    if (column.unit.empty()) column.unit = split_name(name, kPowerUnits).unit;
+    if (!unit_scale(column.unit, "W")) {
+      without_unit_.push_back(power.name);
+      column.unit = "W";
     }
-    return std::nullopt;
+    if (column.device.empty() && options_.device_column.empty()) column.device = "gpu0";
+    column.sensor = log.sensor({model::SensorKind::kPowerInstant, std::string(name)});
+    return column;
   }
 
   const SourceText& source_;
   const ImportOptions& options_;
   std::vector<PowerColumn> powers_;
+  std::map<std::size_t, PowerColumn> by_place_;
+  std::optional<std::size_t> time_place_, device_place_;
   std::vector<std::string> without_unit_;
 };
 

@@ -252,6 +252,60 @@ TEST(NamedCsv, TimesWithoutAUnitAreNoted) {
   EXPECT_TRUE(has_warning(*seconds_of("t"), "column 't' is taken to be in seconds; name another"));
   EXPECT_FALSE(has_warning(*seconds_of("t:s"), "taken to be in seconds"));
   EXPECT_FALSE(has_warning(*seconds_of("t:ms"), "taken to be in seconds"));
+  const auto by_size = [](const char* column) {
+    return *import_text("t,p (W)\n1772420400000000,90\n1772420401000000,90\n",
+                        {.power_columns = {"p"}, .time_column = column});
+  };
+  EXPECT_TRUE(has_warning(by_size("t"), "'t' is taken to count from 1970, in a unit by the size"));
+  EXPECT_FALSE(has_warning(by_size("t:us"), "by the size"));
+}
+
+// An uptime in nanoseconds or milliseconds has as many digits as one since 1970 in a coarser unit.
+TEST(NamedCsv, NumbersAreTimesInTheUnitOfTheirColumn) {
+  const auto import = [](const char* column, std::int64_t begin, std::int64_t step,
+                         const char* named) {
+    std::string text = fmt::format("{},p (W)\n", column);
+    for (int i = 0; i <= 10; ++i) text += fmt::format("{},100\n", begin + i * step);
+    return import_text(text, {.power_columns = {"p"}, .time_column = named});
+  };
+  struct Case {
+    const char* column;
+    std::int64_t begin, step;
+    const char* named;
+  };
+  for (const auto& [column, begin, step, named] :
+       {Case{"t_ns", 1'234'567'890'123'456, 1'000'000'000, "t_ns"},
+        Case{"uptime", 1'234'567'890'123'456, 1'000'000'000, "uptime:ns"},
+        Case{"t", 999'000'000, 1'000'000, "t:us"}, Case{"t (ms)", 999'995'000, 1000, "t"},
+        Case{"t", 0, 1, "t:s"}}) {
+    const auto recording = import(column, begin, step, named);
+    EXPECT_NEAR(joules(recording), 1000, 1e-6) << named;
+    EXPECT_TRUE(has_warning(*recording, "do not count from 1970")) << named;
+  }
+  const auto dated = import("t", 1'772'420'400'000, 1000, "t:ms");
+  EXPECT_NEAR(joules(dated), 1000, 1e-6);
+  EXPECT_EQ(dated->clock_points.at(0).real, RealTime{seconds{1'772'420'400}});
+  const auto wrong = import("t", 1'772'420'400'000, 1000, "t:s");
+  ASSERT_FALSE(wrong);
+  EXPECT_THAT(wrong.error().message, HasSubstr("'1772420400000' is no time"));
+}
+
+TEST(NamedCsv, EachDeviceHasAColumnOfItsOwn) {
+  const auto import = [](const std::string& header, std::vector<std::string> columns) {
+    return import_text(header + "\n0,100,200\n1,100,200\n2,100,200\n",
+                       {.power_columns = std::move(columns), .time_column = "t_s"});
+  };
+  const auto error = [&](const std::string& header, std::vector<std::string> columns) {
+    const auto recording = import(header, std::move(columns));
+    return recording ? "" : recording.error().message;
+  };
+  EXPECT_THAT(error("t_s,a,b", {"gpu0=a:W", "gpu1=a:W"}),
+              HasSubstr("in: column 'a' is named for gpu0 and for gpu1"));
+  EXPECT_THAT(error("t_s,a (W),a (mW)", {"a"}),
+              HasSubstr("in: 'a' may be each of 'a (W)', 'a (mW)'; name one of them in full"));
+  EXPECT_THAT(error("t_s,a,a", {"a:W"}), HasSubstr("'a' may be each of 'a', 'a'"));
+  const auto exact = import("t_s,a (mW),a", {"a:W"});
+  EXPECT_NEAR(joules(exact), 400, 1e-9);
 }
 
 TEST(NamedCsv, ALogThatBeginsWithTheNewestRowIsTurned) {
