@@ -129,6 +129,12 @@ TEST(Combine, PmonNamesProcesses) {
   ASSERT_EQ(shouted->processes.size(), 1u);
   EXPECT_EQ(shouted->processes[0].pid, 4242);
 
+  // Without dates the first rows would be of 1970.
+  const auto mixed = import_all({{"dmon", smi(0, 10, "0", 100)},
+                                 {"pmon", "# gpu pid type sm command\n 0 4242 C 50 a\n" + pmon}});
+  ASSERT_FALSE(mixed);
+  EXPECT_THAT(mixed.error().message, HasSubstr("pmon, line 3: the header has other time columns"));
+
   EXPECT_THAT(import_error(pmon), HasSubstr("pmon shows no power; import it together"));
   EXPECT_THAT(import_error("# gpu pid type sm mem command\n 0 1 C 5 5 a\n"), HasSubstr("-o DT"));
 }

@@ -111,6 +111,15 @@ bool is_absent(std::string_view cell) {
          cell == "Not Supported" || cell == "Unknown Error" || lower_case(cell) == "nan";
 }
 
+void join_cells(Cells& cells, const Cells& header, std::string_view column) {
+  const auto place = find_column(header, column);
+  if (!place || cells.size() <= header.size()) return;
+  const auto first = cells.begin() + static_cast<std::ptrdiff_t>(*place);
+  const auto end = first + 1 + static_cast<std::ptrdiff_t>(cells.size() - header.size());
+  *first = fmt::format("{}", fmt::join(first, end, " "));
+  cells.erase(first + 1, end);
+}
+
 std::optional<double> unit_scale(std::string_view unit, std::string_view of) {
   const Unit* given = find_unit(unit);
   const Unit* meant = find_unit(of);

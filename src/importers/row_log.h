@@ -106,6 +106,9 @@ struct LogTool {
 
 // A cell without a figure: "[N/A]", "N/A", "-", "[Not Supported]", "ERR!", empty.
 bool is_absent(std::string_view cell);
+// Joins the cells of the one column whose text may have blanks, where there are more cells than
+// columns.
+void join_cells(Cells& cells, const Cells& header, std::string_view column);
 // What one unit is of the SI unit, both of one quantity: "mW" of "W" is 0.001.
 std::optional<double> unit_scale(std::string_view unit, std::string_view of);
 

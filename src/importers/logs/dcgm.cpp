@@ -55,15 +55,7 @@ bool is_units(const Cells& cells) {
 }
 
 // A product's name has blanks; no other value has.
-void join_name(Cells& cells, const Cells& header) {
-  const auto name = std::find(header.begin(), header.end(), "DVNAM");
-  if (name == header.end() || cells.size() <= header.size()) return;
-  const auto first = cells.begin() + (name - header.begin());
-  for (std::size_t extra = cells.size() - header.size(); extra > 0; --extra) {
-    *first += ' ' + *(first + 1);
-    cells.erase(first + 1);
-  }
-}
+void join_name(Cells& cells, const Cells& header) { join_cells(cells, header, "DVNAM"); }
 
 constexpr LogTool kTool{
     .format = "dcgmi",

@@ -163,9 +163,7 @@ Result<void> check_headers(const SourceText& source) {
                      "them");
     }
     if (has_times && *has_times != header->has_times) {
-      return fail_at(source, lines.number(),
-                     "the header has other time columns than the one before; import the logs "
-                     "apart");
+      return fail_at(source, lines.number(), kOtherTimes);
     }
     has_times = header->has_times;
   }

@@ -45,6 +45,10 @@ struct DmonHeader {
 };
 std::optional<DmonHeader> parse_dmon_header(std::string_view line);
 
+// Why a log with and without times is refused.
+inline constexpr std::string_view kOtherTimes =
+    "the header has other time columns than the one before; import the logs apart";
+
 // --- The work and the idle interval before it in a dmon log, which marks neither ---
 //
 // A look is one round of dmon over all GPUs.

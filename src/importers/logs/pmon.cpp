@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/file.h"
@@ -21,28 +22,6 @@
 namespace jouleprof::importers {
 namespace {
 
-constexpr double kMebibyte = 1024.0 * 1024.0;
-
-struct Columns {
-  std::optional<std::size_t> date, time, gpu, pid, sm, fb, command;
-  std::size_t count = 0;
-};
-
-Columns parse_columns(std::string_view line) {
-  Columns columns;
-  const auto header = parse_dmon_header(line);
-  columns.count = header->names.size();
-  const auto place = [&](std::string_view name) { return find_column(header->names, name); };
-  columns.date = place("date");
-  columns.time = place("time");
-  columns.gpu = place("gpu");
-  columns.pid = place("pid");
-  columns.sm = place("sm");
-  columns.fb = place("fb");
-  columns.command = place("command");
-  return columns;
-}
-
 struct Row {
   Duration stamp{};
   std::int64_t gpu = 0;
@@ -53,8 +32,7 @@ struct Row {
 
 class Import {
  public:
-  explicit Import(const SourceText& source)
-      : source_(source), lines_(source.text), builder_("pmon") {}
+  explicit Import(const SourceText& source) : source_(source), builder_("pmon") {}
 
   Result<model::Recording> run() {
     if (auto read = read_rows(); !read) return forward_error(read);
@@ -62,7 +40,7 @@ class Import {
       return fail(Errc::kUnavailable,
                   fmt::format("{}: no row of 'nvidia-smi pmon' in it", source_.path));
     }
-    if (!columns_.date || !columns_.time) {
+    if (!has_times_) {
       return fail(Errc::kUnavailable,
                   fmt::format("{}: pmon shows no power, and without date and time its rows cannot "
                               "be placed among those of a power log; log with 'nvidia-smi pmon -o "
@@ -76,19 +54,24 @@ class Import {
  private:
   Result<void> read_rows() {
     BadRows bad;
-    while (lines_.next()) {
-      const std::string_view line = trim(lines_.text());
+    for (Lines lines(source_.text); lines.next();) {
+      const std::string_view line = trim(lines.text());
       if (line.empty()) continue;
-      if (const auto header = parse_dmon_header(line); header && header->is_pmon) {
-        columns_ = parse_columns(line);
+      if (auto header = parse_dmon_header(line); header && header->is_pmon) {
+        const bool had_times = std::exchange(
+            has_times_, find_column(header->names, "date") && find_column(header->names, "time"));
+        if (!names_.empty() && had_times != has_times_) {
+          return fail_at(source_, lines.number(), kOtherTimes);
+        }
+        names_ = std::move(header->names);
         continue;
       }
       if (line.starts_with('#') || line.starts_with("Idx")) continue;  // units
-      if (columns_.count == 0) {
-        return fail_at(source_, lines_.number(), "values without a header; log without 'noheader'");
+      if (names_.empty()) {
+        return fail_at(source_, lines.number(), "values without a header; log without 'noheader'");
       }
       Row row;
-      if (bad.take(source_, lines_, {}, builder_, [&] { return take_row(line, row); })) {
+      if (bad.take(source_, lines, {}, builder_, [&] { return take_row(line, row); })) {
         rows_.push_back(std::move(row));
       }
     }
@@ -99,35 +82,32 @@ class Import {
   // Why the row is left out; nothing where it counts.
   std::optional<std::string> take_row(std::string_view line, Row& row) const {
     auto fields = dmon_cells(line);
-    if (columns_.command && fields.size() > columns_.count) {  // a command with blanks or commas
-      for (std::size_t i = *columns_.command + 1; i < fields.size(); ++i) {
-        fields[*columns_.command] += ' ' + fields[i];
-      }
-      fields.resize(columns_.count);
+    join_cells(fields, names_, "command");  // with blanks or commas
+    if (fields.size() != names_.size()) {
+      return fmt::format("{} fields under a header of {} columns", fields.size(), names_.size());
     }
-    if (fields.size() != columns_.count) {
-      return fmt::format("{} fields under a header of {} columns", fields.size(), columns_.count);
-    }
-    const auto gpu = parse_integer(fields[*columns_.gpu]);
-    if (!gpu || *gpu < 0 || *gpu > 65535) {
-      return fmt::format("{} is no GPU index", show(fields[*columns_.gpu]));
-    }
+    const auto cell = [&](std::string_view name) {
+      const auto place = find_column(names_, name);
+      return place ? std::string_view(fields[*place]) : std::string_view();
+    };
+    const auto gpu = parse_integer(cell("gpu"));
+    if (!gpu || *gpu < 0 || *gpu > 65535) return show(cell("gpu")) + " is no GPU index";
     row.gpu = *gpu;
-    if (columns_.date && columns_.time) {
-      const auto date = parse_compact_date(fields[*columns_.date]);
-      const auto time = parse_time_of_day(fields[*columns_.time]);
+    if (has_times_) {
+      const auto date = parse_compact_date(cell("date"));
+      const auto time = parse_time_of_day(cell("time"));
       if (!date || !time) return "no date and time";
       row.stamp = *date + *time;
     }
-    if (fields[*columns_.pid] != "-") {
-      row.pid = parse_integer(fields[*columns_.pid]);
+    if (cell("pid") != "-") {
+      row.pid = parse_integer(cell("pid"));
       if (!row.pid || *row.pid <= 0 || *row.pid > INT32_MAX) {
-        return fmt::format("{} is no process", show(fields[*columns_.pid]));
+        return show(cell("pid")) + " is no process";
       }
     }
-    if (columns_.sm) row.sm = parse_number(fields[*columns_.sm]);
-    if (columns_.fb) row.fb = parse_number(fields[*columns_.fb]);
-    if (columns_.command) row.command = fields[*columns_.command];
+    row.sm = parse_number(cell("sm"));
+    row.fb = parse_number(cell("fb"));
+    row.command = cell("command");
     return std::nullopt;
   }
 
@@ -157,25 +137,24 @@ class Import {
     }
     if (!row.pid) return;
     auto& recording = builder_.recording();
-    const std::size_t known = recording.processes.size();
     model::Process& process = builder_.process(static_cast<pid_t>(*row.pid), at);
     process.in_tree = true;  // pmon lists what a reader asks for
-    if (recording.processes.size() > known && !row.command.empty()) process.name = row.command;
+    if (process.name == "(unknown)" && !row.command.empty()) process.name = row.command;
     model::GpuProcessReading reading;
     reading.process = process.id;
     reading.domain = domain->second;
     reading.at = at;
     if (row.sm && *row.sm >= 0 && *row.sm <= 100) reading.compute_utilisation = *row.sm / 100;
     if (row.fb && *row.fb >= 0 && *row.fb < 1e9) {
-      reading.memory_bytes = static_cast<std::uint64_t>(*row.fb * kMebibyte);
+      reading.memory_bytes = static_cast<std::uint64_t>(*row.fb * *unit_scale("MB", "B"));
     }
     recording.process_readings.gpu_processes.push_back(reading);
   }
 
   const SourceText& source_;
-  Lines lines_;
   RecordingBuilder builder_;
-  Columns columns_;
+  Cells names_;  // of the columns
+  bool has_times_ = false;
   std::vector<Row> rows_;
   std::map<std::int64_t, model::DomainId> domains_;
 };
