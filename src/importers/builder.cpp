@@ -144,7 +144,88 @@ Result<void> check_counters(const model::Recording& recording, const model::Doma
   return {};
 }
 
-constexpr double kImpossibleWatts = 1e5;
+void add_impossible(model::Recording& recording, model::SensorId sensor, HostTime at,
+                    double watts) {
+  recording.readings.failures.push_back(
+      {sensor,
+       at,
+       {Errc::kUnavailable, fmt::format("the file holds an impossible power of {} W", watts)}});
+}
+
+// The powers of a sensor that its device cannot draw are no readings but failures; a warning counts
+// them. Errors: corrupt where they are most: in a wrong unit.
+Result<std::vector<double>> leave_out_impossible(model::Recording& recording,
+                                                 const model::Domain& domain, const Most& most,
+                                                 const std::string& path) {
+  std::vector<double> watts, above;
+  const auto is_above = [&](const model::PowerReading& r) {
+    const auto& sensor = recording.sensors[static_cast<std::size_t>(r.sensor)];
+    return sensor.domain == domain.id && r.power.watts() > most.watts;
+  };
+  for (const auto& power : recording.readings.powers) {
+    if (recording.sensors[static_cast<std::size_t>(power.sensor)].domain != domain.id) continue;
+    (is_above(power) ? above : watts).push_back(power.power.watts());
+  }
+  if (above.size() > watts.size()) {
+    return fail(Errc::kCorrupt,
+                fmt::format("{}: {} draws {:g} W, which is above {}: wrong unit? Milliwatts "
+                            "under a name for watts are read with --power-column {}=COLUMN:mW",
+                            path, domain.device, upper_median(above), most.of, domain.device));
+  }
+  if (above.empty()) return watts;
+  for (const auto& power : recording.readings.powers) {
+    if (is_above(power)) add_impossible(recording, power.sensor, power.at, power.power.watts());
+  }
+  std::stable_sort(recording.readings.failures.begin(), recording.readings.failures.end(),
+                   [](const auto& a, const auto& b) { return a.at < b.at; });
+  std::erase_if(recording.readings.powers, is_above);
+  recording.warnings.push_back(
+      {HostTime{}, fmt::format("{}: {} of up to {:g} W left out, above {}", domain.device,
+                               counted(above.size(), "power value"),
+                               *std::max_element(above.begin(), above.end()), most.of)});
+  return watts;
+}
+
+// Whether the powers of the recording can be those of its devices.
+// Compares powers, and mean powers of windows, with the limit that the log itself has, with that of
+// the board where its name is known, and with what any such device draws. Windows above it stay,
+// with a warning.
+Result<void> check_powers(model::Recording& recording, const std::string& path) {
+  const auto warn = [&](std::string text) {
+    recording.warnings.push_back({HostTime{}, std::move(text)});
+  };
+  for (const model::Domain& domain : recording.domains) {
+    const Most most = most_of(recording, domain);
+    const auto watts = leave_out_impossible(recording, domain, most, path);
+    if (!watts) return forward_error(watts);
+    if (auto right = check_counters(recording, domain, most, *watts, path); !right) return right;
+    const bool is_board = domain.kind == DomainKind::kGpu && !watts->empty();
+    const double highest = is_board ? *std::max_element(watts->begin(), watts->end()) : 0;
+    if (highest > 0 && highest < kLeastWatts) {
+      warn(fmt::format("{} draws at most {:g} W: wrong unit?", domain.device, highest));
+    }
+    const Most mean_most = most_of_windows(most, domain);
+    std::size_t windows = 0, wrong = 0;
+    double example = 0;
+    for (const auto& window : recording.imported_windows) {
+      for (const auto& energy : window.energies) {
+        if (energy.domain != domain.id || window.duration <= Duration{}) continue;
+        const double mean = energy.energy.joules() / seconds(window.duration);
+        ++windows;
+        if (mean <= mean_most.watts) continue;
+        ++wrong;
+        example = mean;
+      }
+    }
+    if (wrong > 0) {
+      warn(
+          fmt::format("{} of {} windows: the mean power of {} is above {}, such as {:.4g} W: these "
+                      "energies or times are wrong, or in another unit",
+                      wrong, windows, domain.device, mean_most.of, example));
+    }
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -233,19 +314,15 @@ model::Process& RecordingBuilder::process(pid_t pid, HostTime at) {
 }
 
 void RecordingBuilder::add_power(model::SensorId sensor, HostTime at, std::optional<double> watts) {
-  const bool possible = watts && *watts >= 0 && *watts < kImpossibleWatts;
-  if (possible) {
+  if (!watts) {
+    recording_.readings.failures.push_back(
+        {sensor, at, {Errc::kUnavailable, "the file has no value here"}});
+  } else if (*watts < 0) {
+    ++negative_;
+    add_impossible(recording_, sensor, at, *watts);
+  } else {
     recording_.readings.powers.push_back({sensor, at, Power::watts(*watts)});
-    return;
   }
-  if (watts) ++impossible_;
-  if (watts) most_impossible_ = std::max(most_impossible_, *watts);
-  recording_.readings.failures.push_back(
-      {sensor,
-       at,
-       {Errc::kUnavailable, watts
-                                ? fmt::format("the file holds an impossible power of {} W", *watts)
-                                : std::string("the file has no value here")}});
 }
 
 void RecordingBuilder::add_gauge(model::SensorId sensor, HostTime at, double value) {
@@ -302,13 +379,7 @@ void RecordingBuilder::leave_out_single(const std::vector<std::size_t>& counts) 
 
 Result<model::Recording> RecordingBuilder::finish(const std::string& path, HostTime begin,
                                                   HostTime end) && {
-  if (impossible_ > recording_.readings.powers.size() && most_impossible_ > 0) {
-    return fail(Errc::kCorrupt,
-                fmt::format("{}: most of its powers are impossible, up to {:g} W: wrong unit? "
-                            "Milliwatts under a name for watts are read with --power-column "
-                            "COLUMN:mW",
-                            path, most_impossible_));
-  }
+  if (auto right = check_powers(recording_, path); !right) return forward_error(right);
   std::vector<std::size_t> counts(recording_.sensors.size());
   for (const auto& power : recording_.readings.powers) {
     ++counts[static_cast<std::size_t>(power.sensor)];
@@ -323,9 +394,9 @@ Result<model::Recording> RecordingBuilder::finish(const std::string& path, HostT
                     path));
   }
   leave_out_single(counts);
-  if (impossible_ > 0) {
-    warn(fmt::format("{} that no device can draw {} left out", counted(impossible_, "power value"),
-                     impossible_ == 1 ? "was" : "were"));
+  if (negative_ > 0) {
+    warn(fmt::format("{} that no device can draw {} left out", counted(negative_, "power value"),
+                     negative_ == 1 ? "was" : "were"));
   }
   if (!recording_.run.work_begin) {
     recording_.run.work_begin = begin;
@@ -334,63 +405,9 @@ Result<model::Recording> RecordingBuilder::finish(const std::string& path, HostT
   return std::move(recording_);
 }
 
-Result<void> check_powers(model::Recording& recording, const std::string& path) {
-  const auto warn = [&](std::string text) {
-    recording.warnings.push_back({HostTime{}, std::move(text)});
-  };
-  for (const model::Domain& domain : recording.domains) {
-    const Most most = most_of(recording, domain);
-    std::set<model::SensorId> sensors;
-    for (const auto& sensor : recording.sensors) {
-      if (sensor.domain == domain.id) sensors.insert(sensor.id);
-    }
-    std::vector<double> watts, above;
-    for (const auto& power : recording.readings.powers) {
-      if (!sensors.contains(power.sensor)) continue;
-      watts.push_back(power.power.watts());
-      if (watts.back() > most.watts) above.push_back(watts.back());
-    }
-    if (2 * above.size() > watts.size()) {
-      return fail(Errc::kCorrupt,
-                  fmt::format("{}: {} draws {:g} W, which is above {}: wrong unit? Milliwatts "
-                              "under a name for watts are read with --power-column {}=COLUMN:mW",
-                              path, domain.device, upper_median(above), most.of, domain.device));
-    }
-    if (!above.empty()) {
-      std::erase_if(recording.readings.powers, [&](const model::PowerReading& r) {
-        return sensors.contains(r.sensor) && r.power.watts() > most.watts;
-      });
-      warn(fmt::format("{}: {} of up to {:g} W left out, above {}", domain.device,
-                       counted(above.size(), "power value"),
-                       *std::max_element(above.begin(), above.end()), most.of));
-    }
-    if (auto right = check_counters(recording, domain, most, watts, path); !right) return right;
-    const bool is_board = domain.kind == DomainKind::kGpu && !watts.empty();
-    const double highest = watts.empty() ? 0 : *std::max_element(watts.begin(), watts.end());
-    if (is_board && highest > 0 && highest < kLeastWatts) {
-      warn(fmt::format("{} draws at most {:g} W: wrong unit?", domain.device, highest));
-    }
-    const Most mean_most = most_of_windows(most, domain);
-    std::size_t windows = 0, wrong = 0;
-    double example = 0;
-    for (const auto& window : recording.imported_windows) {
-      for (const auto& energy : window.energies) {
-        if (energy.domain != domain.id || window.duration <= Duration{}) continue;
-        const double mean = energy.energy.joules() / seconds(window.duration);
-        ++windows;
-        if (mean <= mean_most.watts) continue;
-        ++wrong;
-        example = mean;
-      }
-    }
-    if (wrong > 0) {
-      warn(
-          fmt::format("{} of {} windows: the mean power of {} is above {}, such as {:.4g} W: these "
-                      "energies or times are wrong, or in another unit",
-                      wrong, windows, domain.device, mean_most.of, example));
-    }
-  }
-  return {};
+Result<model::Recording> RecordingBuilder::finish_windows(const std::string& path) && {
+  if (auto right = check_powers(recording_, path); !right) return forward_error(right);
+  return std::move(recording_);
 }
 
 }  // namespace jouleprof::importers

@@ -64,8 +64,7 @@ class RecordingBuilder {
   // Of that number; one that is first seen at `at` where there is none, called "(unknown)".
   model::Process& process(pid_t pid, HostTime at);
 
-  // A reading at `at`. Absent watts and impossible ones (negative, or 100 kW and more: error codes
-  // that a tool wrote as numbers) become a ReadFailure.
+  // A reading at `at`. Absent watts and negative ones become a ReadFailure.
   void add_power(model::SensorId sensor, HostTime at, std::optional<double> watts);
   void add_gauge(model::SensorId sensor, HostTime at, double value);
   void warn(std::string text);
@@ -74,11 +73,15 @@ class RecordingBuilder {
   // Without `to_real` the stamps' clock has no known relation to the wall clock.
   void set_clock(const Layout& layout, RealTime (*to_real)(Duration));
 
-  // Ends the recording. The work is [begin, end] unless run().work_begin was set.
-  // Errors: unavailable when no sensor has two readings of power or of an energy counter.
+  // Ends the recording. The work is [begin, end] unless run().work_begin was set. Powers that a
+  // device cannot draw (of a wrong unit, or error codes that a tool wrote as numbers) become
+  // ReadFailures: those above the limit that the log itself has, that of the board where its name
+  // is known, or what any such device draws. Windows above it stay, with a warning.
+  // Errors: corrupt where most powers of a device are such, or its counter rises as fast;
+  // unavailable when no sensor has two readings of power or of an energy counter.
   Result<model::Recording> finish(const std::string& path, HostTime begin, HostTime end) &&;
-  // Ends the recording without the check, for files without power readings.
-  model::Recording take() && { return std::move(recording_); }
+  // finish(), of a file that holds no power over time.
+  Result<model::Recording> finish_windows(const std::string& path) &&;
 
   model::Recording& recording() { return recording_; }
 
@@ -87,8 +90,7 @@ class RecordingBuilder {
 
   model::Recording recording_;
   std::map<pid_t, std::size_t> processes_;  // places in the recording
-  std::size_t impossible_ = 0;
-  double most_impossible_ = 0;  // watts
+  std::size_t negative_ = 0;                // powers
 };
 
 // How long the launches of one file may run.
@@ -119,13 +121,5 @@ class LaunchLimit {
   double total_ = 0;  // seconds
   std::uint64_t launches_ = 0;
 };
-
-// Whether the powers of an imported recording can be those of its devices.
-// Compares powers, and mean powers of windows, with the limit that the log itself has, with that of
-// the board where its name is known, and with what any such device draws. Single values above it
-// are left out, with a warning. Windows above it stay, with one.
-// Errors: corrupt where most powers of a device are above it, or its limit is far above all of
-// them: a wrong unit, such as milliwatts under [W].
-Result<void> check_powers(model::Recording& recording, const std::string& path);
 
 }  // namespace jouleprof::importers

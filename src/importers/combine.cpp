@@ -83,7 +83,7 @@ class Combination {
     set_parents();
     out().run.source = fmt::format("import:{}", fmt::join(formats_, "+"));
     builder_.set_clock(layout_, identity);
-    return std::move(builder_).take();
+    return std::move(out());
   }
 
  private:

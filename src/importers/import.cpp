@@ -255,7 +255,6 @@ Result<model::Recording> import_texts(std::span<const SourceText> given,
       part = group.importer->read(chosen, options);
     }
     if (!part) return forward_error(part);
-    if (auto right = check_powers(*part, sources[first].path); !right) return forward_error(right);
     parts.push_back({sources[first].path, std::move(*part)});
   }
   Result<model::Recording> recording =

@@ -186,7 +186,7 @@ Result<model::Recording> WindowTable::import() && {
                     counted(count, "value"), column, count == 1 ? "is" : "are"));
   }
   lay_out();
-  return std::move(builder_).take();
+  return std::move(builder_).finish_windows(source_.path);
 }
 
 // Puts the windows on a time line where they have times.

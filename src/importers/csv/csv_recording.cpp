@@ -498,7 +498,6 @@ Result<model::Recording> Builder::build() {
   recording.clock_points = {{HostTime{}, origin_, {}}, {host(last_reading()), last_reading(), {}}};
   recording.run.work_begin = host(kernels_ ? kernels_->begin : first_reading());
   recording.run.work_end = host(kernels_ ? kernels_->end : last_reading());
-  if (recording.readings.counters.size() >= 2) return std::move(builder_).take();
   return std::move(builder_).finish(
       (sources_.samples.empty() ? sources_.counter : sources_.samples).string(), HostTime{},
       host(last_reading()));
@@ -515,11 +514,7 @@ Result<model::Recording> import_csv(const CsvSources& sources) {
   if (sources.kernels.empty() && !sources.names.empty()) {
     return fail(Errc::kInvalidArgument, "--names needs --kernels");
   }
-  auto recording = Builder(sources).build();
-  const auto& path = sources.samples.empty() ? sources.counter : sources.samples;
-  if (!recording) return recording;
-  if (auto right = check_powers(*recording, path.string()); !right) return forward_error(right);
-  return recording;
+  return Builder(sources).build();
 }
 
 }  // namespace jouleprof::importers

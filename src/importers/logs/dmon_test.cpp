@@ -129,7 +129,7 @@ TEST(Dmon, AbsentPowerIsAFailureOrAReason) {
   ASSERT_TRUE(recording);
   EXPECT_EQ(powers_of(*recording, "gpu0").size(), 2u);
   EXPECT_EQ(recording->readings.failures.size(), 2u);
-  EXPECT_TRUE(has_warning(*recording, "no device can draw"));
+  EXPECT_TRUE(has_warning(*recording, "left out, above what any gpu draws"));
   EXPECT_TRUE(recording->domains[0].unavailable_reason.empty());
   EXPECT_THAT(recording->domains[1].unavailable_reason, HasSubstr("no power"));
 }

@@ -48,7 +48,7 @@ class Import {
                               source_.path));
     }
     add_readings();
-    return std::move(builder_).take();
+    return std::move(builder_).finish_windows(source_.path);
   }
 
  private:

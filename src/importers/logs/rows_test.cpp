@@ -204,6 +204,25 @@ TEST(Rows, PowersAboveTheDevicesLimitAreRefused) {
   EXPECT_TRUE(has_warning(*one, "1 power value of up to 99000 W left out"));
 }
 
+TEST(Rows, APowerThatIsLeftOutIsNoReading) {
+  const std::string spike =
+      "2026/03/02 03:00:02.000, 1, 100.00 W\n"
+      "2026/03/02 03:00:03.000, 1, 5000.00 W\n";
+  const auto two = import_text(kLog + spike);
+  ASSERT_TRUE(two) << two.error().message;
+  EXPECT_THAT(two->domains.at(1).unavailable_reason, HasSubstr("was read once; an energy needs"));
+  EXPECT_TRUE(powers_of(*two, "gpu1").empty());
+  EXPECT_EQ(two->readings.failures.size(), 1u);
+  EXPECT_THAT(import_error(kLog.substr(0, kLog.find('\n') + 1) + spike),
+              HasSubstr("fewer than two power readings"));
+  // Nor does it count in the mean power that an energy counter is held against.
+  const auto counted = import_text(
+      "#Entity POWER TOTEC\nID W mJ\nGPU 0 100 1000\nGPU 0 100 101000\nGPU 0 99000 201000\n"
+      "GPU 0 100 301000\nGPU 0 100 401000\n");
+  ASSERT_TRUE(counted) << counted.error().message;
+  EXPECT_TRUE(has_warning(*counted, "1 power value of up to 99000 W left out"));
+}
+
 TEST(Rows, CodeCarbonsPueIsUndone) {
   const auto recording = import_text(
       "timestamp,project_name,run_id,duration,emissions,cpu_energy,gpu_energy,energy_consumed,pue\n"
@@ -239,8 +258,10 @@ TEST(NamedCsv, ColumnsAreNamed) {
 
 TEST(NamedCsv, MilliwattsUnderANameForWattsAreRefused) {
   const ImportOptions options{.power_columns = {"p_w"}, .time_column = "t"};
-  EXPECT_THAT(import_error("t,p_w\n0,200000\n1,200000\n2,90\n", options),
-              HasSubstr("up to 200000 W: wrong unit? Milliwatts"));
+  EXPECT_THAT(
+      import_error("t,p_w\n0,200000\n1,200000\n2,90\n", options),
+      HasSubstr("gpu0 draws 200000 W, which is above what any gpu draws (2000 W): wrong unit? "
+                "Milliwatts under a name for watts are read with --power-column"));
   EXPECT_TRUE(import_text("t,p_w\n0,90\n1,200000\n2,90\n", options));
 }
 

@@ -251,7 +251,7 @@ Result<model::Recording> read_zeus_profile(std::span<const SourceText> sources,
     return fail(Errc::kUnavailable, fmt::format("{}: a profile without measurements", source.path));
   }
   builder.warn("the profile does not say which GPU and which work it is of");
-  return std::move(builder).take();
+  return std::move(builder).finish_windows(source.path);
 }
 
 bool recognises_zeus_profile(std::string_view text) {
