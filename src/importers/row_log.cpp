@@ -36,6 +36,7 @@ struct Unit {
 constexpr std::array kUnits{Unit{"W", 'P', 1},
                             Unit{"mW", 'P', 1e-3},
                             Unit{"kW", 'P', 1e3},
+                            Unit{"MW", 'P', 1e6},
                             Unit{"uW", 'P', 1e-6},
                             Unit{"J", 'E', 1},
                             Unit{"mJ", 'E', 1e-3},

@@ -199,6 +199,48 @@ WithUnit split_unit(std::string_view cell) {
   return {cell.substr(0, blank), unit};
 }
 
+NameWithUnit split_name(std::string_view column) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 18> kUnits{
+      {{"w", "W"},
+       {"watt", "W"},
+       {"kw", "kW"},
+       {"kilowatt", "kW"},
+       {"mw", "mW"},
+       {"milliwatt", "mW"},
+       {"uw", "uW"},
+       {"microwatt", "uW"},
+       {"megawatt", "MW"},
+       {"j", "J"},
+       {"mj", "mJ"},
+       {"kj", "kJ"},
+       {"wh", "Wh"},
+       {"kwh", "kWh"},
+       {"s", "s"},
+       {"ms", "ms"},
+       {"us", "us"},
+       {"ns", "ns"}}};
+  const auto unit_of = [&](std::string_view word) -> std::string {
+    if (word == "MW") return "MW";  // "mw" is milliwatts, as sensors have them
+    std::string lower = lower_case(word);
+    if (lower.starts_with("sec")) lower = "s";
+    for (const auto& [name, unit] : kUnits) {
+      if (lower == name || (name.size() > 3 && lower == fmt::format("{}s", name))) {
+        return std::string(unit);
+      }
+    }
+    return {};
+  };
+  column = trim(column);
+  const auto open = column.find_last_of("[(");
+  if (open != column.npos && (column.ends_with(']') || column.ends_with(')'))) {
+    const std::string_view text = column.substr(open + 1, column.size() - open - 2);
+    return {trim(column.substr(0, open)), unit_of(text), text};
+  }
+  const auto end = column.find_last_of("_ ");
+  std::string unit = end == column.npos ? "" : unit_of(column.substr(end + 1));
+  return {unit.empty() ? column : column.substr(0, end), std::move(unit), {}};
+}
+
 std::optional<model::DomainKind> kind_of_device(std::string_view device) {
   using model::DomainKind;
   constexpr std::array<std::pair<std::string_view, DomainKind>, 12> kPrefixes{

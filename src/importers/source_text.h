@@ -189,6 +189,15 @@ struct WithUnit {
 };
 WithUnit split_unit(std::string_view cell);
 
+// A column's name, and the unit of its values that ends it: "node power [kW]", "gpu_power_mw",
+// "Processor Power_0(Watt)", "total kilowatts".
+struct NameWithUnit {
+  std::string_view name;
+  std::string unit;       // as tables of units have it; empty: none, or in brackets another text
+  std::string_view text;  // in brackets
+};
+NameWithUnit split_name(std::string_view column);
+
 // What a device of this name is: "gpu0", "cpu", "package-0", "dram", "psys", "socket1".
 std::optional<model::DomainKind> kind_of_device(std::string_view device);
 

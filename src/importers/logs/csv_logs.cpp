@@ -46,32 +46,7 @@ PowerColumn parse_power_column(std::string_view text) {
   return column;
 }
 
-// "Power (mW)", "gpu_power_mw", "Processor Power_0(Watt)": the name without its unit, and the unit.
-struct NameAndUnit {
-  std::string_view name;
-  std::string unit;
-};
-NameAndUnit split_name(std::string_view name, std::span<const std::string_view> units) {
-  const auto open = name.find_last_of("[(");
-  if (open != name.npos && (name.ends_with(']') || name.ends_with(')'))) {
-    std::string unit(name.substr(open + 1, name.size() - open - 2));
-    const std::string lower = lower_case(unit);
-    if (lower == "watt" || lower == "watts") unit = "W";
-    if (lower == "sec" || lower == "seconds") unit = "s";
-    return {trim(name.substr(0, open)), unit};
-  }
-  const auto line = name.find_last_of("_ ");
-  if (line == name.npos) return {name, {}};
-  const std::string last = lower_case(name.substr(line + 1));
-  for (const std::string_view unit : units) {
-    if (last == lower_case(unit)) return {name, std::string(unit)};
-  }
-  if (last == "watts" || last == "watt") return {name, "W"};
-  if (last == "milliwatts") return {name, "mW"};
-  return {name, {}};
-}
-
-constexpr std::array<std::string_view, 4> kPowerUnits{"W", "mW", "uW", "kW"};
+constexpr std::array<std::string_view, 5> kPowerUnits{"W", "mW", "uW", "kW", "MW"};
 constexpr std::array<std::string_view, 4> kTimeUnits{"s", "ms", "us", "ns"};
 
 // The places of a column among the cells of a header; its name may lack the unit, where none has
@@ -81,7 +56,7 @@ std::vector<std::size_t> places_of(const std::vector<std::string_view>& cells,
   for (const bool whole : {true, false}) {
     std::vector<std::size_t> places;
     for (std::size_t i = 0; i < cells.size(); ++i) {
-      if ((whole ? cells[i] : split_name(cells[i], {}).name) == name) places.push_back(i);
+      if ((whole ? cells[i] : split_name(cells[i]).name) == name) places.push_back(i);
     }
     if (!places.empty()) return places;
   }
@@ -163,10 +138,12 @@ class Import {
     const auto colon = name.rfind(':');
     const bool is_unit =
         colon != name.npos && !places_of(nearest, std::string_view(name).substr(0, colon)).empty();
+    const std::span<const std::string_view> units =
+        is_time ? std::span<const std::string_view>(kTimeUnits) : kPowerUnits;
     return fail(Errc::kInvalidArgument,
                 is_unit ? fmt::format("{}: {} is no unit of {}; give one of {}", source_.path,
                                       show(name.substr(colon + 1)), is_time ? "time" : "power",
-                                      fmt::join(is_time ? kTimeUnits : kPowerUnits, ", "))
+                                      fmt::join(units, ", "))
                         : fmt::format("{}: it has no column {}; it has: {}", source_.path,
                                       show(name), fmt::join(nearest, ", ")));
   }
@@ -184,7 +161,7 @@ class Import {
   }
 
   // Where the named columns are in the header. Errors: invalid_argument where the power of a device
-  // may be in each of several columns, or one column is to be of two devices.
+  // may be in each of several columns, or is in one of no power, or of another device.
   Result<void> choose(const std::vector<std::string_view>& cells) {
     const auto first_of = [&](const std::string& name) {
       const auto places = places_of(cells, name);
@@ -200,6 +177,13 @@ class Import {
         return fail(Errc::kInvalidArgument,
                     fmt::format("{}: {} may be each of {}; name one of them in full", source_.path,
                                 show(power.name), fmt::join(names, ", ")));
+      }
+      const std::string unit = power.unit.empty() ? split_name(cells[places.front()]).unit : "W";
+      if (!unit.empty() && !unit_scale(unit, "W")) {
+        return fail(Errc::kInvalidArgument,
+                    fmt::format("{}: column {} is in {}, which is no unit of power; name a column "
+                                "of power, or its unit as --power-column {}:W",
+                                source_.path, show(cells[places.front()]), unit, power.name));
       }
       const auto [other, is_new] = by_place_.try_emplace(places.front(), power);
       if (!is_new && other->second.device != power.device) {
@@ -230,7 +214,7 @@ class Import {
     if (place == device_place_) return LogColumn{LogRole::kDevice, {}, {}, 0};
     if (place == time_place_) {
       const auto [time, given] = time_unit();
-      std::string unit = given.empty() ? split_name(name, kTimeUnits).unit : given;
+      std::string unit = given.empty() ? split_name(name).unit : given;
       if (std::find(kTimeUnits.begin(), kTimeUnits.end(), unit) == kTimeUnits.end()) {
         const auto note = [&, name = time](std::string_view taken) {
           return fmt::format("column {} is taken to {}; name another unit as --time-column {}:ms",
@@ -246,8 +230,8 @@ class Import {
     if (found == by_place_.end()) return std::nullopt;
     const PowerColumn& power = found->second;
     LogColumn column{LogRole::kValue, power.unit, power.device, 0};
-    if (column.unit.empty()) column.unit = split_name(name, kPowerUnits).unit;
-    if (!unit_scale(column.unit, "W")) {
+    if (column.unit.empty()) column.unit = split_name(name).unit;
+    if (column.unit.empty()) {
       without_unit_.push_back(power.name);
       column.unit = "W";
     }

@@ -251,7 +251,7 @@ TEST(NamedCsv, ColumnsAreNamed) {
   EXPECT_THAT(import_error(text, {.power_columns = {"gpu0=watts"}, .time_column = "when"}),
               HasSubstr("it has no column 'watts'; it has: when, board (mW), host W, other"));
   EXPECT_THAT(import_error(text, {.power_columns = {"host W:J"}, .time_column = "when"}),
-              HasSubstr("'J' is no unit of power; give one of W, mW, uW, kW"));
+              HasSubstr("'J' is no unit of power; give one of W, mW, uW, kW, MW"));
   EXPECT_THAT(import_error(text, {.power_columns = {"board"}, .time_column = "when:h"}),
               HasSubstr("'h' is no unit of time; give one of s, ms, us, ns"));
 }
@@ -309,6 +309,24 @@ TEST(NamedCsv, NumbersAreTimesInTheUnitOfTheirColumn) {
   const auto wrong = import("t", 1'772'420'400'000, 1000, "t:s");
   ASSERT_FALSE(wrong);
   EXPECT_THAT(wrong.error().message, HasSubstr("'1772420400000' is no time"));
+}
+
+TEST(NamedCsv, TheUnitOfAColumnIsInItsName) {
+  for (const auto& [column, cell, named] : {std::array{"site_MW", "0.0006", "site_MW"},
+                                            {"site (MW)", "0.0006", "site"},
+                                            {"site power [kW]", "0.6", "site power"},
+                                            {"site_kilowatts", "0.6", "site_kilowatts"},
+                                            {"site_mw", "600000", "site"},
+                                            {"site W", "600", "site"},
+                                            {"energy_kwh", "600", "energy_kwh:W"},
+                                            {"site (mean)", "600", "site"}}) {
+    const auto recording = import_text(fmt::format("t_s,{0}\n0,{1}\n1,{1}\n", column, cell),
+                                       {.power_columns = {named}, .time_column = "t_s"});
+    EXPECT_NEAR(joules(recording), 600, 1e-6) << column;
+  }
+  EXPECT_THAT(import_error("t_s,energy_kWh\n0,600\n1,600\n",
+                           {.power_columns = {"energy_kWh"}, .time_column = "t_s"}),
+              HasSubstr("in: column 'energy_kWh' is in kWh, which is no unit of power"));
 }
 
 TEST(NamedCsv, EachDeviceHasAColumnOfItsOwn) {

@@ -31,35 +31,15 @@ std::string plain(std::string_view name) {
   return out;
 }
 
-// A column's name without the unit of a power that ends it, and the watts of one: "node power
-// [kW]", "power_kw". No watts: the unit is of something else. "mw" is milliwatts, as sensors have
-// them.
+// A column's name without its unit, and the watts of one. No watts: the unit is of something else.
 struct PowerName {
   std::string name;
   std::optional<double> watts = 1.0;
 };
 PowerName power_name(std::string_view raw) {
-  raw = trim(raw);
-  const bool has_brackets = raw.ends_with(']') || raw.ends_with(')');
-  if (const auto split = split_unit(raw); has_brackets && !split.unit.empty()) {
-    return {plain(split.word), unit_scale(split.unit, "W")};
-  }
-  const auto end = raw.find_last_of("_ ");
-  if (end == raw.npos) return {plain(raw)};
-  const std::string_view last = raw.substr(end + 1);
-  const std::string word = lower_case(last);
-  const auto is = [&](std::string_view one, std::string_view more) {
-    return word == one || word == more || word == std::string(more) + "s";
-  };
-  const std::string rest = plain(raw.substr(0, end));
-  if (last == "MW" || is("megawatt", "megawatt")) return {rest, 1e6};
-  if (is("kw", "kilowatt")) return {rest, 1e3};
-  if (is("mw", "milliwatt")) return {rest, 1e-3};
-  if (is("uw", "microwatt")) return {rest, 1e-6};
-  for (const char* energy : {"wh", "kwh", "mwh", "j", "kj", "mj"}) {
-    if (word == energy) return {rest, std::nullopt};
-  }
-  return {plain(raw)};
+  const auto [name, unit, text] = split_name(raw);
+  if (unit.empty() && text.empty()) return {plain(name)};
+  return {plain(name), unit_scale(unit, "W")};
 }
 
 class Reader {
@@ -303,7 +283,6 @@ class Reader {
         like_power.push_back(i);
       }
       const bool is_power = name.starts_with("activepow") || name == "power" || name == "watts" ||
-                            name == "powerwatts" || name == "powerw" || name == "power(w)" ||
                             name == "w" || name == "watt";
       if (is_power) found.push_back(i);
     }
