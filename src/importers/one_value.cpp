@@ -405,15 +405,15 @@ std::optional<Contradiction> find_contradiction(const DeviceRows& rows) {
   return Check(rows).find();
 }
 
-Result<void> check_one_value(const DeviceRows& rows, const std::string& path,
-                             RecordingBuilder& builder) {
-  const auto found = find_contradiction(rows);
-  if (!found) return {};
-  if (found->is_certain) return fail(Errc::kCorrupt, fmt::format("{}: {}", path, found->text));
-  builder.warn(found->text);
-  return {};
+Result<std::vector<std::size_t>> rows_of_one_value(const DeviceRows& rows, const std::string& path,
+                                                   RecordingBuilder& builder) {
+  const Check check(rows);
+  const auto found = check.find();
+  if (found && found->is_certain) {
+    return fail(Errc::kCorrupt, fmt::format("{}: {}", path, found->text));
+  }
+  if (found) builder.warn(found->text);
+  return check.order();
 }
-
-std::vector<std::size_t> rows_in_order(const DeviceRows& rows) { return Check(rows).order(); }
 
 }  // namespace jouleprof::importers

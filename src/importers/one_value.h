@@ -46,12 +46,10 @@ struct Contradiction {
 // file twice, and rows of one sensor by two loggers.
 std::optional<Contradiction> find_contradiction(const DeviceRows& rows);
 
-// Warns of a contradiction that is not certain. Errors: corrupt, of one that is.
-Result<void> check_one_value(const DeviceRows& rows, const std::string& path,
-                             RecordingBuilder& builder);
-
 // The rows to use, in the order of time: without repetitions of a row, and sorted where two loggers
-// wrote rows of one sensor. Indices into `rows`.
-std::vector<std::size_t> rows_in_order(const DeviceRows& rows);
+// wrote rows of one sensor. Indices into `rows`. Warns of a contradiction that is not certain.
+// Errors: corrupt, of one that is.
+Result<std::vector<std::size_t>> rows_of_one_value(const DeviceRows& rows, const std::string& path,
+                                                   RecordingBuilder& builder);
 
 }  // namespace jouleprof::importers

@@ -130,7 +130,9 @@ std::optional<double> unit_scale(std::string_view unit, std::string_view of) {
 
 // What says which device a row is of.
 struct RowLog::Keys {
-  std::string index, uuid, bus, device, domain, product, sensor;
+  std::string index, device;
+  std::array<std::string, 13> texts;  // of the other roles
+  std::string& operator[](LogRole role) { return texts[static_cast<std::size_t>(role)]; }
   std::optional<Duration> date;
   bool is_other = false;  // of something that is no whole device
   bool is_invalid = false;
@@ -160,7 +162,7 @@ std::size_t RowLog::sensor(LogSensor sensor) {
 Result<void> RowLog::set_header(const Cells& names) {
   std::vector<LogColumn> columns;
   std::vector<std::string> left_out;
-  std::vector<std::pair<std::string, std::size_t>> taken;  // device and sensor
+  std::vector<std::size_t> taken;  // sensors
   for (const std::string& name : names) {
     const auto [word, unit] = split_unit(name);
     const std::string lower = lower_case(word);
@@ -173,21 +175,13 @@ Result<void> RowLog::set_header(const Cells& names) {
       }
       continue;
     }
-    const LogField* known = nullptr;
-    std::string device;
-    for (const LogField& field : tool_.fields) {
-      if (field.name == lower) known = &field;
-      if (!field.name.ends_with('#')) continue;
-      const auto number = numbered_column(lower, field.name.substr(0, field.name.size() - 1), "");
-      if (!number) continue;
-      known = &field;
-      device = fmt::format("{}{}", tool_.device, *number);
-    }
-    if (!known) {
+    const auto known = std::find_if(tool_.fields.begin(), tool_.fields.end(),
+                                    [&](const LogField& field) { return field.name == lower; });
+    if (known == tool_.fields.end()) {
       if (!lower.empty()) left_out.emplace_back(word);
       continue;
     }
-    LogColumn column{known->role, std::string(known->unit), std::move(device), 0};
+    LogColumn column{known->role, std::string(known->unit), {}, 0};
     if (known->role == LogRole::kValue) {
       if (!unit.empty()) {
         if (!unit_scale(unit, known->unit)) {
@@ -196,12 +190,11 @@ Result<void> RowLog::set_header(const Cells& names) {
         column.unit = unit;
       }
       column.sensor = sensor({known->kind, std::string(known->sensor), known->is_mean});
-      const std::pair key(column.device, column.sensor);
-      if (std::find(taken.begin(), taken.end(), key) != taken.end()) {
+      if (std::find(taken.begin(), taken.end(), column.sensor) != taken.end()) {
         left_out.emplace_back(word);  // another name of the same
         continue;
       }
-      taken.push_back(key);
+      taken.push_back(column.sensor);
     }
     columns.back() = std::move(column);
   }
@@ -317,22 +310,21 @@ std::optional<std::string> RowLog::take_row(const Cells& cells) {
   row.begins = std::exchange(after_header_, false);
   row.starts_section = row.begins && tool_.headers_begin_sections && !rows_.empty();
   if (by_device.empty()) {
-    if (!keys.sensor.empty()) {
+    if (!keys[LogRole::kSensor].empty()) {
       for (auto& [sensor_of, value] : row.values) {
         LogSensor own = sensors_[sensor_of];
-        own.name = keys.sensor;
+        own.name = keys[LogRole::kSensor];
         if (own.kind != model::SensorKind::kGauge &&
             own.kind != model::SensorKind::kEnergyCounter) {
-          own.kind = keys.sensor.find("Samples") != std::string::npos
+          own.kind = own.name.find("Samples") != std::string::npos
                          ? model::SensorKind::kPowerRing
                          : model::SensorKind::kPowerInstant;
         }
-        own.is_imported = true;
         sensor_of = sensor(std::move(own));
       }
     }
     row.device = device_of(keys);
-    row.uuid = !keys.uuid.empty() ? keys.uuid : keys.bus;
+    row.uuid = keys[keys[LogRole::kUuid].empty() ? LogRole::kBus : LogRole::kUuid];
     rows_.push_back(std::move(row));
     return std::nullopt;
   }
@@ -386,23 +378,8 @@ std::optional<std::string> RowLog::read_cell(const LogColumn& column, const std:
       keys.index = fmt::format("{}", *index);
       break;
     }
-    case LogRole::kUuid:
-      keys.uuid = cell;
-      break;
-    case LogRole::kBus:
-      keys.bus = cell;
-      break;
-    case LogRole::kName:
-      keys.product = cell;
-      break;
     case LogRole::kDevice:
       keys.device = cell;
-      break;
-    case LogRole::kDomain:
-      keys.domain = cell;
-      break;
-    case LogRole::kSensor:
-      keys.sensor = cell;
       break;
     case LogRole::kProvenance:
       row.provenance = model::parse_provenance(cell).value_or(row.provenance);
@@ -425,39 +402,39 @@ std::optional<std::string> RowLog::read_cell(const LogColumn& column, const std:
       row.values.emplace_back(column.sensor, value);
       break;
     }
+    default:
+      keys[*column.role] = cell;
   }
   return std::nullopt;
 }
 
-std::size_t RowLog::device_of(const Keys& keys) {
+std::size_t RowLog::device_of(Keys& keys) {
+  const std::string& product = keys[LogRole::kName];
+  const std::string& uuid = keys[LogRole::kUuid];
+  const std::string& id = uuid.empty() ? keys[LogRole::kBus] : uuid;
   LogDevice fresh;
   std::string key;
   if (!keys.device.empty()) {
     fresh.device = parse_integer(keys.device) ? "gpu" + keys.device : keys.device;
-    key = fresh.device + ' ' + keys.domain;
-    fresh.name = keys.product.empty() ? fresh.device : keys.product;
+    key = fresh.device + ' ' + keys[LogRole::kDomain];
+    fresh.name = fresh.device;
     if (const auto kind = kind_of_device(fresh.device)) fresh.kind = *kind;
-    if (const auto kind = model::parse_domain_kind(keys.domain)) fresh.kind = *kind;
-  } else if (!keys.index.empty()) {
-    key = keys.index;
-    fresh.device = fmt::format("{}{}", tool_.device, keys.index);
-    fresh.name = keys.product.empty() ? "GPU " + keys.index : keys.product;
-  } else if (!keys.uuid.empty() || !keys.bus.empty()) {
-    key = keys.uuid.empty() ? keys.bus : keys.uuid;
-    fresh.device = fmt::format("{}{}", tool_.device, places_.size());
-    fresh.name = keys.product.empty() ? "GPU " + key : keys.product;
+    if (const auto kind = model::parse_domain_kind(keys[LogRole::kDomain])) fresh.kind = *kind;
+  } else if (!keys.index.empty() || !id.empty()) {
+    key = keys.index.empty() ? id : keys.index;
+    fresh.device = keys.index.empty() ? fmt::format("{}{}", tool_.device, places_.size())
+                                      : fmt::format("{}{}", tool_.device, keys.index);
+    fresh.name = "GPU " + key;
   } else {
-    key = file_device_.empty() ? "" : file_device_;
-    fresh.device = file_device_.empty() ? fmt::format("{}0", tool_.device) : file_device_;
-    fresh.name = !keys.product.empty()  ? keys.product
-                 : file_device_.empty() ? "GPU 0"
-                                        : fmt::format("GPU of {}", source_->path);
-    return device(key, std::move(fresh));
+    key = file_device_;
+    fresh.device = key.empty() ? fmt::format("{}0", tool_.device) : key;
+    fresh.name = key.empty() ? "GPU 0" : fmt::format("GPU of {}", source_->path);
   }
-  has_keys_ = true;
-  fresh.uuid = keys.uuid;
+  if (!product.empty()) fresh.name = product;
+  has_keys_ = has_keys_ || !keys.device.empty() || !keys.index.empty() || !id.empty();
+  fresh.uuid = uuid;
   const std::size_t found = device(key, std::move(fresh));
-  if (!keys.index.empty() && !keys.uuid.empty()) ++uuids_[found][keys.uuid];
+  if (!keys.index.empty() && !uuid.empty()) ++uuids_[found][uuid];
   return found;
 }
 
@@ -689,10 +666,10 @@ Result<void> RowLog::check_one_value() {
         if (any) own.columns.push_back(std::move(column));
       }
     }
-    if (auto one = importers::check_one_value(own, source_->path, builder_); !one) return one;
-    const auto order = rows_in_order(own);
-    sorted = sorted || !std::is_sorted(order.begin(), order.end());
-    for (const std::size_t i : order) kept.push_back(places[i]);
+    const auto order = rows_of_one_value(own, source_->path, builder_);
+    if (!order) return forward_error(order);
+    sorted = sorted || !std::is_sorted(order->begin(), order->end());
+    for (const std::size_t i : *order) kept.push_back(places[i]);
   }
   std::sort(kept.begin(), kept.end());
   const std::size_t repeated = rows_.size() - kept.size();

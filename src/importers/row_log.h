@@ -39,7 +39,7 @@ enum class LogRole {
 
 // A column that a tool's logs may have.
 struct LogField {
-  std::string_view name;  // in lower case; '#' at the end stands for the device's number
+  std::string_view name;  // in lower case
   LogRole role = LogRole::kValue;
   std::string_view unit = {};  // meant where the log states none
   model::SensorKind kind = model::SensorKind::kGauge;
@@ -66,7 +66,6 @@ struct LogSensor {
   model::SensorKind kind{};
   std::string name;
   bool is_mean = false;
-  bool is_imported = false;  // one that this tool wrote: its traits are those of its kind
 };
 
 struct LogRow {
@@ -148,7 +147,6 @@ class RowLog {
 
  private:
   struct Keys;
-  enum class Taken { kRow, kOther, kBad };
 
   tl::unexpected<Error> error(std::string_view message) const;
   bool has_header() const { return !columns_.empty(); }
@@ -158,7 +156,7 @@ class RowLog {
   std::optional<std::string> take_row(const Cells& cells);
   std::optional<std::string> read_cell(const LogColumn& column, const std::string& cell, Keys& keys,
                                        LogRow& row);
-  std::size_t device_of(const Keys& keys);
+  std::size_t device_of(Keys& keys);
   Result<void> name_by_look();
   void separate_uuids();
   Result<void> make_stamps();

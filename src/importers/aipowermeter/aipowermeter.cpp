@@ -36,6 +36,24 @@ constexpr std::string_view kSegmentEnd = "END OF RECORDING SEGMENT";
 // A record of some hundred processes is a few 10 kB.
 constexpr std::size_t kLongestLine = std::size_t{16} << 20;
 
+// Calls `take` with each member of the object under `key`; false where there is none.
+template <typename F>
+bool each_member(const json& section, std::string_view key, F take) {
+  const json* object = member(section, key);
+  if (!object || !object->is_object()) return false;
+  for (const auto& [name, value] : object->items()) take(name, value);
+  return true;
+}
+
+// Calls `take` with each process and its value; false where there is no such object.
+template <typename F>
+bool each_process(const json& section, std::string_view key, F take) {
+  return each_member(section, key, [&](const std::string& pid, const json& value) {
+    const auto number = number_of(&value);
+    if (is_pid(pid) && number && *number >= 0) take(pid, *number);
+  });
+}
+
 class Import {
  public:
   explicit Import(const std::string& path) : path_(path), builder_("aipowermeter") {}
@@ -100,7 +118,7 @@ class Import {
   Result<model::Recording> finish() && {
     // Records of two machines in one file, or of two files of one time.
     for (const auto& [device, rows] : series_) {
-      if (auto one = check_one_value(rows, path_, builder_); !one) return forward_error(one);
+      if (auto one = rows_of_one_value(rows, path_, builder_); !one) return forward_error(one);
     }
     set_parents();
     for (std::string& text : bad_.warnings()) builder_.warn(std::move(text));
@@ -162,12 +180,9 @@ class Import {
     provenance_ = provenance_of(line, "gpu");
     add_gpu_power(*gpu, at);
     add_gpu_processes(*gpu, at);
-    if (const json* powers = member(*gpu, "per_gpu_attributable_power");
-        powers && powers->is_object()) {
-      for (const auto& [index, watts] : powers->items()) {
-        charge("processes of the experiment", "gpu" + index, at, number_of(&watts));
-      }
-    }
+    each_member(*gpu, "per_gpu_attributable_power", [&](const auto& index, const json& watts) {
+      charge("processes of the experiment", "gpu" + index, at, number_of(&watts));
+    });
     note_left_out(*gpu);
   }
 
@@ -175,12 +190,12 @@ class Import {
   void add_gpu_power(const json& gpu, HostTime at) {
     for (const char* key : {"per_gpu_power_draw", "per_gpu_nvidia_power"}) {
       const json* draws = member(gpu, key);
-      if (!draws || !draws->is_object() || draws->empty()) continue;
-      for (const auto& [index, watts] : draws->items()) {
+      if (!draws || draws->empty()) continue;
+      const bool any = each_member(gpu, key, [&](const auto& index, const json& watts) {
         add_power(model::DomainKind::kGpu, "gpu" + index, "GPU " + index,
                   model::SensorKind::kPowerAverage, key, at, number_of(&watts));
-      }
-      return;
+      });
+      if (any) return;
     }
     for (const char* key : {"nvidia_draw_absolute", "nvidia_power"}) {
       if (!member(gpu, key)) continue;
@@ -190,27 +205,17 @@ class Import {
     }
   }
 
-  // Calls `take` with "process PID" and each value of the first of `keys` that is there.
-  template <typename F>
-  void for_each_process(const json& section, std::initializer_list<std::string_view> keys, F take) {
-    for (const std::string_view key : keys) {
-      const json* values = member(section, key);
-      if (!values || !values->is_object()) continue;
-      for (const auto& [pid, value] : values->items()) {
-        const auto number = number_of(&value);
-        if (is_pid(pid) && number && *number >= 0) take("process " + pid, *number);
-      }
-      return;
-    }
-  }
-
   void add_cpu_shares(const json& cpu, HostTime at) {
-    for_each_process(
-        cpu, {"per_process_cpu_uses", "cpu_uses"},
-        [&](const std::string& name, double share) { shares_.add_cpu_share(name, share); });
-    for_each_process(
-        cpu, {"per_process_mem_use_abs", "mem_use_abs"},
-        [&](const std::string& name, double bytes) { shares_.add_memory(name, bytes); });
+    const auto add_share = [&](const std::string& pid, double share) {
+      shares_.add_cpu_share("process " + pid, share);
+    };
+    const auto add_memory = [&](const std::string& pid, double bytes) {
+      shares_.add_memory("process " + pid, bytes);
+    };
+    each_process(cpu, "per_process_cpu_uses", add_share) ||
+        each_process(cpu, "cpu_uses", add_share);
+    each_process(cpu, "per_process_mem_use_abs", add_memory) ||
+        each_process(cpu, "mem_use_abs", add_memory);
     // The share of the cores' power where that was read, else of the packages'.
     charge_each(cpu, "per_process_cpu_power", sensors_.contains("cores") ? "cores" : "cpu", at);
     charge_each(cpu, "per_process_dram_power", "dram", at);
@@ -218,13 +223,11 @@ class Import {
 
   void charge_each(const json& section, std::string_view key, const std::string& device,
                    HostTime at) {
-    const json* values = member(section, key);
-    if (!values || !values->is_object()) return;
-    for_each_process(section, {key}, [&](const std::string& name, double watts) {
-      charge(name, device, at, watts);
+    const bool any = each_process(section, key, [&](const std::string& pid, double watts) {
+      charge("process " + pid, device, at, watts);
     });
     const auto sensor = sensors_.find(device);
-    if (sensor != sensors_.end()) shares_.end_record(sensor->second.first, at);
+    if (any && sensor != sensors_.end()) shares_.end_record(sensor->second.first, at);
   }
 
   void charge(const std::string& name, const std::string& device, HostTime at,
@@ -286,32 +289,26 @@ class Import {
   // itself, so that no CPU readings can be made of it.
   void note_own_pids(const json& cpu, HostTime at) {
     for (const std::string_view key : {"per_process_mem_use_abs", "mem_use_abs"}) {
-      const json* uses = member(cpu, key);
-      if (!uses || !uses->is_object()) continue;
-      for (const auto& [pid, bytes] : uses->items()) {
+      each_member(cpu, key, [&](const std::string& pid, const json&) {
         if (is_pid(pid)) process(pid, at).in_tree = true;
-      }
+      });
     }
   }
 
   void add_gpu_processes(const json& gpu, HostTime at) {
     std::map<std::pair<std::string, std::string>, model::GpuProcessReading> readings;
     const auto for_each = [&](std::string_view key, auto set) {
-      const json* gpus = member(gpu, key);
-      if (!gpus || !gpus->is_object()) return;
-      for (const auto& [index, pids] : gpus->items()) {
+      each_member(gpu, key, [&](const std::string& index, const json&) {
         const auto sensor = sensors_.find("gpu" + index);
-        if (sensor == sensors_.end() || !pids.is_object()) continue;
-        for (const auto& [pid, value] : pids.items()) {
-          const auto number = number_of(&value);
-          if (!is_pid(pid) || !number || *number < 0) continue;
+        if (sensor == sensors_.end()) return;
+        each_process(*member(gpu, key), index, [&](const std::string& pid, double number) {
           auto& reading = readings[{index, pid}];
           reading.process = process(pid, at).id;
           reading.domain = sensor->second.first;
           reading.at = at;
-          set(reading, *number);
-        }
-      }
+          set(reading, number);
+        });
+      });
     };
     for_each("per_gpu_per_pid_utilization_absolute", [](auto& reading, double share) {
       if (share <= 1) reading.compute_utilisation = share;

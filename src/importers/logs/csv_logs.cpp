@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <vector>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -289,19 +290,6 @@ constexpr LogTool kOwnTool{.format = "jouleprof",
                            .fields = kOwnFields,
                            .has_row_a_sensor = true};
 
-// The power of `monitor` is computed from its energy.
-constexpr std::array<LogField, kOwnFields.size() - 1> without_power() {
-  std::array<LogField, kOwnFields.size() - 1> out{};
-  std::size_t to = 0;
-  for (const LogField& field : kOwnFields) {
-    if (field.name != "power_watts") out[to++] = field;
-  }
-  return out;
-}
-constexpr auto kMonitorFields = without_power();
-constexpr LogTool kMonitorTool{
-    .format = "jouleprof", .name = "jouleprof monitor", .fields = kMonitorFields};
-
 // Of windows, domains, processes or kernels: figures, of which no recording can be made again.
 bool is_table_of_figures(std::string_view text) {
   return has_columns(text, {{"provenance"}, {"interval_low_joules", "own_pid"}});
@@ -321,8 +309,15 @@ Result<model::Recording> read_own_csv(std::span<const SourceText> sources,
                             "export of csv or counters, or report the *.jprof itself",
                             sources.front().path));
   }
-  const bool is_monitor = has_columns(sources.front().text, {{"elapsed_seconds"}});
-  RowLog log(is_monitor ? kMonitorTool : kOwnTool, options);
+  std::vector<LogField> fields(kOwnFields.begin(), kOwnFields.end());
+  LogTool tool = kOwnTool;
+  if (has_columns(sources.front().text, {{"elapsed_seconds"}})) {
+    // The power of `monitor` is computed from its energy.
+    std::erase_if(fields, [](const LogField& field) { return field.name == "power_watts"; });
+    tool = {.format = "jouleprof", .name = "jouleprof monitor"};
+  }
+  tool.fields = fields;
+  RowLog log(tool, options);
   for (const SourceText& source : sources) {
     if (auto read = log.read(source); !read) return forward_error(read);
   }

@@ -134,25 +134,11 @@ constexpr std::array<LogField, 6> kMonitorFields{
      {"mem", LogRole::kValue, "B", kGauge, gauge::kMemoryUsed},
      {"provenance", LogRole::kProvenance}}};  // of our own
 
-constexpr std::array<LogField, 6> in_watts() {
-  auto fields = kMonitorFields;
-  fields[1].unit = "W";
-  return fields;
-}
-constexpr auto kMonitorFieldsInWatts = in_watts();
-
 constexpr LogTool kMonitorTool{.format = "zeus-monitor",
                                .name = "zeus_monitor",
                                .advice = "its header needs the columns Time and Power",
                                .fields = kMonitorFields,
                                .times_are_utc = true};
-constexpr LogTool with_watts() {
-  LogTool tool = kMonitorTool;
-  tool.fields = kMonitorFieldsInWatts;
-  return tool;
-}
-constexpr LogTool kMonitorToolInWatts = with_watts();
-
 // The median of the numbers under Power that have no unit; nothing where the header has it.
 std::optional<double> typical_power(std::span<const SourceText> sources) {
   std::vector<double> values;
@@ -180,7 +166,11 @@ Result<model::Recording> read_zeus_monitor(std::span<const SourceText> sources,
   constexpr double kMostOfABoard = 1500;  // watts
   const auto typical = typical_power(sources);
   const bool in_watts = typical && *typical <= kMostOfABoard;
-  RowLog log(in_watts ? kMonitorToolInWatts : kMonitorTool, options);
+  auto fields = kMonitorFields;
+  if (in_watts) fields[1].unit = "W";
+  LogTool tool = kMonitorTool;
+  tool.fields = fields;
+  RowLog log(tool, options);
   if (typical) {
     log.builder().warn(
         fmt::format("the log does not state the unit of Power: {:g} is taken to be in {}", *typical,
