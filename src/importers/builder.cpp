@@ -356,6 +356,36 @@ void RecordingBuilder::set_clock(const Layout& layout, RealTime (*to_real)(Durat
   }
 }
 
+void RecordingBuilder::set_parents() {
+  const auto number = [](const std::string& device) {
+    return device.substr(device.find_last_not_of("0123456789") + 1);
+  };
+  const auto contains = [&](const model::Domain& outer, const model::Domain& inner) {
+    switch (inner.kind) {
+      case DomainKind::kGpu:
+        return outer.device == "gpus" && inner.device != "gpus";
+      case DomainKind::kGpuMemory:
+        return outer.kind == DomainKind::kGpu && outer.device == inner.device;
+      case DomainKind::kCpuCores:
+      case DomainKind::kCpuUncore:
+        return outer.kind == DomainKind::kCpu &&
+               (number(inner.device).empty() || number(inner.device) == number(outer.device));
+      case DomainKind::kCpu:
+      case DomainKind::kDram:
+        return outer.kind == DomainKind::kPlatform && outer.device == "psys";
+      default:
+        return false;
+    }
+  };
+  for (model::Domain& inner : recording_.domains) {
+    std::vector<model::DomainId> found;
+    for (const model::Domain& outer : recording_.domains) {
+      if (outer.unavailable_reason.empty() && contains(outer, inner)) found.push_back(outer.id);
+    }
+    if (found.size() == 1) inner.parent = found.front();
+  }
+}
+
 // One reading is the power of a moment: it has no energy, as in a run.
 void RecordingBuilder::leave_out_single(const std::vector<std::size_t>& counts) {
   const auto count = [&](model::SensorId sensor) {
@@ -394,6 +424,7 @@ Result<model::Recording> RecordingBuilder::finish(const std::string& path, HostT
                     path));
   }
   leave_out_single(counts);
+  set_parents();
   if (negative_ > 0) {
     warn(fmt::format("{} that no device can draw {} left out", counted(negative_, "power value"),
                      negative_ == 1 ? "was" : "were"));

@@ -69,6 +69,10 @@ class RecordingBuilder {
   void add_gauge(model::SensorId sensor, HostTime at, double value);
   void warn(std::string text);
 
+  // Sets what contains each domain, where that is one of the others: packages their cores, GPUs
+  // their memory. finish() does it.
+  void set_parents();
+
   // Clock points at both ends of every segment, and a warning when something was cut out.
   // Without `to_real` the stamps' clock has no known relation to the wall clock.
   void set_clock(const Layout& layout, RealTime (*to_real)(Duration));

@@ -80,7 +80,7 @@ class Combination {
       if (auto added = add(part); !added) return forward_error(added);
     }
     sort_readings();
-    set_parents();
+    builder_.set_parents();
     out().run.source = fmt::format("import:{}", fmt::join(formats_, "+"));
     builder_.set_clock(layout_, identity);
     return std::move(out());
@@ -273,16 +273,6 @@ class Combination {
     std::stable_sort(processes.processes.begin(), processes.processes.end(), by_time);
     std::stable_sort(processes.gpu_processes.begin(), processes.gpu_processes.end(), by_time);
     std::stable_sort(processes.machine.begin(), processes.machine.end(), by_time);
-  }
-
-  void set_parents() {
-    const auto all = domains_.find("gpus");
-    if (all == domains_.end()) return;
-    for (auto& domain : out().domains) {
-      if (domain.kind == model::DomainKind::kGpu && domain.id != all->second && !domain.parent) {
-        domain.parent = all->second;
-      }
-    }
   }
 
   std::vector<ImportedPart> parts_;

@@ -703,22 +703,6 @@ std::optional<double> RowLog::power(const LogRow& row) const {
   return std::nullopt;
 }
 
-// The cores of a package, the memory of a GPU: rows of one name and two kinds.
-void RowLog::set_parents(const std::vector<model::DomainId>& domains) {
-  using model::DomainKind;
-  for (std::size_t inner = 0; inner < devices_.size(); ++inner) {
-    for (std::size_t outer = 0; outer < devices_.size(); ++outer) {
-      const bool within = devices_[inner].device == devices_[outer].device &&
-                          ((devices_[inner].kind == DomainKind::kGpuMemory &&
-                            devices_[outer].kind == DomainKind::kGpu) ||
-                           ((devices_[inner].kind == DomainKind::kCpuCores ||
-                             devices_[inner].kind == DomainKind::kCpuUncore) &&
-                            devices_[outer].kind == DomainKind::kCpu));
-      if (within) builder_.domain(domains[inner]).parent = domains[outer];
-    }
-  }
-}
-
 // A round ends where a device comes again. Pauses are looked for between rounds, so that the small
 // distances within one do not count. A sensor is made when its first value appears; later missing
 // powers are failures, missing gauges and counters nothing.
@@ -747,7 +731,6 @@ Layout RowLog::add_rounds() {
     domains.push_back(builder_.add_domain(device.kind, device.device, device.name));
     builder_.domain(domains.back()).uuid = device.uuid;
   }
-  set_parents(domains);
   std::map<std::pair<std::size_t, std::size_t>, model::SensorId> made;  // of device and sensor
   std::vector<bool> has_power(devices_.size());
   for (std::size_t r = 0; r < rounds.size(); ++r) {

@@ -164,7 +164,6 @@ class RowLog {
   void leave_out_far_times();
   Result<void> check_one_value();
   std::optional<std::string> adjacent_device() const;
-  void set_parents(const std::vector<model::DomainId>& domains);
   Layout add_rounds();
   void warn_of_rows();
 

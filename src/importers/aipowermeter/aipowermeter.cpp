@@ -120,7 +120,6 @@ class Import {
     for (const auto& [device, rows] : series_) {
       if (auto one = rows_of_one_value(rows, path_, builder_); !one) return forward_error(one);
     }
-    set_parents();
     for (std::string& text : bad_.warnings()) builder_.warn(std::move(text));
     if (!left_out_.empty()) {
       std::vector<std::string> names;
@@ -266,19 +265,6 @@ class Import {
     rows.lines.push_back(next_);
     rows.begins.push_back(stamps_[next_ - 1].starts_segment);
     rows.columns.front().values.push_back(*watts);
-  }
-
-  // What contains what: psys the packages and DRAM, the packages their cores and uncore.
-  void set_parents() {
-    const auto set = [this](const char* child, const char* parent) {
-      const auto inner = sensors_.find(child), outer = sensors_.find(parent);
-      if (inner == sensors_.end() || outer == sensors_.end()) return;
-      builder_.domain(inner->second.first).parent = outer->second.first;
-    };
-    set("cores", "cpu");
-    set("uncore", "cpu");
-    set("cpu", "psys");
-    set("dram", "psys");
   }
 
   model::Process& process(const std::string& pid, HostTime at) {

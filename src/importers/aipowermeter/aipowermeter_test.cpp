@@ -21,6 +21,14 @@ const model::Domain* domain(const model::Recording& recording, std::string_view 
   return nullptr;
 }
 
+TEST(AiPowerMeter, WhatHasNoEnergyContainsNothing) {
+  const std::string one = R"("per_gpu_power_draw": {"0": 30})";
+  const auto recording = import_text(record("00", "", R"("nvidia_power": 30)") +
+                                     record("01", "", one) + record("02", "", one));
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_FALSE(domain(*recording, "gpu0")->parent);  // else no total would have it
+}
+
 TEST(AiPowerMeter, ReadsTheNewerSchema) {
   const std::string gpu =
       R"("nvidia_draw_absolute": 100.0, "per_gpu_power_draw": {"0": 30.5, "1": 69.5},

@@ -329,6 +329,32 @@ TEST(NamedCsv, TheUnitOfAColumnIsInItsName) {
               HasSubstr("in: column 'energy_kWh' is in kWh, which is no unit of power"));
 }
 
+// Else a total would count the cores twice.
+TEST(NamedCsv, CoresArePartOfTheirPackage) {
+  const auto parents = [](const std::vector<std::string>& devices) {
+    std::string header = "t_s", row;
+    ImportOptions options{.power_columns = {}, .time_column = "t_s"};
+    for (const std::string& device : devices) {
+      header += ",p" + device;
+      row += ",10";
+      options.power_columns.push_back(device + "=p" + device + ":W");
+    }
+    const auto recording = import_text(header + "\n0" + row + "\n1" + row + "\n", options);
+    std::map<std::string, std::string> found;
+    for (const auto& d : recording->domains) {
+      const auto* outer = d.parent ? &recording->domains[static_cast<std::size_t>(*d.parent)] : &d;
+      if (outer != &d) found[d.device] = outer->device;
+    }
+    return found;
+  };
+  using Parents = std::map<std::string, std::string>;
+  EXPECT_EQ(parents({"cpu", "cores", "uncore", "dram", "psys"}),
+            (Parents{{"cores", "cpu"}, {"uncore", "cpu"}, {"cpu", "psys"}, {"dram", "psys"}}));
+  EXPECT_EQ(parents({"package-0", "package-1", "cores-1"}), (Parents{{"cores-1", "package-1"}}));
+  EXPECT_EQ(parents({"package-0", "cores"}), (Parents{{"cores", "package-0"}}));
+  EXPECT_EQ(parents({"gpu0", "gpus", "package-0"}), (Parents{{"gpu0", "gpus"}}));
+}
+
 TEST(NamedCsv, EachDeviceHasAColumnOfItsOwn) {
   const auto import = [](const std::string& header, std::vector<std::string> columns) {
     return import_text(header + "\n0,100,200\n1,100,200\n2,100,200\n",
