@@ -103,6 +103,19 @@ TEST(Combine, AWattmeterAndAllGpusTogetherAreNotCountedTwice) {
   }
 }
 
+// Else the measured power would be in no total.
+TEST(Combine, WindowsOfAllGpusContainNoMeasuredOne) {
+  const auto recording =
+      import_all({{"smi", smi(0, 10, "0", 100)},
+                  {"emissions.csv",
+                   "timestamp,project_name,run_id,duration,emissions,gpu_energy,energy_consumed\n"
+                   "2026-08-17T22:00:10,train,A,10.0,0.1,0.0003,0.0003\n"}});
+  ASSERT_TRUE(recording) << recording.error().message;
+  ASSERT_EQ(recording->domains.size(), 2u);
+  EXPECT_EQ(recording->domains[1].device, "gpus");
+  EXPECT_FALSE(recording->domains[0].parent);
+}
+
 TEST(Combine, PmonNamesProcesses) {
   const std::string pmon =
       "#Date       Time        gpu        pid  type    sm   mem   command\n"
