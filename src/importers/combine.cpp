@@ -154,7 +154,7 @@ class Combination {
   }
 
   model::DomainId domain_of(const model::Domain& domain) {
-    const auto [found, is_new] = domains_.try_emplace(domain.device);
+    const auto [found, is_new] = domains_.try_emplace({domain.device, domain.kind});
     if (is_new) {
       found->second = builder_.add_domain(domain.kind, domain.device, domain.name);
       builder_.domain(found->second).uuid = domain.uuid;
@@ -280,7 +280,7 @@ class Combination {
   Duration seam_{1};
   Layout layout_;
   std::vector<std::string> formats_;
-  std::map<std::string, model::DomainId> domains_;  // by device
+  std::map<std::pair<std::string, model::DomainKind>, model::DomainId> domains_;  // by device
   std::map<std::tuple<model::DomainId, model::SensorKind, std::string>, model::SensorId> sensors_;
   std::map<model::SensorId, std::vector<Range>> ranges_;
   std::map<pid_t, std::size_t> processes_;  // places in the result

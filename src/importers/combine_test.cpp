@@ -103,6 +103,22 @@ TEST(Combine, AWattmeterAndAllGpusTogetherAreNotCountedTwice) {
   }
 }
 
+TEST(Combine, APackageAndItsCoresStayTwoDomains) {
+  std::string own = "time_unix_seconds,device,domain,sensor,power_watts\n";
+  const auto begin = local_to_real(*parse_calendar_time("2026-08-17 22:00:00"));
+  const auto second = std::chrono::duration_cast<seconds>(begin.time_since_epoch()).count();
+  for (int s = 0; s <= 10; ++s) {
+    own += fmt::format("{0}.0,package-0,cpu,powercap,40\n{0}.0,package-0,cpu_cores,powercap,30\n",
+                       second + s);
+  }
+  const auto recording = import_all({{"own", own}, {"smi", smi(0, 10, "0", 100)}});
+  ASSERT_TRUE(recording) << recording.error().message;
+  ASSERT_EQ(recording->domains.size(), 3u);
+  EXPECT_EQ(recording->domains[1].kind, model::DomainKind::kCpuCores);
+  EXPECT_EQ(recording->domains[1].parent, recording->domains[0].id);
+  EXPECT_EQ(recording->sensors.size(), 3u);
+}
+
 // Else the measured power would be in no total.
 TEST(Combine, WindowsOfAllGpusContainNoMeasuredOne) {
   const auto recording =
