@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <map>
 #include <numeric>
 #include <set>
@@ -46,6 +47,17 @@ constexpr std::array kBoards{Board{"nano", 25},      Board{"tx2", 30},       Boa
                              Board{"nvidia l4", 75}, Board{"nvidia a2", 70}, Board{"v100", 350},
                              Board{"a100", 500},     Board{"h100", 800},     Board{"h200", 800}};
 
+// Whether a product's name, in lower case, has the board's as words of its own: "nvidia l4" is not
+// in "nvidia l40s".
+bool names(std::string_view product, std::string_view board) {
+  const auto at = product.find(board);
+  if (at == product.npos) return false;
+  const auto is_apart = [&](std::size_t place) {
+    return place >= product.size() || std::isalnum(static_cast<unsigned char>(product[place])) == 0;
+  };
+  return is_apart(at - 1) && is_apart(at + board.size());
+}
+
 // What no device of the kind draws.
 double most_watts(const model::Domain& domain) {
   switch (domain.kind) {
@@ -81,7 +93,7 @@ Most most_of(const model::Recording& recording, const model::Domain& domain) {
   if (limit > 0) return {kAboveLimit * limit, fmt::format("its limit of {:g} W in the log", limit)};
   const std::string name = lower_case(domain.name);
   for (const Board& board : kBoards) {
-    if (domain.kind != DomainKind::kGpu || name.find(board.name) == name.npos) continue;
+    if (domain.kind != DomainKind::kGpu || !names(name, board.name)) continue;
     return {kAboveLimit * board.watts,
             fmt::format("the greatest limit of {}, {:g} W", domain.name, board.watts)};
   }

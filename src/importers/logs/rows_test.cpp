@@ -195,6 +195,18 @@ TEST(Rows, PowersAboveTheDevicesLimitAreRefused) {
   EXPECT_THAT(import_error("timestamp, name, power.draw [W]\n2026/03/02 03:00:00.000, Orin, 900\n"
                            "2026/03/02 03:00:01.000, Orin, 900\n"),
               HasSubstr("above the greatest limit of Orin"));
+  // An L40S is no L4.
+  const auto named = [](const std::string& name) {
+    return import_text("timestamp, name, power.draw [W]\n2026/03/02 03:00:00.000, " + name +
+                       ", 300\n2026/03/02 03:00:01.000, " + name + ", 300\n");
+  };
+  for (const char* name : {"NVIDIA L40S", "NVIDIA L40", "NVIDIA A20", "NVIDIA GH200 480GB",
+                           "NVIDIA A100-SXM4-80GB", "Tesla V100-SXM2-16GB"}) {
+    EXPECT_TRUE(named(name)) << name;
+  }
+  for (const char* name : {"NVIDIA L4", "Tesla T4", "NVIDIA A2", "Orin (nvgpu)", "Jetson Nano"}) {
+    EXPECT_FALSE(named(name)) << name;
+  }
   EXPECT_THAT(import_error("# gpu pwr\n# Idx W\n0 5100\n0 5200\n0 5150\n"),
               HasSubstr("above what any gpu draws"));
   // Single values are left out.
