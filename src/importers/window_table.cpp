@@ -193,6 +193,7 @@ Result<model::Recording> WindowTable::import() && {
 void WindowTable::lay_out() {
   std::optional<Duration> first;
   std::optional<LogTime::Kind> kind;
+  std::size_t of_other_kind = 0;
   for (TableWindow& row : windows_) {
     if (!row.start && row.end) {
       row.start = LogTime{row.end->at - row.window.duration, row.end->kind};
@@ -201,9 +202,14 @@ void WindowTable::lay_out() {
     if (!kind) kind = row.start->kind;
     if (row.start->kind != *kind) {
       row.start.reset();
+      ++of_other_kind;
       continue;
     }
     first = std::min(first.value_or(row.start->at), row.start->at);
+  }
+  if (of_other_kind > 0) {
+    builder_.warn(fmt::format("the time of {} left out: it is of another kind than the first one's",
+                              counted(of_other_kind, "window")));
   }
   model::Recording& recording = builder_.recording();
   if (first) {

@@ -16,6 +16,15 @@ using ::testing::HasSubstr;
 const std::string kLog =
     "Time,Power\n2026-11-21 03:00:00.000000000,50000\n2026-11-21 03:00:00.500000000,60000\n";
 
+TEST(ZeusWindows, ATimeOfAnotherKindIsLeftOutAndCounted) {
+  const auto recording = import_text(
+      "start_time,window_name,elapsed_time,gpu0_energy\n1772420400.5,a,1.0,100\n12.5,b,1.0,100\n");
+  ASSERT_TRUE(recording) << recording.error().message;
+  ASSERT_EQ(recording->imported_windows.size(), 2u);
+  EXPECT_FALSE(recording->imported_windows[1].begin);
+  EXPECT_TRUE(has_warning(*recording, "the time of 1 window left out: it is of another kind"));
+}
+
 TEST(ZeusMonitor, ReadsMilliwattsInUtc) {
   const auto recording = import_text(kLog);
   ASSERT_TRUE(recording) << recording.error().message;
