@@ -210,10 +210,18 @@ Result<void> RowLog::set_header(const Cells& names) {
 }
 
 Result<void> RowLog::take_units(const Cells& cells) {
-  if (cells.size() != columns_.size()) return {};  // most columns have none: it says little
-  for (std::size_t i = 0; i < cells.size(); ++i) {
+  // Most columns of dcgmi have none: only those of powers and energies are sure to be there.
+  const bool has_all = cells.size() == columns_.size();
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
     LogColumn& column = columns_[i];
-    if (column.role != LogRole::kValue || column.unit == cells[i]) continue;
+    if (column.role != LogRole::kValue) continue;
+    if (!has_all) {
+      const bool is_gauge = sensors_[column.sensor].kind == model::SensorKind::kGauge;
+      if (is_gauge || std::find(cells.begin(), cells.end(), column.unit) != cells.end()) continue;
+      return error(fmt::format("{} is in {}, which is not among these units", show(header_[i]),
+                               show(column.unit)));
+    }
+    if (column.unit == cells[i]) continue;
     if (!unit_scale(cells[i], column.unit)) {
       return error(
           fmt::format("{} is in {}, which is no unit of it", show(header_[i]), show(cells[i])));

@@ -68,27 +68,6 @@ constexpr LogTool kTool{
     .mend = join_name,
     .is_polled_mean = true};
 
-// Most columns have no unit, so that only units that are there can be checked.
-Result<void> check_units(const SourceText& source) {
-  bool power = false, energy = false;
-  for (Lines lines(source.text); lines.next();) {
-    const std::string_view line = trim(lines.text());
-    const auto words = split_blanks(line);
-    const auto has = [&](std::string_view word) {
-      return std::find(words.begin(), words.end(), word) != words.end();
-    };
-    if (is_header(line)) {
-      power = has("POWER");
-      energy = has("TOTEC");
-    } else if (!words.empty() && (words[0] == "ID" || words[0] == "Id") && lines.ended()) {
-      if ((power && !has("W")) || (energy && !has("mJ"))) {
-        return fail_at(source, lines.number(), "POWER is in W and TOTEC in mJ; these units differ");
-      }
-    }
-  }
-  return {};
-}
-
 bool recognises_dcgm(std::string_view text) {
   for (Lines lines(text); lines.next();) {
     if (is_header(trim(lines.text()))) return true;
@@ -99,7 +78,6 @@ bool recognises_dcgm(std::string_view text) {
 
 Result<model::Recording> read_dcgm(std::span<const SourceText> sources,
                                    const ImportOptions& options) {
-  if (auto units = check_units(sources.front()); !units) return forward_error(units);
   RowLog log(kTool, options);
   if (auto read = log.read(sources.front()); !read) return forward_error(read);
   return std::move(log).finish();

@@ -81,7 +81,12 @@ TEST(Dcgm, BadLogs) {
   EXPECT_THAT(import_error(kHead + "GPU 0 a 2 3 4\n"), HasSubstr("'a' is no number"));
   EXPECT_THAT(import_error("#Entity TMPTR\nGPU 0 40\nGPU 0 40\n"),
               HasSubstr("neither POWER nor TOTEC"));
-  EXPECT_THAT(import_error("#Entity POWER\nID mW\nGPU 0 40\n"), HasSubstr("POWER is in W"));
+  EXPECT_THAT(import_error("#Entity POWER\nID J\nGPU 0 40\n"), HasSubstr("'POWER' is in 'J'"));
+  EXPECT_THAT(import_error("#Entity POWER PCIRX\nID mW\nGPU 0 40 7\n"),
+              HasSubstr("'POWER' is in 'W', which is not among these units"));
+  const auto milli = import_text("#Entity POWER\nID mW\nGPU 0 40000\nGPU 0 40000\n");
+  ASSERT_TRUE(milli) << milli.error().message;
+  EXPECT_NEAR(trapezoid(powers_of(*milli, "gpu0")), 40, 1e-9);
 }
 
 }  // namespace
