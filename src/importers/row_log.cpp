@@ -210,8 +210,8 @@ Result<void> RowLog::set_header(const Cells& names) {
 }
 
 Result<void> RowLog::take_units(const Cells& cells) {
-  // Most columns of dcgmi have none: only those of powers and energies are sure to be there.
   const bool has_all = cells.size() == columns_.size();
+  if (!has_all && !tool_.has_few_units) return {};  // it says little
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     LogColumn& column = columns_[i];
     if (column.role != LogRole::kValue) continue;

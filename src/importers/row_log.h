@@ -95,6 +95,7 @@ struct LogTool {
   // A row's cells, where they are not one a column as split.
   void (*mend)(Cells& cells, const Cells& header) = nullptr;
   std::string_view device = "gpu";  // what stands before a device's number
+  bool has_few_units = false;       // of the columns, those of powers and energies among them
   bool has_row_a_sensor = false;    // of a device, and not one for all
   bool numbers_by_look = false;     // rows without a device: by their place in a look
   bool times_are_utc = false;       // those without a zone

@@ -15,8 +15,6 @@
 namespace jouleprof::importers {
 namespace {
 
-constexpr std::int64_t kLastSecond = kLastUnixTime / std::chrono::seconds{1};
-
 bool all_digits(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
@@ -72,8 +70,23 @@ std::optional<Duration> take_zone(std::string_view& text) {
 // Smaller times do not count from 1970: they would be an uptime of thirty years.
 constexpr Duration kFirstUnixTime = std::chrono::seconds{1'000'000'000};
 
-LogTime counted_from(Duration at) {
-  return {at, at < kFirstUnixTime ? LogTime::Kind::kElapsed : LogTime::Kind::kUnix};
+// Nanoseconds as a number times 10^decimals, up to 2199. Its digits are kept exactly, where it has
+// no exponent ("9.5e-07").
+std::optional<Duration> parse_scaled(std::string_view text, int decimals) {
+  auto nanoseconds = scaled_integer(text, decimals);
+  const auto number = nanoseconds ? std::nullopt : parse_number(text);
+  const double rounded = number.value_or(-1) * std::pow(10, decimals);
+  if (rounded >= 0 && rounded < 9e18) nanoseconds = std::llround(rounded);
+  if (!nanoseconds || *nanoseconds < 0 || Duration{*nanoseconds} >= kLastUnixTime) {
+    return std::nullopt;
+  }
+  return Duration{*nanoseconds};
+}
+
+std::optional<LogTime> count_of(std::string_view text, int decimals) {
+  const auto at = parse_scaled(text, decimals);
+  if (!at) return std::nullopt;
+  return LogTime{*at, *at < kFirstUnixTime ? LogTime::Kind::kElapsed : LogTime::Kind::kUnix};
 }
 
 // The unit follows from the size: 1e11 s is the year 5138, 1e11 ms is 1973.
@@ -81,19 +94,7 @@ std::optional<LogTime> parse_count(std::string_view text) {
   const std::string_view whole = text.substr(0, text.find('.'));
   if (whole.empty() || !all_digits(whole) || whole.size() > 19) return std::nullopt;
   const std::size_t digits = whole.size() - std::min(whole.find_first_not_of('0'), whole.size());
-  const int decimals = digits <= 11 ? 9 : digits <= 14 ? 6 : digits <= 17 ? 3 : 0;
-  const auto nanoseconds = scaled_integer(text, decimals);
-  if (!nanoseconds || Duration{*nanoseconds} >= kLastUnixTime) return std::nullopt;
-  return counted_from(Duration{*nanoseconds});
-}
-
-std::optional<LogTime> count_in(std::string_view unit, std::string_view text, double number) {
-  const int decimals = unit == "s" ? 9 : unit == "ms" ? 6 : unit == "us" ? 3 : 0;
-  auto nanoseconds = scaled_integer(text, decimals);
-  const double rounded = number * std::pow(10, decimals);  // of "1.5e+03"
-  if (!nanoseconds && rounded < 9e18) nanoseconds = std::llround(rounded);
-  if (number < 0 || !nanoseconds || Duration{*nanoseconds} >= kLastUnixTime) return std::nullopt;
-  return counted_from(Duration{*nanoseconds});
+  return count_of(text, digits <= 11 ? 9 : digits <= 14 ? 6 : digits <= 17 ? 3 : 0);
 }
 
 std::optional<std::string> month_number(std::string_view name) {
@@ -127,24 +128,17 @@ std::optional<LogTime> parse_log_time(std::string_view text, std::string_view un
   if (text.size() > 2 && text.starts_with('[') && text.ends_with(']')) {
     text = text.substr(1, text.size() - 2);
   }
-  const auto number = unit.empty() ? std::nullopt : parse_number(text);
-  if (number) return count_in(unit, text, *number);
-  if (text.size() < 8) {
-    if (const auto seconds = text.empty() ? std::nullopt : parse_seconds(text)) {
-      return LogTime{*seconds, LogTime::Kind::kElapsed};
-    }
-    return std::nullopt;
+  if (!unit.empty() && parse_number(text)) {
+    return count_of(text, unit == "s" ? 9 : unit == "ms" ? 6 : unit == "us" ? 3 : 0);
   }
+  if (text.size() < 8) return count_of(text, 9);
   if (const auto count = parse_count(text)) return count;
   if (const auto time = parse_time_of_day(text)) return LogTime{*time, LogTime::Kind::kDay};
   if (const auto named = parse_month_name(text)) return named;
   std::string_view rest = text;
   const auto zone = take_zone(rest);
   std::string calendar(rest);
-  if (calendar.size() < 19) {
-    const auto seconds = parse_seconds(text);
-    return seconds ? std::optional(counted_from(*seconds)) : std::nullopt;
-  }
+  if (calendar.size() < 19) return count_of(text, 9);
   if (calendar[4] == '/' && calendar[7] == '/') calendar[4] = calendar[7] = '-';
   if (calendar.size() > 19 && calendar[19] == ',') calendar[19] = '.';
   const auto at = parse_calendar_time(calendar);
@@ -210,23 +204,7 @@ std::optional<Duration> parse_calendar_time(std::string_view text) {
   return *date + *time;
 }
 
-std::optional<Duration> parse_seconds(std::string_view text) {
-  const auto point = text.find('.');
-  const auto whole = parse_digits(text.substr(0, point));
-  if (!whole) {
-    // Python writes very short times as 9.5e-07.
-    const auto number = parse_number(text);
-    if (!number || *number < 0 || *number >= static_cast<double>(kLastSecond)) return std::nullopt;
-    return duration_of(*number);
-  }
-  if (*whole >= kLastSecond) return std::nullopt;
-  const Duration time = std::chrono::seconds{*whole};
-  if (point == std::string_view::npos) return time;
-  if (const auto fraction = parse_fraction(text.substr(point + 1))) return time + *fraction;
-  const auto number = parse_number(text);  // 1.5e+03
-  if (!number || *number < 0 || *number >= static_cast<double>(kLastSecond)) return std::nullopt;
-  return duration_of(*number);
-}
+std::optional<Duration> parse_seconds(std::string_view text) { return parse_scaled(text, 9); }
 
 RealTime local_to_real(Duration calendar) {
   const auto whole = std::chrono::floor<std::chrono::seconds>(calendar);

@@ -66,6 +66,7 @@ constexpr LogTool kTool{
     .is_header = is_header,
     .is_units = is_units,
     .mend = join_name,
+    .has_few_units = true,
     .is_polled_mean = true};
 
 bool recognises_dcgm(std::string_view text) {

@@ -111,6 +111,10 @@ TEST(Dmon, SeveralBlocksOfACaptureAreNotJoined) {
   EXPECT_THAT(import_error(text, {.block = 3}), HasSubstr("no block 3 of dmon rows, only 2"));
 }
 
+TEST(Dmon, ADamagedLineOfUnitsSaysNothing) {
+  EXPECT_TRUE(import_text("# gpu pwr gtemp\n# Idx\n0 61 40\n0 62 40\n"));
+}
+
 TEST(Dmon, SeveralGpusShareTheirTicks) {
   const auto recording = import_text(kHead + row(0, 61, 5, 210) + row(11, 71, 5, 210) +
                                      row(0, 62, 5, 210) + row(11, 72, 5, 210));
