@@ -176,6 +176,17 @@ double share(const PowerRows& rows, std::size_t row, std::uint32_t column) {
   return sum;
 }
 
+// Idle power that differs by 10 W drifts; by 80 W, something else is wrong.
+TEST(DriftingIdle, DriftsByAFewWatts) {
+  for (const double less : {10.0, 80.0}) {
+    PowerRows rows = random_rows(400, 350, 120, 90, 1);
+    for (std::size_t i = 150; i < 250; ++i) rows.rows[i].watts -= less;
+    const auto drift = drifting_idle(solve_power(rows, wide()), rows, wide(), 0);
+    EXPECT_GT(drift.watts, 2);
+    EXPECT_LT(drift.watts, kErrors.most_drift);
+  }
+}
+
 TEST(SetScale, RowsHaveAPartOfAHundredthOfTheirPower) {
   PowerRows rows;
   rows.columns = 3;
