@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <pthread.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -42,20 +43,40 @@ tl::unexpected<Error> cannot(const std::string& trying, int err) {
   return tl::unexpected(std::move(error));
 }
 
-// Those of this process, each plus one; 0: free. What has no room stays open in children.
-std::array<std::atomic<int>, 64> connections;
+// Of this process. Programs may close all descriptors, and then have files of their own under their
+// numbers: a socket's inode says whether it is still the same.
+struct Connection {
+  static constexpr int kFree = 0;
+  static constexpr int kTaken = -1;
+
+  std::atomic<int> above{kFree};  // the descriptor, plus one
+  std::atomic<ino_t> inode{0};
+};
+std::array<Connection, 64> connections;  // what has no room stays open in children
+
+std::optional<ino_t> inode_of(int fd) noexcept {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0 || !S_ISSOCK(status.st_mode)) return std::nullopt;
+  return status.st_ino;
+}
 
 void close_in_child() {
   for (auto& connection : connections) {
-    if (const int open = connection.exchange(0); open != 0) ::close(open - 1);
+    const int above = connection.above.exchange(Connection::kFree);
+    if (above > 0 && inode_of(above - 1) == connection.inode.load()) ::close(above - 1);
   }
 }
 
 void keep_from_children(int fd) noexcept {
   static const int registered [[maybe_unused]] = pthread_atfork(nullptr, nullptr, close_in_child);
+  const auto inode = inode_of(fd);
+  if (!inode) return;
   for (auto& connection : connections) {
-    int free = 0;
-    if (connection.compare_exchange_strong(free, fd + 1)) return;
+    int free = Connection::kFree;
+    if (!connection.above.compare_exchange_strong(free, Connection::kTaken)) continue;
+    connection.inode.store(*inode);
+    connection.above.store(fd + 1);
+    return;
   }
 }
 
@@ -101,8 +122,8 @@ Result<int> connect_locally(const fs::path& path, const std::string& trying) {
 
 void disconnect(int socket) noexcept {
   for (auto& connection : connections) {
-    int open = socket + 1;
-    if (connection.compare_exchange_strong(open, 0)) break;
+    int above = socket + 1;
+    if (connection.above.compare_exchange_strong(above, Connection::kFree)) break;
   }
   ::close(socket);
 }
