@@ -25,8 +25,11 @@ struct Analysed {
   model::Recording recording;
   model::Profile profile;
   std::vector<model::ActivityProfile> activity;
+  BoardLevels levels;  // of each board
+  HostTime program_end = at(100);
 
   Analysed() {
+    levels.held_spans = {{at(0), at(100)}};
     model::DomainProfile d;
     d.domain = {kGpu0, model::DomainKind::kGpu, "gpu0", "", "GPU-1", {}, true, ""};
     d.energy = measurement(23'000, 10);
@@ -76,7 +79,10 @@ struct Analysed {
     row.launches = 10;
     row.energy = measurement(joules, error);
   }
-  std::vector<Finding> find() const { return findings_of(recording, profile, activity); }
+  std::vector<Finding> find() const {
+    const std::vector<BoardLevels> all(profile.domains.size(), levels);
+    return findings_of(recording, profile, activity, all, program_end);
+  }
 };
 
 std::vector<std::string> codes(const std::vector<Finding>& findings) {
@@ -136,6 +142,54 @@ TEST(Findings, AContextThatIsKeptIsItsOwnFinding) {
   const auto found = job.find();
   ASSERT_THAT(codes(found), ElementsAre("context_kept"));
   EXPECT_EQ(found[0].energy.energy, Energy::joules(50 * 40));
+}
+
+// The GPU's program ended at 60.5 s, and another without a GPU ran until 100 s.
+TEST(Findings, AContextThatEndedWithItsProgramWasNotKept) {
+  Analysed job;
+  job.trace(55, 1e-3, 60);
+  job.levels.held_spans = {{at(0), at(60.5)}};
+  job.profile.domains[0].levels.held_time = duration_of(60.5);
+  job.profile.domains[0].levels.held = Analysed::measurement(50 * 60.5, 5);
+  EXPECT_THAT(codes(job.find()), IsEmpty());
+  job.levels.held_spans->back().end = at(80);
+  job.profile.domains[0].levels.held_time = 80s;
+  job.profile.domains[0].levels.held = Analysed::measurement(50 * 80, 5);
+  job.profile.domains[0].energy = Analysed::measurement(15'000, 10);
+  const auto found = job.find();
+  ASSERT_THAT(codes(found), ElementsAre("context_kept"));
+  EXPECT_EQ(found[0].energy.energy, Energy::joules(50 * 20));
+  EXPECT_THAT(found[0].text, HasSubstr("for 20.0 s after the last launch"));
+}
+
+TEST(Findings, InAPartOfTheWorkTheLastLaunchMayBeFollowedByOthers) {
+  Analysed job;
+  job.trace(60, 1e-3, 60);
+  job.program_end = at(200);
+  ASSERT_THAT(codes(job.find()), ElementsAre("context_kept"));
+  auto& trace = job.recording.traces.emplace_back();
+  trace.devices.emplace_back().uuid = "GPU-1";
+  trace.chunks.push_back({model::ChunkKind::kBins, 0, at(110), at(111), ""});
+  const auto found = job.find();
+  ASSERT_THAT(codes(found), ElementsAre("waiting"));
+  EXPECT_EQ(found[0].energy.energy, Energy::joules(50 * 40));
+  trace.chunks.back().begin = at(201);  // a re-run
+  trace.chunks.back().end = at(202);
+  EXPECT_THAT(codes(job.find()), ElementsAre("context_kept"));
+}
+
+TEST(Findings, TheProcessorsShareIsUnknownWhereAGpuHasNoEnergy) {
+  Analysed job;
+  auto& cpu = job.profile.domains.emplace_back();
+  cpu.domain = {model::DomainId{7}, model::DomainKind::kCpu, "package-0", "", "", {}, true, ""};
+  cpu.energy = Analysed::measurement(20'000, 10);
+  EXPECT_THAT(codes(job.find()), ElementsAre("processors"));
+  auto& lost = job.profile.domains.emplace_back();
+  lost.domain = {model::DomainId{8}, model::DomainKind::kGpu, "gpu1", "", "GPU-2", {}, true, ""};
+  lost.least = Energy::joules(100'000);
+  EXPECT_THAT(codes(job.find()), IsEmpty());
+  lost.domain.visible = false;
+  EXPECT_THAT(codes(job.find()), ElementsAre("processors"));
 }
 
 TEST(Findings, WithoutATraceWaitingIsEstimatedFromUtilisation) {

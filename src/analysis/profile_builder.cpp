@@ -62,7 +62,8 @@ class ProfileBuilder {
       });
     }
     profile_.windows = window_groups(recording_, timelines_, input_.levels, input_.common, part());
-    profile_.findings = findings_of(recording_, profile_, input_.activity, input_.collectives);
+    profile_.findings = findings_of(recording_, profile_, input_.activity, input_.levels,
+                                    work_.program_end, input_.collectives);
     return std::move(profile_);
   }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 
+#include "analysis/levels/domains.h"
 #include "model/activity/collective.h"
 #include "model/device/sensor.h"
 #include "model/recording.h"
@@ -51,8 +52,14 @@ class BoardFindings {
  public:
   BoardFindings(const model::Recording& recording, const model::Profile& profile,
                 const DomainProfile& domain, const model::ActivityProfile* activity,
-                std::vector<Finding>& out)
-      : recording_(recording), profile_(profile), domain_(domain), activity_(activity), out_(out) {}
+                const BoardLevels& levels, HostTime program_end, std::vector<Finding>& out)
+      : recording_(recording),
+        profile_(profile),
+        domain_(domain),
+        activity_(activity),
+        levels_(levels),
+        program_end_(program_end),
+        out_(out) {}
 
   void add() {
     add_waiting();
@@ -80,10 +87,17 @@ class BoardFindings {
                     std::move(energy), share, estimated});
   }
 
-  // The end of the last launch; absent without a trace.
-  std::optional<HostTime> last_launch() const {
-    if (activity_ == nullptr) return std::nullopt;
-    return activity_->end;
+  // For how long a context held the board after the program's last launch: 0 in a part of the work
+  // that other launches follow.
+  double kept_seconds() const {
+    const bool is_part = profile_.end < program_end_;
+    for (const auto& trace : recording_.traces) {
+      for (const auto& chunk : trace.chunks) {
+        const bool later = chunk.end > profile_.end && chunk.begin < program_end_;
+        if (is_part && later && is_on(recording_, trace, chunk, domain_.domain)) return 0;
+      }
+    }
+    return seconds(levels_.held_time(activity_->end, profile_.end).value_or(Duration{}));
   }
 
   // Of the held energy, what is not of processes outside of the command.
@@ -137,7 +151,7 @@ class BoardFindings {
     }
     double busy = 0;
     for (const auto& p : activity_->by_process) busy += seconds(p.busy);
-    const double after = std::max(seconds(profile_.end - *last_launch()), 0.0);
+    const double after = kept_seconds();
     const double kept = after >= seconds(kKept) ? std::min(after, held) : 0.0;
     const double waiting = std::max(held - busy - kept, 0.0);
     const auto launches = static_cast<double>(activity_->launches);
@@ -188,17 +202,23 @@ class BoardFindings {
   const model::Profile& profile_;
   const DomainProfile& domain_;
   const model::ActivityProfile* activity_;
+  const BoardLevels& levels_;
+  HostTime program_end_;
   std::vector<Finding>& out_;
 };
 
-// Only where GPUs were measured, too: without them, all energy is the processors'.
+// Only where GPUs were measured, too: without them, all energy is the processors'. Nor where one of
+// them has no energy: then the share of the processors is unknown.
 void add_processors(const model::Profile& profile, std::vector<Finding>& out) {
   Measurement cpu;
   Energy gpu;
   bool estimated = false;
   for (const auto& d : profile.domains) {
-    if (!d.energy || !d.domain.visible) continue;
-    if (d.domain.kind == model::DomainKind::kGpu) gpu += d.energy->energy;
+    if (!d.domain.visible) continue;
+    const bool is_gpu = d.domain.kind == model::DomainKind::kGpu;
+    if (is_gpu && !d.domain.parent && !d.energy) return;
+    if (!d.energy) continue;
+    if (is_gpu) gpu += d.energy->energy;
     if (d.domain.kind != model::DomainKind::kCpu) continue;
     add(cpu, *d.energy);
     estimated = estimated || d.energy->provenance == model::Provenance::kEstimated;
@@ -339,16 +359,20 @@ void add_kernel_findings(const ActivityProfile& activity,
 
 std::vector<Finding> findings_of(const model::Recording& recording, const model::Profile& profile,
                                  std::span<const model::ActivityProfile> activity,
+                                 std::span<const BoardLevels> levels, HostTime program_end,
                                  const model::CollectiveProfile* collectives) {
   std::vector<Finding> out;
-  for (const auto& d : profile.domains) {
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    const auto& d = profile.domains[i];
     if (d.domain.kind != model::DomainKind::kGpu || !d.energy || d.energy->energy <= Energy{} ||
         !d.domain.visible) {
       continue;
     }
     const auto traced = std::find_if(activity.begin(), activity.end(),
                                      [&](const auto& a) { return a.domain.id == d.domain.id; });
-    BoardFindings(recording, profile, d, traced == activity.end() ? nullptr : &*traced, out).add();
+    BoardFindings(recording, profile, d, traced == activity.end() ? nullptr : &*traced, levels[i],
+                  program_end, out)
+        .add();
     if (traced != activity.end()) add_kernel_findings(*traced, collectives, out);
   }
   add_processors(profile, out);

@@ -5,7 +5,8 @@
 //  - waiting: a context held the GPU and no launch ran: held power (rest included) times that time.
 //    Without a trace, the time is the share of readings of utilisation that are zero, with the
 //    binomial interval (normal approximation).
-//  - context_kept: the same after the last launch, for at least two seconds.
+//  - context_kept: the same after the program's last launch, for at least two seconds. A part of a
+//    recording that ends before later launches has none.
 //  - power_limit, thermal_limit: the share of readings in which the driver reported that reason
 //    (NVML's clocks event reasons), times the active energy.
 //  - copies: energy of memory copies.
@@ -20,6 +21,7 @@
 #include <span>
 #include <vector>
 
+#include "analysis/levels/board_levels.h"
 #include "analysis/timeline/recording_timelines.h"
 #include "model/activity/activity_profile.h"
 #include "model/activity/collective.h"
@@ -28,10 +30,12 @@
 
 namespace jouleprof::analysis {
 
-// The most expensive first, at most five.
+// The most expensive first, at most five. `levels`: by domain, in the profile's order;
+// `program_end`: of all of the work, of which the profile may be a part.
 std::vector<model::Finding> findings_of(const model::Recording& recording,
                                         const model::Profile& profile,
                                         std::span<const model::ActivityProfile> activity,
+                                        std::span<const BoardLevels> levels, HostTime program_end,
                                         const model::CollectiveProfile* collectives = nullptr);
 
 }  // namespace jouleprof::analysis
