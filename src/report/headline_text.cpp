@@ -105,6 +105,24 @@ std::string whose_text(const Profile& profile, const Total& total, const Quoted&
                      energy_text(total.energy->energy), error_text(*total.energy));
 }
 
+std::string part_text(const Profile& profile) {
+  const auto& run = profile.run;
+  const bool is_part = run.work_begin && (profile.begin > *run.work_begin ||
+                                          (run.work_end && profile.end < *run.work_end));
+  if (!is_part) return "";
+  return fmt::format(", from {} to {} of the run", duration_text(profile.begin - *run.work_begin),
+                     duration_text(profile.end - *run.work_begin));
+}
+
+RealTime run_start(const Profile& profile) {
+  return profile.start_time - (profile.begin - profile.run.work_begin.value_or(profile.begin));
+}
+
+Duration run_duration(const Profile& profile) {
+  const auto& run = profile.run;
+  return run.work_begin && run.work_end ? *run.work_end - *run.work_begin : profile.duration();
+}
+
 std::string run_line(const Profile& profile) {
   const auto& run = profile.run;
   std::string text;
@@ -117,17 +135,10 @@ std::string run_line(const Profile& profile) {
     text = run.source.empty() ? "no command" : "source: " + run.source;
   }
   if (profile.start_time != RealTime{}) {
-    text += ", started " + utc_seconds_text(profile.start_time);
+    text += ", started " + utc_seconds_text(run_start(profile));
   }
   if (!run.host.empty()) text += " on " + run.host;
-  const bool is_part = run.work_begin && (profile.begin > *run.work_begin ||
-                                          (run.work_end && profile.end < *run.work_end));
-  if (is_part) {
-    text +=
-        fmt::format(", from {} to {} of the run", duration_text(profile.begin - *run.work_begin),
-                    duration_text(profile.end - *run.work_begin));
-  }
-  return text;
+  return text + part_text(profile);
 }
 
 std::string coverage_text(const Profile& profile, const Total& total) {

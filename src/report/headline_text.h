@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "model/profile.h"
 #include "report/total.h"
 
@@ -20,6 +21,11 @@ inline constexpr std::string_view kBeingWrittenText =
 std::string_view incomplete_text(const model::Profile& profile);
 
 std::string command_text(const model::RunInfo& run);  // as a shell reads it; may be empty
+// ", from 1.000 s to 2.000 s of the run"; empty of all of it.
+std::string part_text(const model::Profile& profile);
+// Of the run, also where the profile is of a part.
+RealTime run_start(const model::Profile& profile);
+Duration run_duration(const model::Profile& profile);
 // "exit status 0, started ... on HOST", and the part where it is one.
 std::string run_line(const model::Profile& profile);
 // "±5.0 %"; in joules of an energy that is not positive.

@@ -297,7 +297,11 @@ TEST(ProfileText, APartOfARunSaysWhichPart) {
   auto profile = gpu_profile();
   profile.begin = at(110);
   profile.end = at(112.5);
+  profile.start_time += std::chrono::seconds{10};
   EXPECT_THAT(to_text(profile), HasSubstr("from 10.00 s to 12.50 s of the run"));
+  // The result is that of the run.
+  EXPECT_THAT(to_text(profile),
+              HasSubstr("exit status 0 after 83.42 s, started 2026-11-20 14:03:11"));
   EXPECT_THAT(to_text(gpu_profile()), Not(HasSubstr("of the run")));
 }
 

@@ -8,6 +8,7 @@
 #include "report/costs/costs.h"
 #include "report/costs/wall.h"
 #include "report/format/format.h"
+#include "report/headline_text.h"
 #include "report/quantity.h"
 #include "report/text/table.h"
 #include "report/text/text_blocks.h"
@@ -135,19 +136,14 @@ std::string result_text(const TextContext& c) {
     }
     text += " after ";
   }
-  text += duration_text(c.profile.duration());
+  const std::string part = part_text(c.profile);
+  const bool is_of_part = !run.exit_status && !part.empty();
+  text += duration_text(is_of_part ? c.profile.duration() : run_duration(c.profile));
   if (c.profile.start_time != RealTime{}) {
-    text += ", started " + utc_seconds_text(c.profile.start_time);
+    text += ", started " + utc_seconds_text(run_start(c.profile));
   }
   if (!run.host.empty()) text += " on " + c.safe(run.host);
-  const bool is_part = run.work_begin && (c.profile.begin > *run.work_begin ||
-                                          (run.work_end && c.profile.end < *run.work_end));
-  if (is_part) {
-    text +=
-        fmt::format(", from {} to {} of the run", duration_text(c.profile.begin - *run.work_begin),
-                    duration_text(c.profile.end - *run.work_begin));
-  }
-  return text;
+  return text + part;
 }
 
 std::string finding_text(const TextContext& c, const model::Finding& f) {
