@@ -162,6 +162,25 @@ def test_other_files_are_refused(mix, content, word):
     assert not (mix.folder / "a.json").exists()
 
 
+def test_a_kernel_without_a_duration_has_no_energy(mix):
+    number = 0
+
+    def broken(found):
+        nonlocal number
+        number += 1
+        return found[1] + ("-9.000" if number == 1 else "0") if number <= 2 else found[0]
+
+    text = re.sub(r'("tid": 7,\s+"ts": [0-9.]+, "dur": )[0-9.]+', broken,
+                  torch_trace(list(kernel_rows())[:2000]))
+    (mix.folder / "trace.json").write_text(text)
+    said = mix("annotate", "trace.json", "--power", "mix.jprof", "-o", "annotated.json").err
+    assert f"2 of {number} kernels have no energy" in said
+    events = json.loads((mix.folder / "annotated.json").read_text())["traceEvents"]
+    kernels = [e for e in events if e.get("tid") == 7]
+    assert [e["args"].get("energy (J)") for e in kernels[:2]] == [None, None]
+    assert "provenance" in kernels[2]["args"] and "provenance" not in kernels[1]["args"]
+
+
 def test_a_trace_of_another_time(mix):
     text = torch_trace(list(kernel_rows())[:10]).replace(str(BASE_NS)[:8], str(BASE_NS + 10**12)[:8])
     (mix.folder / "t.json").write_text(text)

@@ -67,7 +67,7 @@ const model::ActivityRow* TorchAnnotator::row_of(const Launch& launch) const {
 
 std::optional<JoulesRange> TorchAnnotator::energy_of(const Launch& launch) const {
   const auto* row = row_of(launch);
-  if (!row || !row->energy) return std::nullopt;
+  if (!row || !row->energy || launch.duration <= Duration::zero()) return std::nullopt;
   const Device& device = devices_[launch.device];
   return launch_energy(*row, launch.duration, device.totals[device.rows[launch.kernel_class]]);
 }

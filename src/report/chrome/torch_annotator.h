@@ -58,6 +58,7 @@ class TorchAnnotator {
   };
   using Launch = model::ProfiledTrace::Launch;
   const model::ActivityRow* row_of(const Launch& launch) const;
+  // Absent also of a launch whose duration the trace has not, or as no time.
   std::optional<JoulesRange> energy_of(const Launch& launch) const;
   void sum_by_call();
   std::string launch_args(const Launch& launch);

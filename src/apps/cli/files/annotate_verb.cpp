@@ -127,8 +127,8 @@ class AnnotateVerb : public Verb {
     if (made.without_energy > 0) {
       note(
           fmt::format("{} of {} kernels have no energy: the recording does not cover their time or "
-                      "their GPU",
-                      made.without_energy, made.without_energy + made.kernels));
+                      "their GPU, or the trace has no duration of them",
+                      made.without_energy, trace.launches.size()));
     }
     for (const auto& profile : profiles) {
       for (const auto& warning : profile.warnings) note(warning);
