@@ -229,6 +229,35 @@ TEST(HtmlFormat, HostileNamesAreText) {
   EXPECT_THAT(block_of(page), Not(HasSubstr("<")));
 }
 
+TEST(HtmlFormat, RedactLeavesOutJobsMetersAndImportedFiles) {
+  model::Recording recording = traced();
+  recording.run.source = "import:nvidia-smi";
+  recording.run.rank.job = "778899";
+  recording.run.rank.step = "step-of-erika";
+  auto& wall = recording.domains.emplace_back();
+  wall.id = model::DomainId{77};
+  wall.kind = model::DomainKind::kPlatform;
+  wall.device = "wall";
+  wall.name = "Wall meter (shelly:bmc.erika.example:8080)";
+  wall.unavailable_reason = "http://of-erika:9/rpc does not answer: failed to connect to of-erika";
+  for (const char* text :
+       {"erika 1.csv: 2 rows left out", "erika_log: the times are local", "gpu0: as in erika 1.csv",
+        "http://erikas-meter:80/rpc does not answer: "
+        "failed to connect to erikas-meter port 80"}) {
+    recording.warnings.push_back({{}, text});
+  }
+  FormatOptions options;
+  EXPECT_THAT(page_of(recording, options), HasSubstr("778899"));
+  options.redact = true;
+  const std::string page = page_of(recording, options);
+  EXPECT_THAT(page, Not(HasSubstr("erika")));
+  EXPECT_THAT(page, Not(HasSubstr("778899")));
+  EXPECT_THAT(page, HasSubstr("Wall meter (shelly:(redacted))"));
+  EXPECT_THAT(page, HasSubstr("(redacted): 2 rows left out"));
+  EXPECT_THAT(page, HasSubstr("gpu0: as in (redacted)"));
+  EXPECT_THAT(page, HasSubstr("http:(redacted) does not answer: failed to connect to (redacted)"));
+}
+
 TEST(HtmlFormat, RedactLeavesOutWhoAndWhere) {
   model::Recording recording = traced();
   recording.run.command = {"/home/erika/secret-train.py", "--token=hunter2"};

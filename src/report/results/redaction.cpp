@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -71,13 +73,75 @@ void Redactor::redact(std::string& sentence) const {
   replace_paths(sentence);
 }
 
+// Where a meter or a service is asked: the host in "https://node-bmc:443/redfish", "10.0.0.7:80".
+std::string host_of(std::string_view address) {
+  if (const auto at = address.find("://"); at != address.npos) address.remove_prefix(at + 3);
+  address = address.substr(0, address.find_first_of("/ \t)'\",;"));
+  if (const auto at = address.find('@'); at != address.npos) address.remove_prefix(at + 1);
+  if (address.starts_with('[')) return std::string(address.substr(1, address.find(']') - 1));
+  return std::string(address.substr(0, address.find(':')));
+}
+
+// The names of a meter at the wall: meters/wall/wall_source.h.
+constexpr std::string_view kWallNames[] = {"wall:", "Wall meter ("};
+
+// Where the meter named so is: "10.0.0.7:80" of "wall:shelly:10.0.0.7:80"; empty: nowhere.
+std::string_view wall_address(std::string_view name) {
+  for (const auto prefix : kWallNames) {
+    if (!name.starts_with(prefix)) continue;
+    const auto colon = name.find(':', prefix.size());
+    if (colon == name.npos) return {};
+    name.remove_prefix(colon + 1);
+    if (prefix.ends_with('(') && name.ends_with(')')) name.remove_suffix(1);
+    return name;
+  }
+  return {};
+}
+
+void redact_wall(std::string& name) {
+  const auto address = wall_address(name);
+  if (address.empty()) return;
+  name.replace(static_cast<std::size_t>(address.data() - name.data()), address.size(), kRedacted);
+}
+
+void redact_wall(std::optional<model::Measurement>& energy) {
+  if (energy) redact_wall(energy->sensor);
+}
+
+// The file that an importer's sentence begins with, "day 1.csv: 2 rows left out"; empty: none.
+std::string file_of(const std::string& warning, const model::Profile& profile) {
+  const std::string name = warning.substr(0, warning.find(": "));
+  if (name.size() == warning.size()) return {};
+  for (const auto& d : profile.domains) {
+    if (name == d.domain.device) return {};
+  }
+  const auto dot = name.rfind('.');
+  const bool has_suffix = dot != name.npos && name.find(' ', dot) == name.npos;
+  return has_suffix || name.find(' ') == name.npos ? name : std::string();
+}
+
 // What may be named in a sentence.
 std::vector<std::string> secrets_of(const model::Profile& profile) {
   std::vector<std::string> secrets = profile.run.command;
   secrets.push_back(profile.run.host);
   secrets.push_back(profile.run.working_directory);
   secrets.push_back(profile.run.trace_folder);
-  for (const auto& d : profile.domains) secrets.push_back(d.domain.uuid);
+  const auto add_addresses = [&secrets](const std::string& sentence) {
+    for (std::size_t at = 0; (at = sentence.find("://", at)) != std::string::npos; at += 3) {
+      secrets.push_back(host_of(std::string_view(sentence).substr(at)));
+      const std::size_t end = std::min(sentence.find_first_of(kAfterPath, at), sentence.size());
+      secrets.push_back(sentence.substr(at + 1, end - at - 1));  // before the host in it
+    }
+  };
+  for (const auto& d : profile.domains) {
+    secrets.push_back(d.domain.uuid);
+    secrets.push_back(host_of(wall_address(d.domain.name)));
+    add_addresses(d.reason);
+  }
+  for (const auto& warning : profile.warnings) {
+    if (profile.run.source.starts_with("import:")) secrets.push_back(file_of(warning, profile));
+    add_addresses(warning);
+  }
   for (const auto& p : profile.processes) {
     secrets.push_back(p.process.name);
     secrets.push_back(p.process.command_line);
@@ -148,6 +212,15 @@ model::Profile redacted(model::Profile profile) {
   for (auto& d : profile.domains) {
     redact(d.reason);
     d.domain.uuid.clear();
+    redact_wall(d.domain.name);
+    redact_wall(d.energy);
+  }
+  for (auto& group : profile.windows) {
+    for (auto& window : group.energies) {
+      redact(window.reason);
+      redact_wall(window.energy);
+      redact_wall(window.singles);
+    }
   }
   for (auto& p : profile.processes) {
     p.process.name.clear();
@@ -160,6 +233,8 @@ model::Profile redacted(model::Profile profile) {
   profile.run.boot_id.clear();
   profile.run.user.clear();
   profile.run.node_list.clear();
+  profile.run.rank.job.clear();
+  profile.run.rank.step.clear();
   return profile;
 }
 

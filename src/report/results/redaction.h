@@ -12,8 +12,9 @@
 
 namespace jouleprof::report {
 
-// Without command line, host, user, folders, and the names, command lines and UUIDs of processes
-// and devices. Where sentences name one of these, it becomes "(redacted)". Names of windows,
+// Without command line, host, user, folders, imported files, the numbers of the scheduler, the
+// addresses of meters, and the names, command lines and UUIDs of processes and devices. Where
+// sentences name one of these, it becomes "(redacted)". Names of windows,
 // kernels and layers stay: they are what the report is about.
 model::Profile redacted(model::Profile profile);
 
