@@ -156,6 +156,40 @@ TEST(ProfileText, TheAnswerSaysWhatIsEstimatedAndWhatIsMissing) {
   EXPECT_THAT(first_line(gpu_profile()), Not(HasSubstr("your command")));
 }
 
+TEST(ProfileText, TheCommandsPartHasItsOwnIntervalWhereTheTotalsIsNarrower) {
+  TextOptions options;
+  options.width = 140;
+  options.details = false;
+  const auto first_line = [&options](const model::Profile& profile) {
+    return std::string(lines_of(to_text(profile, options)).front());
+  };
+  auto profile = gpu_profile();
+  auto& own = *profile.domains[0].command;
+  const auto domain = own.energy;
+  EXPECT_THAT(first_line(profile), Not(HasSubstr("(95 %")));
+  // The division leaves 10 kJ below it open, and the two figures are no bounds.
+  own.energy.error += Energy::joules(5000);
+  own.energy.shift -= 5000 / own.energy.energy.joules();
+  EXPECT_THAT(first_line(profile),
+              HasSubstr("your command 10.33 Wh (95 %: 7.033 Wh to 10.87 Wh);"));
+  own.energy = domain;
+  own.energy.error += Energy::joules(1000);
+  EXPECT_THAT(first_line(profile),
+              HasSubstr("your command 10.33 Wh (95 %: 9.533 Wh to 11.15 Wh);"));
+}
+
+TEST(ProfileText, SharesThatUtilisationLeavesOpenHaveTheirBounds) {
+  auto profile = gpu_profile();
+  EXPECT_THAT(to_text(profile, {}), Not(HasSubstr("is uncertain")));
+  ASSERT_FALSE(profile.processes[0].shares.empty());
+  auto& share = profile.processes[0].shares[0];
+  share.bounds = model::DivisionBounds{Energy::joules(0.95 * share.energy.joules()),
+                                       Energy::joules(1.05 * share.energy.joules())};
+  EXPECT_THAT(to_text(profile, {}), Not(HasSubstr("is uncertain")));
+  share.bounds->low = Energy{};
+  EXPECT_THAT(to_text(profile, {}), HasSubstr("gpu: the division by use is uncertain: "));
+}
+
 TEST(ProfileText, OneGpuFitsOneScreen) {
   TextOptions options;
   options.details = false;

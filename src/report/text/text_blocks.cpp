@@ -214,8 +214,23 @@ std::string kinds_text(const TextContext& c) {
   return text;
 }
 
-// ", of it your command 1.804 Wh"; where that cannot be distinguished from nothing, what it is at
-// most. Where a device was lost, nothing is an upper bound.
+// Whether the command's interval is wider than that of all devices, which stands next to it: others
+// used them too, and the division among processes has an error of its own.
+bool is_wider(const model::CommandEnergy& command, const Measurement& whole) {
+  constexpr double kNoted = 0.01;
+  constexpr double kNotedError = 0.1;
+  const double part = command.energy.energy.joules() / whole.energy.joules();
+  const double with_undivided =
+      (command.energy.energy + command.undivided).joules() / whole.energy.joules();
+  const double noted =
+      std::max(kNoted * whole.energy.joules(), kNotedError * whole.farthest().joules());
+  return command.low().joules() < part * (whole.low().joules() - noted) ||
+         command.high().joules() > with_undivided * (whole.high().joules() + noted);
+}
+
+// ", of it your command 1.804 Wh", with its interval where that is wider than the total's; where it
+// cannot be distinguished from nothing, what it is at most. Where a device was lost, nothing is an
+// upper bound.
 std::string command_part_text(const TextContext& c) {
   if (!c.total.command || c.text.whole_machine) return {};
   // Of an imported log whose energy is of no process in particular.
@@ -231,6 +246,11 @@ std::string command_part_text(const TextContext& c) {
     return fmt::format(", of it {} at most {}", whose, watt_hours_text(command.high()));
   }
   std::string text = fmt::format(", of it {} {}", whose, watt_hours_text(command.energy.energy));
+  if (is_wider(command, *c.total.energy)) {
+    if (command.is_partial) return text + " (95 %: from " + watt_hours_text(command.low()) + ")";
+    return text + fmt::format(" (95 %: {} to {})", watt_hours_text(command.low()),
+                              watt_hours_text(command.high()));
+  }
   constexpr double kNoted = 0.001;
   if (!command.is_partial &&
       command.undivided.joules() > kNoted * c.total.energy->energy.joules()) {

@@ -142,6 +142,36 @@ void add_within_command(const Profile& profile, std::size_t columns, Table& tabl
   table.add(std::move(row));
 }
 
+// Of the listed processes, those whose share may be another by more than a tenth, with its bounds.
+std::string open_shares_text(const TextContext& c, DomainKind kind, std::size_t listed) {
+  constexpr double kNoted = 0.1;
+  constexpr std::size_t kMost = 3;
+  std::vector<std::string> open;
+  for (std::size_t i = 0; i < listed; ++i) {
+    const ProcessProfile& p = c.profile.processes[i];
+    Energy share;
+    Energy low;
+    Energy high;
+    for (const auto& s : p.shares) {
+      for (const DomainProfile& d : c.profile.domains) {
+        if (d.domain.id != s.domain || d.domain.kind != kind || d.domain.parent) continue;
+        share += s.energy;
+        low += s.bounds ? s.bounds->low : s.energy;
+        high += s.bounds ? s.bounds->high : s.energy;
+      }
+    }
+    if (std::max(share - low, high - share).joules() <= kNoted * share.joules()) continue;
+    open.push_back(
+        fmt::format("{} had {} to {}", p.process.pid, energy_text(low), energy_text(high)));
+  }
+  if (open.empty()) return {};
+  const std::size_t more = open.size() > kMost + 1 ? open.size() - kMost : 0;
+  open.resize(open.size() - more);
+  return fmt::format("{}: the division by use is uncertain: {}{}", to_string(kind),
+                     fmt::join(open, ", "),
+                     more > 0 ? fmt::format(", {} more in --json", more) : "");
+}
+
 }  // namespace
 
 Lines process_block(const TextContext& c, std::size_t most) {
@@ -175,6 +205,10 @@ Lines process_block(const TextContext& c, std::size_t most) {
            fmt::format("{} all: shares of all energy by use, because the energy at rest is unknown",
                        fmt::join(whole, ", ")),
            2);
+  }
+  for (const DomainKind kind : shared_kinds(c.profile)) {
+    const std::string open = open_shares_text(c, kind, shown);
+    if (!open.empty()) c.note(lines, "", Style::kDim, open, 2);
   }
   return lines;
 }
