@@ -200,6 +200,10 @@ void DomainSplitter::add_held(TracedSplit& split, const model::Domain& domain,
   const auto parts = processes_.split_held(domain, held, held_time, also);
   split.others += parts.others;
   split.held_unowned += parts.unowned;
+  if (split.command_bounds) {
+    split.command_bounds->low += parts.command_bounds.low;
+    split.command_bounds->high += parts.command_bounds.high + parts.unowned;
+  }
   for (std::size_t i = 0; i < parts.shares.size(); ++i) {
     const Energy part = parts.shares[i];
     if (part == Energy{}) continue;
@@ -208,12 +212,8 @@ void DomainSplitter::add_held(TracedSplit& split, const model::Domain& domain,
     share->energy += part;
     share->held = part;
     if (share->bounds) {
-      share->bounds->low += part;
-      share->bounds->high += part;
-    }
-    if (split.command_bounds) {
-      split.command_bounds->low += part;
-      split.command_bounds->high += part;
+      share->bounds->low += parts.bounds[i].low;
+      share->bounds->high += parts.bounds[i].high;
     }
     if (input_.slicer) input_.slicer->add(domain.id, i, part, listed[i]);
   }

@@ -635,7 +635,7 @@ std::vector<UseSlice> board_use(const BoardEvidence& evidence, HostTime begin, H
   auto coming = stays.all().begin();
   std::vector<const Stay*> open;  // not ended for longer than the afterglow
   for (std::size_t i = 0; i + 1 < edges.size(); ++i) {
-    UseSlice& slice = out.emplace_back(UseSlice{edges[i], edges[i + 1], {}, {}, false, {}});
+    UseSlice& slice = out.emplace_back(UseSlice{edges[i], edges[i + 1], {}, {}, {}, false, {}});
     for (; coming != stays.all().end() && coming->begin <= slice.begin; ++coming)
       open.push_back(&*coming);
     std::erase_if(open, [&](const Stay* s) {
@@ -659,8 +659,11 @@ std::vector<UseSlice> board_use(const BoardEvidence& evidence, HostTime begin, H
     for (const auto& [process, stay] : present) {
       const bool had_ended = process == kUnidentified && stay->is_brief(evidence);
       if (!had_ended || present.size() == 1) slice.holders.push_back(process);
+      const bool is_sure = stay->first <= slice.begin && stay->last >= slice.end;
+      if (is_sure && !had_ended) slice.sure_holders.push_back(process);
       stays_here.push_back(stay);
     }
+    if (slice.holders.size() < 2) slice.sure_holders.clear();
     std::vector<std::size_t> brief;
     for (const auto& span : unlisted) {
       if (span.begin <= slice.begin && span.end >= slice.end) brief.push_back(span.process);
@@ -679,7 +682,7 @@ std::vector<UseSlice> board_use(const BoardEvidence& evidence, HostTime begin, H
     const auto before = out.rbegin() + 1;
     if (before != out.rend() && before->claims == slice.claims &&
         before->is_guess == slice.is_guess && before->doubt == slice.doubt &&
-        before->holders == slice.holders) {
+        before->holders == slice.holders && before->sure_holders == slice.sure_holders) {
       before->end = slice.end;
       out.pop_back();
     }

@@ -146,6 +146,8 @@ struct UseSlice {
   std::vector<Claim> claims;  // empty: no process is known that can have worked
   std::vector<std::size_t>
       holders;  // of contexts; energy at the held level is theirs in equal parts
+  // Of several holders, those that lists show to have held one all the time; others may have.
+  std::vector<std::size_t> sure_holders;
   // The weights are a guess: of a divided board, nothing says which of the parts worked, or a
   // process that no list names may have.
   bool is_guess = false;

@@ -345,10 +345,50 @@ void ProcessSplitter::each_cpu_time(const OnUse& take) const {
   }
 }
 
+namespace {
+
+// Of those that hold a board in a slice: how many are of an owner, and how many of others.
+struct HolderCount {
+  double own = 0;
+  double sure_own = 0;
+  double others = 0;
+  double sure_others = 0;
+};
+
+// `process`: the owner; absent: the command.
+HolderCount count_holders(const UseSlice& slice, const std::vector<model::Process>& processes,
+                          std::optional<std::size_t> process) {
+  HolderCount out;
+  const auto is_own = [&](std::size_t p) { return process ? p == *process : processes[p].in_tree; };
+  for (const std::size_t p : slice.holders) (is_own(p) ? out.own : out.others) += 1;
+  for (const std::size_t p : slice.sure_holders) (is_own(p) ? out.sure_own : out.sure_others) += 1;
+  return out;
+}
+
+// The time that an owner's part of what is held comes to.
+struct HeldPart {
+  double least = 0;
+  double most = 0;
+
+  void add(double length, const HolderCount& count) {
+    if (count.own == 0) return;
+    least += length * (count.others == 0 ? 1 : count.sure_own / (count.sure_own + count.others));
+    most += length * count.own / (count.own + count.sure_others);
+  }
+  model::DivisionBounds of(Energy held, double whole) const {
+    return {Energy::joules(held.joules() * least / whole),
+            Energy::joules(held.joules() * most / whole)};
+  }
+};
+
+}  // namespace
+
 HeldSplit ProcessSplitter::split_held(const model::Domain& domain, Energy held,
                                       const HeldTime& held_time, const OnUse& also) const {
   const std::size_t n = recording_.processes.size();
   std::vector<double> weights(n + 2, 0.0);  // then others, and none
+  std::vector<HeldPart> times(n);
+  HeldPart of_command;
   for (const auto& slice : recorded_use(recording_, domain, edges_.front(), edges_.back())) {
     const Duration length = held_time(slice.begin, slice.end);
     if (length <= Duration{}) continue;
@@ -358,6 +398,10 @@ HeldSplit ProcessSplitter::split_held(const model::Domain& domain, Energy held,
       weights[n + 1] += seconds(length);
       continue;
     }
+    const HolderCount all = count_holders(slice, recording_.processes, std::nullopt);
+    of_command.add(seconds(length), all);
+    for (const std::size_t p : holders)
+      times[p].add(seconds(length), count_holders(slice, recording_.processes, p));
     const double each = seconds(length) / static_cast<double>(holders.size());
     for (const std::size_t p : holders) {
       const bool is_own = recording_.processes[p].in_tree;
@@ -376,6 +420,9 @@ HeldSplit ProcessSplitter::split_held(const model::Domain& domain, Energy held,
   out.others = parts[n];
   parts.resize(n);
   out.shares = std::move(parts);
+  const double whole = std::accumulate(weights.begin(), weights.end(), 0.0);
+  for (const auto& time : times) out.bounds.push_back(time.of(held, whole));
+  out.command_bounds = of_command.of(held, whole);
   return out;
 }
 

@@ -43,6 +43,9 @@ struct HeldSplit {
   std::vector<Energy> shares;  // by the recording's processes, in its order
   Energy others;
   Energy unowned;  // of no process that is known
+  // Lists show only now and then who holds a board.
+  std::vector<model::DivisionBounds> bounds{};
+  model::DivisionBounds command_bounds{};
 };
 
 // A slice between two readings, and what each process took in it, in the recording's order.

@@ -199,6 +199,30 @@ TEST(Processes, AnEmptyGpuIsUnattributed) {
   EXPECT_GT(split.unattributed.joules(), 200);
 }
 
+TEST(Processes, WhenAnotherHeldTheBoardIsKnownToItsLists) {
+  Machine m;
+  m.add(1, 10, 0);
+  m.add(2, 20, 4, false);
+  auto& readings = m.recording.process_readings.gpu_processes;
+  for (int t = 0; t <= 10; ++t) {
+    readings.push_back({ProcessId{1}, kGpu0, at(t), {}, {}});
+    if (t == 5 || t == 6) readings.push_back({ProcessId{2}, kGpu0, at(t), {}, {}});
+  }
+  const model::Domain board{kGpu0, DomainKind::kGpu, "gpu0", "", "", {}, true, ""};
+  const ProcessSplitter splitter(m.recording, at(0), at(10));
+  const auto split =
+      splitter.split_held(board, Energy::joules(400), [](HostTime a, HostTime b) { return b - a; });
+  // It held the board from 5 to 6 s, and can have from 4 to 7 s: 1 to 3 s of 10 s.
+  EXPECT_NEAR(split.shares[0].joules(), 340, 0.01);
+  ASSERT_EQ(split.bounds.size(), 2u);
+  EXPECT_NEAR(split.bounds[0].low.joules(), 340, 0.01);
+  EXPECT_NEAR(split.bounds[0].high.joules(), 380, 0.01);
+  EXPECT_NEAR(split.bounds[1].low.joules(), 20, 0.01);
+  EXPECT_NEAR(split.bounds[1].high.joules(), 60, 0.01);
+  EXPECT_EQ(split.command_bounds.low, split.bounds[0].low);
+  EXPECT_EQ(split.command_bounds.high, split.bounds[0].high);
+}
+
 TEST(Processes, PlatformsAreUnattributed) {
   Machine m;
   m.add(1, 10, 0);
