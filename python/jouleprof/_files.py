@@ -21,7 +21,8 @@ def alone_in(folder):
 
 @contextlib.contextmanager
 def replacing(path):
-    """A file that takes the place of `path` when it is complete: readers see a whole one at any time."""
+    """A file that takes the place of `path` when it is complete: readers see a whole one at any time. Of the threads of
+    a process, one at a time."""
     draft = f"{path}.{os.getpid()}"
     with open(draft, "w", newline="", encoding="utf-8") as file:
         yield file

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The SM clock that NVML has beside the SMs' own cycle counters, on a real NVIDIA GPU.
+"""The SM clock that NVML reports, compared with the cycle counters of the SMs, on a real NVIDIA GPU.
 
     sm_clock.py [--seconds 1.2]
 

@@ -162,7 +162,7 @@ std::string open_shares_text(const TextContext& c, DomainKind kind, std::size_t 
     }
     if (std::max(share - low, high - share).joules() <= kNoted * share.joules()) continue;
     open.push_back(
-        fmt::format("{} had {} to {}", p.process.pid, energy_text(low), energy_text(high)));
+        fmt::format("pid {}: {} to {}", p.process.pid, energy_text(low), energy_text(high)));
   }
   if (open.empty()) return {};
   const std::size_t more = open.size() > kMost + 1 ? open.size() - kMost : 0;

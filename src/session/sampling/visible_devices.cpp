@@ -20,6 +20,8 @@ bool is_board(const Domain& d) {
   return (d.kind == DomainKind::kGpu || d.kind == DomainKind::kModule) && !d.parent;
 }
 
+bool is_uuid(std::string_view text) { return text.starts_with("GPU-") || text.starts_with("MIG-"); }
+
 bool contains_amd(std::string_view text) {
   return text.find("amdgpu") != std::string_view::npos ||
          text.find("AMD") != std::string_view::npos;
@@ -29,9 +31,8 @@ bool contains_amd(std::string_view text) {
 // NVIDIA's.
 bool is_nvidia(const Domain& d) {
   if (contains_amd(d.device)) return false;
-  return d.uuid.starts_with("GPU-") || d.uuid.starts_with("MIG-") ||
-         (d.device.size() > 3 && d.device.starts_with("gpu") && d.device[3] >= '0' &&
-          d.device[3] <= '9');
+  return is_uuid(d.uuid) || (d.device.size() > 3 && d.device.starts_with("gpu") &&
+                             d.device[3] >= '0' && d.device[3] <= '9');
 }
 bool is_amd(const Domain& d) {
   return !is_nvidia(d) && (contains_amd(d.device) || contains_amd(d.name));
@@ -146,7 +147,7 @@ Selection by_uuids(std::string_view list, const std::vector<Domain>& domains,
 Selection cuda(const std::string& list, const std::vector<Domain>& domains,
                const std::vector<model::DomainId>& boards, const Environment& environment) {
   const auto text = trim(list);
-  if (text.starts_with("GPU-") || text.starts_with("MIG-")) return by_uuids(text, domains, boards);
+  if (is_uuid(text)) return by_uuids(text, domains, boards);
   Selection s = by_integers(text, boards.size());
   const bool one_model = std::all_of(boards.begin(), boards.end(), [&](model::DomainId id) {
     return by_id(domains, id)->name == by_id(domains, boards.front())->name;
@@ -275,7 +276,7 @@ namespace {
 // The first NVIDIA GPU that does not answer, whose UUID is unknown therefore, for a `word` that is
 // a UUID.
 const Domain* find_silent(const std::vector<Domain>& domains, const std::string& word) {
-  if (!word.starts_with("GPU-") && !word.starts_with("MIG-")) return nullptr;
+  if (!is_uuid(word)) return nullptr;
   const auto silent = std::find_if(domains.begin(), domains.end(), [](const Domain& d) {
     return d.kind == model::DomainKind::kGpu && d.uuid.empty() && !d.unavailable_reason.empty();
   });

@@ -180,8 +180,6 @@ class RerunRunner::Pace {
 
   double pause() const { return now_.pause; }  // of a burst
   double burst() const { return now_.burst; }  // of its longest
-  // Whether the program is at its limit, so that its clock is not that of short graphs.
-  bool limited() const { return limited_; }
   // Whether the kernel meets the limit, too.
   bool heavy() const { return heavy_; }
   // Whether nothing else would bring the clock nearer.
@@ -239,7 +237,7 @@ class RerunRunner::Pace {
   double wanted_;
   double slower_;
   double highest_;
-  bool limited_;        // the program, by its power
+  bool limited_;        // the program, by its power: its clock is not that of short graphs
   bool heavy_ = false;  // the kernel
   double step_ = kFirstStep;
   int last_ = 0;

@@ -91,10 +91,9 @@ VerbText sweep_text() {
       "failure, kill or interrupt. Needs root (in a container: --cap-add SYS_ADMIN); without it "
       "nothing is changed. Each setting is moved to the nearest that the board accepts.\nExits "
       "with the command's status where the command fails, with 10 where permission is missing, "
-      "with "
-      "4 where no setting can be recommended, and with 6 where the work could not be measured, or "
-      "a "
-      "setting could not be restored or was changed by another program, which is named.";
+      "with 4 where no setting can be recommended, and with 6 where the work could not be "
+      "measured, or a setting could not be restored or was changed by another program, which is "
+      "named.";
   text.common = {
       {"--knob", "WHAT",
        "power, sm-clock or memory-clock; power, the default, is the power limit in W, the others "
