@@ -114,8 +114,10 @@ std::string interval_text(Energy of, Energy error, Energy upper_error, bool asci
                          : energy_text(e < Energy{} ? -e : e);
   };
   // Nearly symmetric: with the wider side.
-  if (upper_error >= error && upper_error.joules() <= 1.05 * error.joules()) {
-    return (ascii ? "+-" : "±") + width(upper_error);
+  constexpr double kNearly = 1.1;
+  const auto [narrow, wide] = std::minmax(error, upper_error);
+  if (narrow >= Energy{} && wide.joules() <= kNearly * narrow.joules()) {
+    return (ascii ? "+-" : "±") + width(wide);
   }
   if (width(error) == width(upper_error)) return (ascii ? "+-" : "±") + width(error);
   // Of a sensor that is known to read low or high, both ends may lie on one side.

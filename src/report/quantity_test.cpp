@@ -57,6 +57,7 @@ TEST(Quantity, IntervalsHaveTwoWidthsWhereTheyDiffer) {
   EXPECT_EQ(interval_text(joules(100), joules(5), joules(5), true), "+-5.0 %");
   EXPECT_EQ(interval_text(joules(100), joules(5), joules(23)), "-5.0 % +23 %");
   EXPECT_EQ(interval_text(joules(100), joules(5), joules(5.2)), "±5.2 %");
+  EXPECT_EQ(interval_text(joules(100), joules(5.7), joules(5.4)), "±5.7 %");
   EXPECT_EQ(interval_text({}, joules(5), joules(7)), "-5.000 J +7.000 J");
 }
 
