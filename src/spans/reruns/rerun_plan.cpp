@@ -15,7 +15,7 @@ namespace jouleprof::reruns {
 namespace {
 
 constexpr double kLeastShare = 0.001;  // of the program's time, for a loop
-// The same where its code was unloaded: what else it used may be gone, too, and a fault ends all.
+// Of unloaded code: what else it used may be gone, too, and a fault ends all that would follow.
 constexpr double kLeastUnloaded = 0.005;
 constexpr double kAllBut = 0.02;        // of it: such kernels take no time from the others
 constexpr double kLeastSeconds = 0.12;  // of a loop, where time is short
@@ -46,6 +46,9 @@ Plan plan(std::span<const RecordedKernel> recorded, const std::map<Signature, In
   }
   Plan out;
   for (const auto& [signature, did] : in_place) out.busy += did.busy;
+  const auto is_short_and_unloaded = [&](const RecordedKernel& kernel, const InPlace& did) {
+    return kernel.code != nullptr && did.busy < kLeastUnloaded * out.busy;
+  };
   for (const auto& [signature, did] : in_place) {
     if (did.busy < kLeastShare * out.busy || did.launches == 0) continue;
     Planned planned{signature.name, did, {}};
@@ -56,7 +59,7 @@ Plan plan(std::span<const RecordedKernel> recorded, const std::map<Signature, In
         if (!kernel->why_not.empty()) continue;
         if (goes_on && reads_indices(signature.name)) {
           why = "it reads indices that may have changed";
-        } else if (kernel->code != nullptr && did.busy < kLeastUnloaded * out.busy) {
+        } else if (goes_on && is_short_and_unloaded(*kernel, did)) {
           why = "its code was unloaded, and it ran too shortly";
         } else {
           planned.kernels.push_back(kernel);
@@ -69,10 +72,14 @@ Plan plan(std::span<const RecordedKernel> recorded, const std::map<Signature, In
       out.kernels.push_back(std::move(planned));
     }
   }
-  std::sort(out.kernels.begin(), out.kernels.end(), [](const Planned& a, const Planned& b) {
-    return std::tuple(reads_indices(a.name), -a.in_place.busy) <
-           std::tuple(reads_indices(b.name), -b.in_place.busy);
-  });
+  const auto rank = [&](const Planned& one) {
+    const bool unloaded = std::any_of(
+        one.kernels.begin(), one.kernels.end(),
+        [&](const RecordedKernel* kernel) { return is_short_and_unloaded(*kernel, one.in_place); });
+    return std::tuple(unloaded, reads_indices(one.name), -one.in_place.busy);
+  };
+  std::sort(out.kernels.begin(), out.kernels.end(),
+            [&](const Planned& a, const Planned& b) { return rank(a) < rank(b); });
   return out;
 }
 

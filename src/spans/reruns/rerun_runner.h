@@ -43,7 +43,8 @@ struct Planned {
 };
 
 struct Plan {
-  // The longest in the program first, then those that read indices.
+  // The longest in the program first, then those that read indices, then short ones whose code was
+  // unloaded: a fault of one ends the re-runs.
   std::vector<Planned> kernels;
   double busy = 0;  // seconds, of all of the program's
   // What is left out: its share of that time, and why.
@@ -57,7 +58,8 @@ struct Plan {
 
 // `recorded` outlives it. Kernels of less than 0.1 % of the time are left out without a word.
 // `goes_on`: kernels that read indices are left out, because frameworks use the memory of the
-// indices for other data meanwhile, and a wrong index ends the program. Else they come last.
+// indices for other data meanwhile, and a wrong index ends the program; and so are short ones whose
+// code was unloaded.
 Plan plan(std::span<const RecordedKernel> recorded, const std::map<Signature, InPlace>& in_place,
           bool goes_on = false);
 
