@@ -101,8 +101,15 @@ std::string whose_text(const Profile& profile, const Total& total, const Quoted&
                                           : "Of whole devices: " + profile.command_reason + ".";
   }
   if (!total.command->is_divided) return "";
+  const Quoted all = *quoted(total, true);
   return fmt::format("Of the command: {}. All devices: {} {}.", command_parts_text(profile, total),
-                     energy_text(total.energy->energy), error_text(*total.energy));
+                     quoted_energy_text(all), quoted_error_text(all));
+}
+
+std::string mean_watts_text(const Profile& profile, const Total& total) {
+  if (!total.energy || !profile.has_span() || profile.duration() <= Duration{}) return "";
+  return (total.lost ? "at least " : "") +
+         number_text((total.energy->energy / profile.duration()).watts());
 }
 
 std::string part_text(const Profile& profile) {

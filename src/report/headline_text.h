@@ -46,6 +46,9 @@ std::string quoted_interval_text(const Quoted& quote);
 std::string partial_text(const model::Profile& profile, const Total& total);
 // Whose energy the quoted one is, with its parts; empty where it is all of the total.
 std::string whose_text(const model::Profile& profile, const Total& total, const Quoted& quote);
+// The mean power of the total in watts; "at least 78.0" where a device was lost; empty where
+// unknown.
+std::string mean_watts_text(const model::Profile& profile, const Total& total);
 // The domains of the total, and what it lacks.
 std::string coverage_text(const model::Profile& profile, const Total& total);
 // Of the domains that count, that with the greatest power; nullptr where none is known.

@@ -21,6 +21,44 @@ def test_run_and_report_write_the_same_figures(gpu):
         assert "SIMULATED" in (gpu.folder / name).read_text().split('id="data"')[0]
 
 
+def test_sums_without_a_lost_gpu_are_lower_bounds(tool):
+    tool.simulate({"devices": [{"generation": "hopper"}] * 2,
+                   "faults": {"kind": "gpu_lost", "device": 1, "at_seconds": 3}})
+    tool("run", "-q", "-o", "x.jprof", "--html", "x.html", "--", "sleep", "5")
+    tool("report", "x.jprof", "--svg", "x.svg")
+    page = (tool.folder / "x.html").read_text().split('id="data"')[0]
+    figure = (tool.folder / "x.svg").read_text()
+    assert re.search(r"All devices: at least [\d.]+ k?J -[\d.]+ %\.", page)
+    assert re.search(r"All devices: at least [\d.]+ k?J -[\d.]+ %\.", figure)
+    assert re.search(r"mean power, all</dt><dd>at least [\d.]+", page)
+    assert re.search(r"mean power of all devices at least [\d.]+ W", figure)
+    # In the page of a job, too.
+    tool.simulate({"devices": [{"generation": "hopper"}]})
+    tool("run", "-q", "-o", "y.jprof", "--", "sleep", "0.2")
+    tool("merge", "x.jprof", "y.jprof", "-o", "job.jprof")
+    tool("report", "job.jprof", "--html", "job.html")
+    page = (tool.folder / "job.html").read_text().split('id="data"')[0]
+    assert re.search(r'class="alert">PARTIAL: gpu1 of .* more before its readings ended', page)
+    assert re.search(r"All devices: at least [\d.]+ k?J -[\d.]+ %\.", page)
+    assert re.search(r"<td>at least [\d.]+ k?J</td><td>-[\d.]+ %</td>", page)
+
+
+def test_what_cannot_be_distinguished_from_nothing_is_a_bound(tool):
+    """Of a GPU in MIG mode that a command did not use, and of a CPU that it hardly used."""
+    tool.simulate({"devices": [{"generation": "hopper", "mig": [{"profile": "1g.10gb", "gpu_instance_id": 3}]}]})
+    tool("run", "-q", "-o", "x.jprof", "--html", "x.html", "--", "sleep", "0.5")
+    hero = (tool.folder / "x.html").read_text().split('class="facts"')[0]
+    quoted = re.findall(r"<strong>(.*?)</strong>", hero)
+    assert "0 J" not in quoted
+    assert all(re.fullmatch(r"at most [\d.]+ m?J", text) for text in quoted), quoted
+    # Next to a GPU that was at rest, the CPU's part is a bound of its own.
+    tool.simulate({"devices": [{"generation": "hopper", "idle_watts": 250}]})
+    tool("run", "-q", "-o", "y.jprof", "--html", "y.html", "--", "sleep", "1")
+    hero = (tool.folder / "y.html").read_text().split('class="facts"')[0]
+    quoted = re.findall(r"<strong>(.*?)</strong>", hero)
+    assert len(quoted) == 1 or re.fullmatch(r"at most [\d.]+ m?J", quoted[1]), quoted
+
+
 def test_no_file_is_overwritten_unasked(gpu):
     gpu("run", "-q", "-o", "x.jprof", "--", "sleep", "0.2")
     (gpu.folder / "x.html").write_text("mine")

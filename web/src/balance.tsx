@@ -4,7 +4,7 @@ import type { Selection } from "./part";
 import { treeRows } from "./fold";
 import { kindOf } from "./kinds";
 import { Heading } from "./share";
-import { errorText, intervalText, joulesText, percentText } from "./quantity";
+import { intervalErrorText, intervalText, joulesText, percentText } from "./quantity";
 import { useState } from "preact/hooks";
 
 export type PartKind =
@@ -128,7 +128,7 @@ function Bar({ page, domain, label, most, compact }: {
         {estimated && <span class={`badge ${domain.provenance}`}>{domain.provenance.toUpperCase()}</span>}
         <span class="sum">
           {joulesText(energy)}{" "}
-          {interval && <span class="soft">{errorText((interval[1] - interval[0]) / 2, energy)}</span>}
+          {interval && <span class="soft">{intervalErrorText(interval, energy)}</span>}
         </span>
       </h3>
       <div class="track">
@@ -300,7 +300,7 @@ export function Findings({ page, onTarget }: {
         {shown && (
           <p class="selected">
             <b>{shown.device ? `${shown.device}: ` : ""}{joulesText(shown.energy_joules)}{" "}
-              {errorText((shown.interval_joules[1] - shown.interval_joules[0]) / 2, shown.energy_joules)}, {percentText(shown.share_ratio)}.</b>{" "}
+              {intervalErrorText(shown.interval_joules, shown.energy_joules)}, {percentText(shown.share_ratio)}.</b>{" "}
             {coded(sentence(shown.text))}. <span class="step">{coded(sentence(shown.next_step.replace(/\.$/, "")))}.</span>
           </p>
         )}

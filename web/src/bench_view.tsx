@@ -3,7 +3,7 @@ import { useRef } from "preact/hooks";
 import { PART_COLOURS } from "./balance";
 import { grow } from "./balance";
 import { histogram, place, Plot, PLOT, tickText, useWidth } from "./plot";
-import { errorText, joulesText, numberText, percentText, secondsText } from "./quantity";
+import { intervalErrorText, joulesText, numberText, percentText, secondsText } from "./quantity";
 import type { BenchCase, BenchRow } from "./results";
 import { Heading } from "./share";
 
@@ -62,7 +62,6 @@ function EnergyBar({ row, device }: { row: BenchRow; device: string }) {
   const parts = known ? levels.filter(([, level]) => level && level.energy_joules > 0) : [];
   const most = Math.max(whole.interval_joules[1], whole.energy_joules);
   const share = (joules: number) => `${(100 * joules) / most}%`;
-  const half = (whole.interval_joules[1] - whole.interval_joules[0]) / 2;
   const bar = `part${whole.provenance === "measured" ? "" : " hatched"}`;
   const colours = { rest: PART_COLOURS.rest, held: PART_COLOURS.held, active: PART_COLOURS.kernels };
   return (
@@ -70,7 +69,7 @@ function EnergyBar({ row, device }: { row: BenchRow; device: string }) {
       <h3>
         one {row.phase ? `${row.phase}, ` : ""}{row.unit} <span class="soft">{row.device ? device : "total"}</span>{" "}
         {whole.provenance !== "measured" && <span class={`badge ${whole.provenance}`}>{whole.provenance.toUpperCase()}</span>}
-        <span class="sum">{smallJoulesText(whole.energy_joules)} <span class="soft">{errorText(half, whole.energy_joules)}</span></span>
+        <span class="sum">{smallJoulesText(whole.energy_joules)} <span class="soft">{intervalErrorText(whole.interval_joules, whole.energy_joules)}</span></span>
       </h3>
       <div class="track" role="img" aria-label={`${smallJoulesText(whole.energy_joules)}, 95 % interval ${smallJoulesText(whole.interval_joules[0])} to ${smallJoulesText(whole.interval_joules[1])}`}>
         <div class="parts" style={{ width: share(whole.energy_joules) }}>

@@ -5,7 +5,7 @@ import type { By, Page } from "./data";
 import { IDLE_COLOUR, KIND_COLOURS, kindOf, type Kind } from "./kinds";
 import { folded, spreadOf } from "./fold";
 import { wholeReason, type Part, type Selection } from "./part";
-import { countText, errorText, joulesText, percentText, secondsText, wattsText } from "./quantity";
+import { countText, errorText, intervalErrorText, joulesText, percentText, secondsText, wattsText } from "./quantity";
 import { Heading } from "./share";
 import { Choice } from "./table";
 import { colour, flag, oneOf, ThemeVersion, useUrl, type Shared } from "./state";
@@ -50,7 +50,7 @@ export function describe(frame: Frame, root: Frame, measure: Measure): string[] 
   if (watts !== null) parts.push(`${wattsText(watts)} above idle`);
   if (own && energy !== null && interval) {
     parts.push(
-      `${frame.by} in all${frame.part ? " of the run" : ""} ${joulesText(energy)} ${errorText((interval[1] - interval[0]) / 2, energy)}`,
+      `${frame.by} in all${frame.part ? " of the run" : ""} ${joulesText(energy)} ${intervalErrorText(interval, energy)}`,
     );
   }
   if (!frame.resolvable) {

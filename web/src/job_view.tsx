@@ -1,7 +1,7 @@
 // A job: what each host and rank took.
 import { useMemo } from "preact/hooks";
 import { grow } from "./balance";
-import { errorText, joulesText, numberText, percentText, secondsText } from "./quantity";
+import { cpuText, errorOf, intervalErrorText, joulesText, numberText, percentText, secondsText } from "./quantity";
 import type { JobHost, JobRank } from "./results";
 import type { Column } from "./table";
 import { Table } from "./table";
@@ -17,7 +17,7 @@ function HostBar({ host, most }: { host: JobHost; most: number }) {
     );
   }
   const energy = host.energy_joules;
-  const error = host.error_joules ?? 0;
+  const [low, high] = host.interval_joules ?? [energy, energy];
   const parts = host.domains.filter((d) => d.counted && d.energy_joules !== null && d.energy_joules > 0);
   const share = (joules: number) => `${(100 * joules) / most}%`;
   return (
@@ -25,7 +25,10 @@ function HostBar({ host, most }: { host: JobHost; most: number }) {
       <h3>
         {host.host ?? "unknown host"} <span class="soft">{secondsText(host.recorded_seconds)}</span>{" "}
         {host.provenance !== "measured" && <span class={`badge ${host.provenance}`}>{host.provenance.toUpperCase()}</span>}
-        <span class="sum">{joulesText(energy)} <span class="soft">{errorText(error, energy)}</span></span>
+        <span class="sum">
+          {high === null ? "at least " : ""}{joulesText(energy)}{" "}
+          <span class="soft">{high === null ? `-${percentText((energy - low) / energy)}` : intervalErrorText([low, high], energy)}</span>
+        </span>
       </h3>
       <div class="track" role="img" aria-label={parts.map((d) => `${d.name} ${joulesText(d.energy_joules!)}`).join(", ")}>
         <div class="parts" style={{ width: share(energy) }}>
@@ -34,7 +37,7 @@ function HostBar({ host, most }: { host: JobHost; most: number }) {
               style={{ flexGrow: grow(d.energy_joules!, energy), background: SERIES_COLOURS[i % SERIES_COLOURS.length] }} />
           ))}
         </div>
-        <div class="whisker" style={{ left: share(Math.max(energy - error, 0)), width: share(energy + error - Math.max(energy - error, 0)) }} />
+        <div class={`whisker${high === null ? " open" : ""}`} style={{ left: share(low), width: share((high ?? most) - low) }} />
       </div>
       <ul class="legend">
         {parts.map((d, i) => (
@@ -52,7 +55,7 @@ interface DomainRow {
   host: string | null;
   name: string;
   energy: number | null;
-  error: number | null;
+  interval: [number, number] | null;
   provenance: string;
   counted: boolean;
   reason: string | null;
@@ -62,10 +65,10 @@ const DOMAINS: Column<DomainRow>[] = [
   { key: "host", title: "host", value: (d) => d.host },
   { key: "domain", title: "domain", value: (d) => d.name },
   { key: "energy_joules", title: "energy", numeric: true, value: (d) => d.energy, show: (d) => (d.energy === null ? "unavailable" : joulesText(d.energy)),
-    low: (d) => (d.energy === null || d.error === null ? null : Math.max(d.energy - d.error, 0)),
-    high: (d) => (d.energy === null || d.error === null ? null : d.energy + d.error) },
-  { key: "error_joules", title: "95 %", numeric: true, value: (d) => d.error,
-    show: (d) => (d.error === null || d.energy === null ? "" : errorText(d.error, d.energy)) },
+    low: (d) => d.interval?.[0] ?? null, high: (d) => d.interval?.[1] ?? null },
+  { key: "error_joules", title: "95 %", numeric: true,
+    value: (d) => (d.interval === null || d.energy === null ? null : errorOf(d.interval, d.energy)),
+    show: (d) => (d.interval === null || d.energy === null ? "" : intervalErrorText(d.interval, d.energy)) },
   { key: "provenance", title: "provenance", value: (d) => d.provenance },
   { key: "counted", title: "in the total", value: (d) => (d.energy === null ? null : d.counted ? "yes" : "within another") },
   { key: "reason", title: "reason", value: (d) => d.reason },
@@ -78,7 +81,7 @@ const RANKS: Column<JobRank>[] = [
   { key: "host", title: "host", value: (r) => r.host },
   { key: "recording", title: "recording", value: (r) => r.recording },
   { key: "seconds", title: "time", numeric: true, value: (r) => r.seconds, show: (r) => time(r.seconds) },
-  { key: "cpu_seconds", title: "CPU time", numeric: true, value: (r) => r.cpu_seconds, show: (r) => time(r.cpu_seconds) },
+  { key: "cpu_seconds", title: "CPU time", numeric: true, value: (r) => r.cpu_seconds, show: (r) => (r.cpu_seconds === null ? "" : cpuText(r.cpu_seconds)) },
   { key: "dynamic_joules", title: "dynamic energy, ESTIMATED", numeric: true, value: (r) => r.dynamic_joules, show: (r) => joules(r.dynamic_joules) },
   { key: "kernels_joules", title: "kernels", numeric: true, value: (r) => r.kernels_joules, show: (r) => joules(r.kernels_joules) },
   { key: "idle_between_launches_joules", title: "idle between launches", numeric: true, value: (r) => r.idle_between_launches_joules, show: (r) => joules(r.idle_between_launches_joules) },
@@ -91,10 +94,10 @@ const RANKS: Column<JobRank>[] = [
 
 export function JobSections({ hosts, ranks }: { hosts: JobHost[]; ranks: JobRank[] }) {
   const domains = useMemo(() => hosts.flatMap((h) => h.domains.map((d): DomainRow => ({
-    host: h.host, name: d.name, energy: d.energy_joules, error: d.error_joules, provenance: d.provenance,
+    host: h.host, name: d.name, energy: d.energy_joules, interval: d.interval_joules, provenance: d.provenance,
     counted: d.counted, reason: d.reason,
   }))), [hosts]);
-  const most = Math.max(1e-9, ...hosts.map((h) => (h.energy_joules ?? 0) + (h.error_joules ?? 0)));
+  const most = Math.max(1e-9, ...hosts.map((h) => h.interval_joules?.[1] ?? 1.1 * (h.energy_joules ?? 0)));
   const order = { key: "energy_joules", down: true };
   return (
     <>

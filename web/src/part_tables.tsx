@@ -4,7 +4,7 @@ import type { By, Page, Process, Row } from "./data";
 import { kindOf, shortName } from "./kinds";
 import { isResolved, reasonOf, windowsOf, type Part, type PartEnergy, type PartWindows } from "./part";
 import { shareProvenance, shareWords, type PartProcess, type PartProcesses } from "./part";
-import { countText, errorText, joulesText, percentText, roundText, secondsText } from "./quantity";
+import { countText, cpuText, errorText, joulesText, percentText, roundText, secondsText } from "./quantity";
 import type { Selection } from "./part";
 import type { Column } from "./table";
 import { Table } from "./table";
@@ -123,7 +123,7 @@ function processColumns(page: Page): Column<PartProcessRow>[] {
         show: (p) => energy(p.part.joules.get(d.id)),
       })),
     { key: "selection_cpu_seconds", title: "CPU time of selection", numeric: true, value: (p) => p.part.cpuSeconds,
-      show: (p) => (p.part.cpuSeconds === null ? "" : secondsText(p.part.cpuSeconds)) },
+      show: (p) => (p.part.cpuSeconds === null ? "" : cpuText(p.part.cpuSeconds)) },
     { key: "whole_joules", title: "energy, whole run", numeric: true, value: (p) => p.energy_joules, show: (p) => energy(p.energy_joules) },
     { key: "command_line", title: "command line", hidden: page.redacted, value: (p) => p.command_line },
     { key: "reason", title: "reason", value: (p) => p.missing },

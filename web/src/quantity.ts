@@ -71,10 +71,34 @@ export function intervalText(low: number, high: number): string {
   return `${joulesText(low)} to ${joulesText(high)}`;
 }
 
-// Half of an interval relative to its figure.
+// Half of a symmetric interval relative to its figure.
 export function errorText(error: number, of: number): string {
   return of > 0 ? `±${percentText(error / of)}` : `±${joulesText(error)}`;
 }
+
+// How far an interval reaches below its figure and above it. One that begins at 0 was cut off there, as no
+// energy is negative: below it then reaches as far as above, at least to 0.
+function sidesOf([low, high]: [number, number], of: number): [number, number] {
+  const above = high - of;
+  return [low > 0 ? of - low : Math.max(of, above), above];
+}
+
+// The wider side of an interval.
+export const errorOf = (interval: [number, number], of: number): number => Math.max(...sidesOf(interval, of));
+
+// Of an interval that may reach further on one side: "±5.0 %" or "-3.9 % +9.4 %".
+export function intervalErrorText(interval: [number, number], of: number): string {
+  const [below, above] = sidesOf(interval, of);
+  const width = (joules: number) => (of > 0 ? percentText(joules / of) : joulesText(Math.abs(joules)));
+  const narrow = Math.min(below, above);
+  const wide = Math.max(below, above);
+  // Nearly symmetric: with the wider side.
+  if ((narrow >= 0 && wide <= 1.1 * narrow) || width(below) === width(above)) return `±${width(wide)}`;
+  return `${below < 0 ? "+" : "-"}${width(below)} ${above < 0 ? "-" : "+"}${width(above)}`;
+}
+
+// CPU time, which is read in ticks of 10 ms: of a process and its children, in the kernel and outside of it.
+export const cpuText = (s: number): string => (s === 0 ? "<40 ms" : secondsText(s));
 
 const SECONDS: Record<string, number> = { ms: 1e-3, s: 1, m: 60, min: 60, h: 3600, d: 86400 };
 

@@ -5,7 +5,7 @@ import { treeRows, type TreeRow } from "./fold";
 import { kindOf, shortName } from "./kinds";
 import { processesOf, processReason, shareProvenance, shareWords, wholeReason, type Part, type Selection } from "./part";
 import { PartProcessTable, PartRows, PartWindowTable } from "./part_tables";
-import { bytesText, countText, errorText, joulesText, numberText, percentText, secondsText } from "./quantity";
+import { bytesText, countText, cpuText, errorOf, intervalErrorText, joulesText, numberText, percentText, secondsText } from "./quantity";
 import { Heading } from "./share";
 import { flag, useUrl } from "./state";
 import { Table, type Column, type Tree } from "./table";
@@ -18,7 +18,7 @@ type GetRow = (row: DeviceRow) => number | null;
 
 const wholeOf: GetRow = (row) => row.inclusive_joules ?? row.energy_joules;
 const intervalOf = (row: DeviceRow): Interval => row.inclusive_interval_joules ?? row.interval_joules;
-const half = (interval: Interval) => (interval ? (interval[1] - interval[0]) / 2 : null);
+const errorIn = (interval: Interval, of: number | null) => (interval && of !== null ? errorOf(interval, of) : null);
 
 // A figure that is not resolvable is shown by its upper bound.
 function showEnergy(row: DeviceRow): string {
@@ -40,11 +40,11 @@ function rowColumns(by: By, devices: number, tree: boolean, launched: boolean, b
       help: "active energy: above rest and held",
       unsure: (r) => r.resolvable === false,
       low: (r) => intervalOf(r)?.[0] ?? null, high: (r) => intervalOf(r)?.[1] ?? null },
-    { key: "error_joules", title: "95 %", ...number, value: (r) => half(intervalOf(r)),
+    { key: "error_joules", title: "95 %", ...number, value: (r) => errorIn(intervalOf(r), wholeOf(r)),
       show: (r) => {
         const energy = wholeOf(r);
-        const error = half(intervalOf(r));
-        return energy === null || error === null || r.resolvable === false ? "" : errorText(error, energy);
+        const interval = intervalOf(r);
+        return energy === null || interval === null || r.resolvable === false ? "" : intervalErrorText(interval, energy);
       } },
     { key: "each_joules", title: "each", hidden: !folds, ...number, help: "of alike layers: the mean of one, and the standard deviation from one to another",
       value: (r) => r.at?.each?.mean ?? null,
@@ -101,11 +101,10 @@ function windowColumns(page: Page): Column<WindowGroup>[] {
         },
         low: (w) => of(w)?.interval_joules?.[0] ?? null, high: (w) => of(w)?.interval_joules?.[1] ?? null },
       { key: `${label}_error_joules`, title: `${label} 95 %`, numeric: true, hidden: !shown,
-        value: (w) => half(of(w)?.interval_joules ?? null),
+        value: (w) => errorIn(of(w)?.interval_joules ?? null, of(w)?.energy_joules ?? null),
         show: (w) => {
           const e = of(w);
-          const error = half(e?.interval_joules ?? null);
-          return e && e.energy_joules !== null && error !== null ? errorText(error, e.energy_joules) : "";
+          return e && e.energy_joules !== null && e.interval_joules ? intervalErrorText(e.interval_joules, e.energy_joules) : "";
         } },
       { key: `${label}_mean_joules`, title: `${label} each`, numeric: true, hidden: !shown, value: (w) => of(w)?.mean_joules ?? null,
         show: (w) => { const m = of(w)?.mean_joules; return m == null ? "" : joulesText(m); } },
@@ -154,7 +153,7 @@ function processColumns(page: Page): Column<Process>[] {
         const of = (p: Process) => p.energy.find((e) => e.id === d.id)?.energy_joules ?? null;
         return { key: `${label}_joules`, title: label, numeric: true, value: of, show: (p) => joules(of(p)) };
       }),
-    { key: "cpu_seconds", title: "CPU time", numeric: true, value: (p) => p.cpu_seconds, show: (p) => (p.cpu_seconds === null ? "" : secondsText(p.cpu_seconds)) },
+    { key: "cpu_seconds", title: "CPU time", numeric: true, value: (p) => p.cpu_seconds, show: (p) => (p.cpu_seconds === null ? "" : cpuText(p.cpu_seconds)) },
     { key: "peak_pss_bytes", title: "memory", numeric: true, value: (p) => p.peak_pss_bytes, show: (p) => (p.peak_pss_bytes === null ? "" : bytesText(p.peak_pss_bytes)) },
     { key: "peak_gpu_memory_bytes", title: "GPU memory", numeric: true, value: (p) => p.peak_gpu_memory_bytes, show: (p) => (p.peak_gpu_memory_bytes === null ? "" : bytesText(p.peak_gpu_memory_bytes)) },
     { key: "command_line", title: "command line", hidden: page.redacted, value: (p) => p.command_line,

@@ -68,7 +68,10 @@ QuotedParts parts_of(const Profile& profile, const Total& total, const Quoted& w
     const bool is_estimate = d->energy->provenance == Provenance::kEstimated;
     auto& sum = is_estimate ? parts.estimates : parts.sensors;
     auto& names = is_estimate ? parts.estimate_names : parts.sensor_names;
-    if (!sum) sum = Quoted{};
+    if (!sum) {
+      sum = Quoted{};
+      sum->is_command = whole.is_command;
+    }
     const Energy undivided = whole.is_command ? d->command->undivided : Energy{};
     sum->energy += m.energy;
     sum->error += m.below();
@@ -89,7 +92,8 @@ std::string quoted_html(const Profile& profile, const Total& total, const Quoted
         quoted_energy_text(whole), quoted_error_text(whole), quoted_interval_text(whole));
   }
   const auto parts = parts_of(profile, total, whole);
-  const bool is_mixed = parts.sensors && parts.estimates;
+  // Of sensors that have nothing of the command's, "0 J" is no headline: the whole is.
+  const bool is_mixed = parts.sensors && parts.estimates && parts.sensors->high() > Energy{};
   const Quoted& q = is_mixed ? *parts.sensors : whole;
   std::string html =
       fmt::format("<p class=\"energy\"><strong>{}</strong> <span class=\"error\">{}</span> {}{}",
@@ -99,7 +103,7 @@ std::string quoted_html(const Profile& profile, const Total& total, const Quoted
     html += fmt::format(
         " <small>{}</small></p>\n<p class=\"energy more\">+ <strong>{}</strong> <span "
         "class=\"error\">{}</span> {} <small>{}</small>",
-        markup_text(names_text(parts.sensor_names)), energy_text(parts.estimates->energy),
+        markup_text(names_text(parts.sensor_names)), quoted_energy_text(*parts.estimates),
         quoted_error_text(*parts.estimates), badge(parts.estimates->provenance),
         markup_text(names_text(parts.estimate_names)));
   }
@@ -126,9 +130,9 @@ std::string figures(const Profile& profile, const Total& total, bool whole_machi
   if (profile.has_span()) {
     html +=
         fmt::format("<div><dt>duration</dt><dd>{}</dd></div>\n", duration_text(profile.duration()));
-    if (total.energy && profile.duration() > Duration{}) {
-      html += fmt::format("<div><dt>mean power, all</dt><dd>{} <small>W</small></dd></div>\n",
-                          number_text((total.energy->energy / profile.duration()).watts()));
+    if (const auto mean = mean_watts_text(profile, total); !mean.empty()) {
+      html +=
+          fmt::format("<div><dt>mean power, all</dt><dd>{} <small>W</small></dd></div>\n", mean);
     }
   }
   html += peak_html(total);

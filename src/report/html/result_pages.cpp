@@ -108,21 +108,18 @@ std::string case_html(const BenchResult& result, std::string_view tag, bool reda
   return html + unit_heroes(result) + energies(result, redact);
 }
 
-std::string energy_cell(const std::optional<model::Measurement>& m) {
-  return m ? energy_text(m->energy) : "unavailable";
-}
-std::string error_cell(const std::optional<model::Measurement>& m) {
-  return m ? error_text(*m) : "";
-}
-std::string provenance_cell(const std::optional<model::Measurement>& m) {
-  return m ? provenance_word(m->provenance) : "";
-}
-
 std::string hosts_table(const analysis::Job& job) {
   std::vector<std::vector<std::string>> rows;
   for (const auto& host : job.hosts) {
-    rows.push_back({host.host, std::to_string(host.recordings.size()), duration_text(host.covered),
-                    energy_cell(host.total), error_cell(host.total), provenance_cell(host.total)});
+    rows.push_back(
+        {host.host, std::to_string(host.recordings.size()), duration_text(host.covered)});
+    Total total;
+    total.energy = host.total;
+    if (host.is_partial) total.lost = Energy{};
+    const auto q = quoted(total, true);
+    rows.back().push_back(q ? quoted_energy_text(*q) : "unavailable");
+    rows.back().push_back(q ? quoted_error_text(*q) : "");
+    rows.back().push_back(q ? quoted_provenance_text(*q) : "");
   }
   return figure_table("Energy by host",
                       {"host", "recordings", "time", "energy", "95 %", "provenance"}, rows);
@@ -264,13 +261,15 @@ Result<std::string> job_to_html(const analysis::Job& whole, const JobOptions& jo
     line += fmt::format(", {} from {}", duration_text(*job.elapsed), utc_seconds_text(*job.began));
   }
   html += element("p", "soft", line);
+  for (const auto& lost : lost_texts(job)) html += element("p", "alert", "PARTIAL: " + lost);
   if (const auto q = quoted(job, job_options.whole_machine)) {
     html += hero(quoted_energy_text(*q), quoted_error_text(*q), badge(q->provenance),
                  quoted_interval_text(*q));
     if (q->is_command) {
+      const Quoted all = *quoted(job, true);
       html += element("p", "coverage",
-                      fmt::format("Of the commands. All devices: {} {}.",
-                                  energy_text(job.total->energy), error_text(*job.total)));
+                      fmt::format("Of the commands. All devices: {} {}.", quoted_energy_text(all),
+                                  quoted_error_text(all)));
     }
   } else {
     html += hero("no energy", "", badge(model::Provenance::kUnavailable),

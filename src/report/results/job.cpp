@@ -30,6 +30,20 @@ std::string ranks_text(const std::vector<analysis::RankGroup>& groups) {
   return {};
 }
 
+std::vector<std::string> lost_texts(const analysis::Job& job) {
+  std::vector<std::string> texts;
+  for (const auto& host : job.hosts) {
+    for (const auto& domain : host.domains) {
+      if (!domain.is_partial()) continue;
+      texts.push_back(
+          fmt::format("{} of {} took {} more before its readings ended; what it took afterwards is "
+                      "unknown, so that all sums are lower bounds",
+                      domain.label, host.host, energy_text(*domain.least)));
+    }
+  }
+  return texts;
+}
+
 std::optional<Quoted> quoted(const analysis::Job& job, bool whole_machine) {
   Total total;
   total.energy = job.total;

@@ -51,6 +51,9 @@ std::string merge_to_json(const std::string& output, std::size_t recordings,
 // "60 of 64 ranks", of the largest group with a missing rank; empty: none is missing.
 std::string ranks_text(const std::vector<analysis::RankGroup>& groups);
 
+// Which devices were lost, and what they took before.
+std::vector<std::string> lost_texts(const analysis::Job& job);
+
 // What its commands are charged with; the job's total where `whole_machine`, or where no recording
 // is of a command. Absent without an energy.
 std::optional<Quoted> quoted(const analysis::Job& job, bool whole_machine);

@@ -44,9 +44,8 @@ std::string facts(const Profile& profile, const Total& total) {
   std::string text;
   const auto add = [&](const std::string& fact) { text += (text.empty() ? "" : " · ") + fact; };
   if (profile.has_span()) add("duration " + duration_text(profile.duration()));
-  if (total.energy && profile.duration() > Duration{}) {
-    const Power mean = total.energy->energy / profile.duration();
-    add(fmt::format("mean power of all devices {} W", number_text(mean.watts())));
+  if (const auto mean = mean_watts_text(profile, total); !mean.empty()) {
+    add(fmt::format("mean power of all devices {} W", mean));
   }
   if (const auto* highest = highest_peak(total)) {
     add(fmt::format("peak power, {}: {} W", highest->domain.device,

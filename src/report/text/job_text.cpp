@@ -273,16 +273,7 @@ class Writer {
       }
       note("total", words, Style::kBold);
     }
-    for (const auto& host : job_.hosts) {
-      for (const auto& domain : host.domains) {
-        if (!domain.is_partial()) continue;
-        note("PARTIAL",
-             fmt::format("{} of {} took {} more before its readings ended; what it took afterwards "
-                         "is unknown, so that all sums are lower bounds",
-                         domain.label, host.host, energy_text(*domain.least)),
-             Style::kAttention);
-      }
-    }
+    for (const auto& lost : lost_texts(job_)) note("PARTIAL", lost, Style::kAttention);
     for (const auto& warning : job_.warnings) note("warning", warning, Style::kAttention);
   }
 

@@ -606,6 +606,28 @@ describe("the page in a browser", { skip: missing }, () => {
     await close();
   });
 
+  it("has one interval of a device in balance, table of devices and JSON", async () => {
+    // Of a log that is known to read low, both sides differ.
+    tool(["import", join(SOURCE, "tests/fixtures/imports/dmon_two_gpus.txt"), "-o", "log.jprof"]);
+    write("log", join(folder, "log.jprof"));
+    const { tab, close } = await open("log");
+    const table = (await tab.locator("table.devices tbody tr").allInnerTexts()).map((row) => row.split("\t")[2]);
+    const bars = (await tab.locator(".balance-row .sum").allInnerTexts()).map((text) => text.split(/ k?J /)[1]);
+    assert.equal(table.length, 2);
+    assert.match(table[0], /^-[\d.]+ % \+[\d.]+ %$/);
+    assert.deepEqual(bars, table);
+    await close();
+  });
+
+  it("shows the CPU time of a short process as a bound", async () => {
+    const report = JSON.parse(tool(["report", "cpu.jprof", "--json"]));
+    assert.deepEqual(report.processes.map((p) => p.cpu_seconds), [0]);
+    const { tab, close } = await open("cpu");
+    await tab.getByRole("tab", { name: "Processes" }).click();
+    assert.match(await tab.locator("#tables ~ * tbody tr, section[aria-labelledby=tables] tbody tr").first().innerText(), /\t<40 ms/);
+    await close();
+  });
+
   it("has one held energy in balance, flame graph and JSON", async () => {
     const report = JSON.parse(tool(["report", join(SOURCE, "examples/h200-layers.jprof"), "--json"]));
     const { tab, close } = await open("traced");
