@@ -87,7 +87,6 @@ describe("the page in a browser", { skip: missing }, () => {
     // Each process of a rank holds a context on one GPU.
     const held = (rank) => ({
       generation: "hopper", idle_watts: 80, held_watts: 127,
-      power: { shape: "follow", tree: { environment: `PAGE_RANK=${rank}` } },
       processes: { tree: { environment: `PAGE_RANK=${rank}` }, memory_mib: 512 },
     });
     writeFileSync(scenario, JSON.stringify({ devices: [held(0), held(1)] }));
