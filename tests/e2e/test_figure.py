@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import struct
+import time
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -164,3 +165,17 @@ def test_run_writes_it_as_report_does(gpu):
     assert (gpu.folder / "run.svg").read_text() == (gpu.folder / "report.svg").read_text()
     refused = gpu("run", "--svg", "run.svg", "--", "touch", "started", status=125)
     assert "--force" in refused.err and not (gpu.folder / "started").exists()
+
+
+def test_the_line_below_the_charts_has_no_text_over_another(tool):
+    """Of hours, the text of the steps is as wide as the figure; and no command began."""
+    begin = 1778400000
+    rows = "".join(f"{time.strftime('%Y/%m/%d %H:%M:%S', time.gmtime(begin + 10 * i))}.000, 0, {100 + i // 60 % 3 * 100}.00 W\n"
+                   for i in range(2160))
+    (tool.folder / "x.csv").write_text("timestamp, index, power.draw [W]\n" + rows)
+    tool("import", "x.csv", "-o", "x.jprof")
+    found = [t for t in figure(tool, "x.jprof").iter(f"{SVG}text") if re.match("line: mean|time since", "".join(t.itertext()))]
+    steps, title = sorted(found, key=lambda t: "".join(t.itertext()))
+    assert "".join(title.itertext()) == "time since the recording began (h)"
+    assert "least and greatest power" in "".join(steps.itertext())
+    assert abs(float(steps.get("y")) - float(title.get("y"))) >= 12

@@ -17,7 +17,7 @@ function HostBar({ host, most }: { host: JobHost; most: number }) {
     );
   }
   const energy = host.energy_joules;
-  const [low, high] = host.interval_joules ?? [energy, energy];
+  const [low, high] = (host.interval_joules ?? [energy, energy]) as [number, number | null];
   const parts = host.domains.filter((d) => d.counted && d.energy_joules !== null && d.energy_joules > 0);
   const share = (joules: number) => `${(100 * joules) / most}%`;
   return (

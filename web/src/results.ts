@@ -120,7 +120,7 @@ export interface JobDomain {
   name: string;
   counted: boolean;
   energy_joules: number | null;
-  interval_joules: [number, number] | null;
+  interval_joules: Interval;
   provenance: string;
   reason: string | null;
 }
@@ -130,7 +130,7 @@ export interface JobHost {
   recordings: string[];
   recorded_seconds: number;
   energy_joules: number | null;
-  interval_joules: [number, number | null] | null; // without an upper end: a device was lost
+  interval_joules: Interval; // the upper end is null where a device was lost
   provenance: string;
   domains: JobDomain[];
 }

@@ -446,8 +446,10 @@ double draw_timeline(Drawing& drawing, double y, const model::Profile& profile,
   for (const double tick : ticks(across.low, across.high, 10)) {
     drawing.text(across.at(tick), y + 16, fmt::format("{:g}", tick), "text-anchor=\"middle\"");
   }
-  drawing.text(across.to, y + 32, fmt::format("time since the command began ({})", unit.name),
-               "text-anchor=\"end\"");
+  const std::string title =
+      fmt::format("time since the {} began ({})",
+                  profile.run.source.empty() ? "command" : "recording", unit.name);
+  drawing.text(across.to, y + 32, title, "text-anchor=\"end\"");
   const auto& [first, label, colour] = charts.front().front();
   const bool has_extremes = !first->extremes.empty();
   std::string steps =
@@ -456,8 +458,11 @@ double draw_timeline(Drawing& drawing, double y, const model::Profile& profile,
   if (has_extremes) {
     steps += "; light: least and greatest power of each " + duration_text(first->step);
   }
-  drawing.text(across.from, y + 32, steps, "class=\"soft\"");
-  return y + 32;
+  // Both in one line where they have the room.
+  const bool fits = text_width(steps, 12) + text_width(title, 12) + 20 <= across.to - across.from;
+  y += fits ? 32 : 48;
+  drawing.text(across.from, y, steps, "class=\"soft\"");
+  return y;
 }
 
 }  // namespace jouleprof::report
