@@ -111,6 +111,7 @@ std::vector<fs::path> groups_below(const fs::path& folder) {
 
 // A process's own time is read in steps of 10 ms, so that group and processes differ by some.
 constexpr Duration kTick = milliseconds{10};
+constexpr int kReadLater = 16;
 
 std::optional<Duration> usage_in(std::string_view text, bool unified) {
   if (!unified) {
@@ -250,11 +251,49 @@ void CgroupTimes::read() {
   }
 }
 
+// The group whose time has that of this group's processes: itself, or the one above it if it is
+// new.
+CgroupTimes::Group* CgroupTimes::counting(const std::string& key) {
+  auto at = groups_.find(key);
+  if (at == groups_.end()) return nullptr;
+  for (auto slash = key.rfind('/'); at == groups_.end() || at->second.is_new;
+       slash = key.rfind('/', slash - 1)) {
+    if (slash == std::string::npos || slash <= 2) return nullptr;
+    at = groups_.find(key.substr(0, slash));
+  }
+  return &at->second;
+}
+
+void CgroupTimes::list(const std::string& key, Duration used) {
+  auto* const group = counting(key);
+  if (group == nullptr) return;
+  ++group->processes;
+  group->listed += used;
+}
+
+std::optional<Duration> CgroupTimes::unlist(const std::string& key, Duration used) {
+  auto* const group = counting(key);
+  if (group == nullptr || group->processes == 0) return std::nullopt;
+  --group->processes;
+  group->listed -= used;
+  return std::clamp(group->balance + group->used - group->listed, Duration{}, used);
+}
+
+bool CgroupTimes::lacks_process(const std::string& key) const {
+  const auto found = groups_.find(key);
+  if (found == groups_.end() || found->second.is_new) return false;
+  const auto& group = found->second;
+  // On a large machine the last process is read some time after its group.
+  return group.listed - group.used - group.balance > group.tolerance() + group.listed / kReadLater;
+}
+
+Duration CgroupTimes::Group::tolerance() const { return kTick * static_cast<int>(processes + 1); }
+
 void CgroupTimes::settle() {
   for (auto& [key, group] : groups_) {
     if (group.is_new) continue;
     group.balance += group.used - group.listed;
-    const Duration tolerance = kTick * static_cast<int>(group.processes + 1);
+    const Duration tolerance = group.tolerance();
     group.balance = std::max(group.balance, -tolerance);
     if (group.balance <= tolerance) continue;
     group.unlisted = group.balance;

@@ -72,11 +72,20 @@ class CgroupTimes {
     std::optional<Duration> total;
     Duration whole{};    // as `used`, with groups below it
     Duration balance{};  // used by the group and not by its processes, and not reported yet
+    Duration tolerance() const;
   };
 
   // Reads all groups. Those that are gone are forgotten.
   void read();
   Group* find(const std::string& key);
+  // A process of the group used so much since the look before. What a new group used is still in
+  // the time of the group above it.
+  void list(const std::string& key, Duration used);
+  // Takes back what list() said of a process, and returns how much of its time the group can have
+  // used beyond that of its other processes. Absent: the group's time is unknown.
+  std::optional<Duration> unlist(const std::string& key, Duration used);
+  // Its processes used clearly more than it did: one of them is in another group by now.
+  bool lacks_process(const std::string& key) const;
   // Computes `unlisted` of each group, once its processes are known.
   void settle();
   const std::map<std::string, Group>& all() const { return groups_; }
@@ -89,6 +98,7 @@ class CgroupTimes {
   };
   std::optional<Mount> unified_;
   std::optional<Mount> cpuacct_;
+  Group* counting(const std::string& key);
   std::map<std::string, Group> groups_;
 };
 

@@ -91,13 +91,30 @@ void MachineProcesses::find_processes() {
       continue;
     }
     entry.seen = looks_;
-    if (entry.kernel) continue;
-    if (auto* const group = groups_.find(entry.group)) {
-      ++group->processes;
-      group->listed += entry.used;
-    }
+    if (!entry.kernel) groups_.list(entry.left.value_or(entry.group), entry.used);
   }
   std::erase_if(entries_, [this](const auto& e) { return e.second.seen != looks_; });
+  follow_into_groups();
+}
+
+// What a process that moved used before and after: each group's time has its part, which would else
+// count twice.
+void MachineProcesses::follow_into_groups() {
+  for (auto& [pid, entry] : entries_) {
+    if (entry.kernel) continue;
+    if (!entry.left && entry.used > Duration{} && groups_.lacks_process(entry.group)) {
+      read_owner(pid, entry);
+    }
+    if (!entry.left) continue;
+    const auto before = groups_.unlist(*entry.left, entry.used);
+    entry.left.reset();
+    entry.used -= before.value_or(Duration{});
+    groups_.list(entry.group, entry.used);
+    const auto room = groups_.unlist(entry.group, entry.used);
+    // Its time may have last been read long before it moved.
+    entry.used = std::min(entry.used, room.value_or(entry.used));
+    groups_.list(entry.group, entry.used);
+  }
 }
 
 // False: it has ended, and so have the looks at it.
@@ -117,7 +134,7 @@ bool MachineProcesses::read(pid_t pid, Entry& entry) {
   if (known && may_skip_ && time && *time >= entry.cpu_time) {
     // A process that did not run has the name and the user that it had.
     if (*time == entry.cpu_time && entry.looks > kFirstLooks) return true;
-    if (!is_due(pid, entry)) {
+    if (!is_due(pid, entry) && !is_group_gone(entry)) {
       count(*time, entry);
       return true;
     }
@@ -136,7 +153,9 @@ bool MachineProcesses::read(pid_t pid, Entry& entry) {
   }
   entry.name = stat->name;
   // Once it ended, its group and user are gone.
-  if (!entry.kernel && !stat->ended() && is_due(pid, entry)) read_owner(pid, entry);
+  if (!entry.kernel && !stat->ended() && (is_due(pid, entry) || is_group_gone(entry))) {
+    read_owner(pid, entry);
+  }
   count(*time, entry);
   return known || !stat->ended();
 }
@@ -149,6 +168,10 @@ bool MachineProcesses::is_due(pid_t pid, const Entry& entry) const {
   return entry.looks < kFirstLooks || turn % period == 0;
 }
 
+bool MachineProcesses::is_group_gone(const Entry& entry) {
+  return !entry.group.empty() && groups_.find(entry.group) == nullptr;
+}
+
 void MachineProcesses::count(Duration cpu_time, Entry& entry) const {
   entry.used = std::max(cpu_time - entry.cpu_time, Duration{});
   entry.cpu_time = std::max(cpu_time, entry.cpu_time);
@@ -156,13 +179,18 @@ void MachineProcesses::count(Duration cpu_time, Entry& entry) const {
 }
 
 void MachineProcesses::read_owner(pid_t pid, Entry& entry) {
-  const auto group = parse_process_group(procs_.cgroup(pid));
-  entry.owner = group.owner;
-  entry.hidden = group.hidden;
-  if (unknown_job_.empty()) unknown_job_ = group.unknown_job;
+  const auto text = procs_.cgroup(pid);
+  if (!text.empty() || entry.looks == 0) {  // else it has ended since
+    const auto group = parse_process_group(text);
+    entry.owner = group.owner;
+    entry.hidden = group.hidden;
+    if (unknown_job_.empty()) unknown_job_ = group.unknown_job;
+    auto key = groups_.keep(group);
+    if (entry.looks > 0 && key != entry.group) entry.left = entry.group;
+    entry.group = std::move(key);
+  }
   read_user(pid, entry);
   entry.owner.user = entry.user;
-  entry.group = groups_.keep(group);
 }
 
 // The real user takes the kernel longer to show than all else that is read of a process.

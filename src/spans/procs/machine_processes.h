@@ -74,7 +74,9 @@ struct MachineLook {
 // processes are those of the look before where the kernel counted no new one, without the ended.
 // The processes of a group whose CPU time stood still are not read. Of others the CPU time is read
 // at each look. Of those that used some, the status, group and name are read at the first looks and
-// now and then, and the user at the first looks, when the effective user changed, and rarely.
+// now and then, and the user at the first looks, when the effective user changed, and rarely. The
+// group is read, too, when the processes of a group used more than it did, or it is gone: one of
+// them has moved.
 // Thread safety: none.
 class MachineProcesses {
  public:
@@ -95,6 +97,7 @@ class MachineProcesses {
     std::uint32_t user = 0;
     std::optional<std::uint32_t> effective_user;  // when `user` was read
     std::string group;                            // of CgroupTimes; empty: none
+    std::optional<std::string> left;              // the group of the look before, if it was another
     model::Owner owner;
     bool hidden = false;
     bool kernel = false;
@@ -107,8 +110,10 @@ class MachineProcesses {
   void find_processes();
   bool read(pid_t pid, Entry& entry);
   bool is_due(pid_t pid, const Entry& entry) const;
+  bool is_group_gone(const Entry& entry);
   void count(Duration cpu_time, Entry& entry) const;
   void read_owner(pid_t pid, Entry& entry);
+  void follow_into_groups();
   void read_user(pid_t pid, Entry& entry);
   MachineLook result(Duration busy);
 

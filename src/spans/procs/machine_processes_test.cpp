@@ -248,6 +248,105 @@ TEST(MachineProcesses, FollowAProcessIntoItsJob) {
   EXPECT_EQ(find(machine.look(), 10)->owner.job, "3");
 }
 
+// Looks at two processes of two jobs, each with one CPU; then the first moves into the second's job
+// in the middle between two looks. By job, what the machine's looks say is what was used.
+class MovedProcess : public testing::Test {
+ protected:
+  static constexpr int kSecond = 100;  // ticks
+  static std::string path(int job) { return fmt::format("/slurmstepd.scope/job_{}/step_0", job); }
+  void put(pid_t pid, int job, int ticks) {
+    machine.put({.pid = pid, .cpu_ticks = ticks}, "0::" + path(job) + "\n");
+  }
+  std::map<std::string, Duration> look() {
+    machine.busy(busy_ += 2 * kSecond);
+    const auto look = machine.look();
+    std::map<std::string, Duration> by_job;
+    for (const auto& p : look.processes) by_job[p.owner.job] += p.cpu_time;
+    for (const auto& u : look.unlisted) by_job[u.owner.job] += u.cpu_time;
+    by_job["others"] = look.others;
+    return by_job;
+  }
+  void start(int looks) {
+    for (int k = 0; k <= looks; ++k) {
+      put(10, 1, used_ = k * kSecond);
+      put(11, 2, used_);
+      machine.group(path(1), used_ * kTick);
+      machine.group(path(2), used_ * kTick);
+      look();
+    }
+  }
+  Machine machine;
+  int busy_ = 0;
+  int used_ = 0;
+};
+
+TEST_F(MovedProcess, IsChargedToItsJobAtOnce) {
+  start(5);
+  put(10, 2, used_ + kSecond);
+  put(11, 2, used_ + kSecond);
+  machine.group(path(1), (used_ + kSecond / 2) * kTick);
+  machine.group(path(2), (used_ + kSecond + kSecond / 2) * kTick);
+  auto by_job = look();
+  EXPECT_EQ(by_job["1"], kSecond / 2 * kTick);
+  EXPECT_EQ(by_job["2"], 3 * kSecond / 2 * kTick);
+  EXPECT_EQ(by_job["others"], Duration{});
+  put(10, 2, used_ + 2 * kSecond);
+  put(11, 2, used_ + 2 * kSecond);
+  machine.group(path(2), (used_ + 3 * kSecond + kSecond / 2) * kTick);
+  by_job = look();
+  EXPECT_EQ(by_job["1"], Duration{});
+  EXPECT_EQ(by_job["2"], 2 * kSecond * kTick);
+}
+
+TEST_F(MovedProcess, OfAGroupThatIsGone) {
+  start(5);
+  machine.proc.tree.write("sys/fs/cgroup" + path(1) + "/cpu.stat", "");  // of a removed group
+  put(10, 2, used_ + kSecond);
+  put(11, 2, used_ + kSecond);
+  machine.group(path(2), (used_ + 2 * kSecond) * kTick);
+  auto by_job = look();
+  EXPECT_EQ(by_job["1"], Duration{});
+  EXPECT_EQ(by_job["2"], 2 * kSecond * kTick);
+}
+
+// While the job that it left used nothing, its time was not read.
+TEST_F(MovedProcess, OfAnIdleGroupCountsNothingTwice) {
+  start(5);
+  const int begin = used_;
+  for (int k = 1; k <= 20; ++k) {
+    machine.busy(busy_ += 2 * kSecond);
+    put(10, 2, begin + k * kSecond);
+    put(11, 2, begin + k * kSecond);
+    put(12, 1, 0);
+    machine.group(path(1), begin * kTick);
+    machine.group(path(2), (begin + 2 * k * kSecond) * kTick);
+    look();
+  }
+  put(10, 2, begin + 21 * kSecond);
+  put(11, 2, begin + 21 * kSecond);
+  put(12, 1, kSecond / 2);
+  machine.group(path(1), (begin + kSecond / 2) * kTick);
+  machine.group(path(2), (begin + 42 * kSecond) * kTick);
+  auto by_job = look();
+  EXPECT_EQ(by_job["1"], kSecond / 2 * kTick);
+  EXPECT_EQ(by_job["2"], 2 * kSecond * kTick);
+}
+
+// What a group used before it was known is in the time of the group above it, once.
+TEST_F(MovedProcess, IntoAGroupBelowIsNotCountedTwice) {
+  start(5);
+  put(10, 1, used_ + kSecond);
+  put(11, 2, used_ + kSecond);
+  machine.put({.pid = 12, .cpu_ticks = 50, .start_ticks = ticks_now() + 100},
+              "0::" + path(2) + "/task_0\n");
+  machine.group(path(1), (used_ + kSecond) * kTick);
+  machine.group(path(2), (used_ + kSecond + 50) * kTick);
+  machine.group(path(2) + "/task_0", 50 * kTick);
+  auto by_job = look();
+  EXPECT_EQ(by_job["1"], kSecond * kTick);
+  EXPECT_EQ(by_job["2"], (kSecond + 50) * kTick);
+}
+
 TEST(MachineProcesses, NameAGroupOfASchedulerThatIsNoJob) {
   Machine machine;
   machine.put({.pid = 10}, "0::/system.slice/slurmstepd.scope/job_3/step_0\n");
