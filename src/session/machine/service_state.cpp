@@ -99,6 +99,7 @@ class Saved {
     counters.resize(domains.size());
     between_services.resize(domains.size());
     day.before.resize(domains.size());
+    find_ahead();
     if (!file.at("day").is_null()) day.begin = real_time(file.at("day"));
     if (const auto& of = file.at("readers"); !of.is_null()) {
       readers = {whole<std::size_t>(of.at(0)), host(real_time(of.at(1)))};
@@ -175,7 +176,26 @@ class Saved {
   }
   RealTime real_time(const json& j) { return RealTime{Duration{figure(j)}}; }
   Energy energy(const json& j) { return Energy::microjoules(figure(j)); }
-  HostTime host(RealTime t) const { return state_.started.host + (t - state_.started.real); }
+  HostTime host(RealTime t) const {
+    return state_.started.host + (t - state_.started.real) - ahead_;
+  }
+
+  // If the wall clock was set back meanwhile, what had begun would begin only later. All times move
+  // before the begin of this service, so that what readers have seen stays what they have seen.
+  void find_ahead() {
+    RealTime newest = state_.started.real;
+    const auto add_time = [&](const json& t) { newest = std::max(newest, real_time(t)); };
+    if (const auto& of = file_.at("readers"); !of.is_null()) add_time(of.at(1));
+    for (const auto& domain : file_.at("domains")) {
+      if (domain.at("counted").get<bool>()) add_time(domain.at("since"));
+    }
+    for (const auto& family : file_.at("families")) {
+      for (const auto& entity : family.at("entities")) {
+        for (const auto& series : entity.at(5)) add_time(series.at(2));
+      }
+    }
+    ahead_ = newest - state_.started.real;
+  }
 
   void add(Energy part, Energy& sum) {
     if (part.microjoules() > kLargest - sum.microjoules()) {
@@ -249,6 +269,7 @@ class Saved {
   const json& file_;
   const MachineState& state_;
   const bool same_boot_;
+  Duration ahead_{};  // of the times in the file, before this service's begin
   std::vector<std::optional<std::size_t>> places_;  // by saved domain; absent: it is gone
 };
 

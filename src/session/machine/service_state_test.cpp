@@ -92,6 +92,28 @@ TEST_F(ServiceState, CountersContinue) {
   EXPECT_EQ(after.family(Family::kProcess)->ended[0], Energy{});
 }
 
+// While the service before ran, or between both. A series that readers have seen would be new
+// again, and its counter zero until the clock reaches its begin.
+TEST_F(ServiceState, AWallClockThatWasSetBackMakesNoSeriesNew) {
+  charge(accounts, kStart + 5s);
+  before.readers = {3, kStart + 6s};
+  accounts.begin_tick(kStart + 8s, {worker(11, 41, "later")});
+  const std::vector<double> weights{1};
+  accounts.charge({0, Energy::joules(5), 3s, {}, weights, 0});
+  auto state = machine_state({"GPU-0", "GPU-1"});
+  EnergyAccounts after(2, {});
+  state.started = {HostTime{2h}, kReal - 1h, {}};
+  ASSERT_TRUE(restore_service_state(service_state(before, accounts, "boot"), "it", "boot",
+                                    state.started.real, state, after));
+  ASSERT_TRUE(state.readers);
+  EXPECT_LE(state.readers->seen, state.started.host);
+  const auto& jobs = after.family(Family::kJob)->entities;
+  EXPECT_LT(jobs.at("job").energies[0]->since, state.readers->seen);
+  EXPECT_GT(jobs.at("later").energies[0]->since, state.readers->seen);  // not seen yet
+  EXPECT_LE(jobs.at("later").energies[0]->since, state.started.host);
+  EXPECT_LE(state.since(after.domains()[0]), state.started.real);
+}
+
 TEST_F(ServiceState, ACounterIsAsOldAsItsReading) {
   before.domains[0].counter = analysis::CounterMark{Energy::joules(5), kReal - 20s};
   auto state = machine_state({"GPU-0", "GPU-1"});
