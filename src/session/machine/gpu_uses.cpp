@@ -11,8 +11,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kOneLook = 50ms;  // readings of one list
-constexpr Duration kLost = 1min;     // a board without a list for so long has none
+constexpr Duration kOneLook = 50ms;    // readings of one list
+constexpr Duration kLost = 1min;       // a board without a list for so long has none
+constexpr Duration kClockTick = 10ms;  // of the kernel's start times
 
 }  // namespace
 
@@ -61,14 +62,25 @@ analysis::BoardLook& GpuUses::look_at(std::size_t domain, HostTime t) {
   return looks.back();
 }
 
-std::optional<std::size_t> GpuUses::identify(pid_t pid) {
+// A driver may still name a process that has ended, also when its pid has been given out again: to
+// a process that began after the list, or while no list lacked the pid.
+std::optional<std::size_t> GpuUses::identify(pid_t pid, std::size_t domain, HostTime at) {
   auto found = find_(pid);
   const auto known = by_pid_.find(pid);
-  // A driver may still name one that has just ended.
+  if (found && found->start > at + kClockTick) found.reset();
   if (!found) return known == by_pid_.end() ? std::nullopt : std::optional(known->second);
   if (known != by_pid_.end() && known_[known->second].worker.process == found->worker.process) {
     known_[known->second].worker = std::move(found->worker);  // it may have been moved into its job
     return known->second;
+  }
+  if (known != by_pid_.end()) {
+    const auto& looks = boards_[domain].looks;
+    const auto before = std::find_if(looks.rbegin(), looks.rend(),
+                                     [at](const auto& look) { return look.at < at - kOneLook; });
+    const auto is_it = [&](const auto& use) { return use.process == known->second; };
+    if (before != looks.rend() && std::any_of(before->uses.begin(), before->uses.end(), is_it)) {
+      return known->second;
+    }
   }
   known_.push_back(std::move(*found));
   return by_pid_[pid] = known_.size() - 1;
@@ -101,7 +113,7 @@ void GpuUses::append(const Sampled& sampled) {
       return std::chrono::abs(use.at - look.at) <= kOneLook;
     });
     auto& look = same != looks.rend() ? *same : look_at(domain, use.at);
-    const auto process = identify(use.pid);
+    const auto process = identify(use.pid, domain, use.at);
     if (!process) {
       look.has_unidentified = true;
       continue;

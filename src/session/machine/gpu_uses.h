@@ -63,7 +63,7 @@ class GpuUses {
     std::vector<analysis::BoardPart> parts;  // where MIG divides it
   };
   analysis::BoardLook& look_at(std::size_t domain, HostTime t);
-  std::optional<std::size_t> identify(pid_t pid);
+  std::optional<std::size_t> identify(pid_t pid, std::size_t domain, HostTime at);
   std::optional<std::size_t> place_of(model::SensorId sensor, std::string_view gauge) const;
 
   const Find find_;

@@ -1,5 +1,6 @@
 #include "session/machine/machine_service.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -372,6 +373,46 @@ TEST(GpuUses, ProcessesAreIdentifiedWhileTheyLiveAndRemembered) {
   EXPECT_EQ(holders[0].utilisation, 0.3);
   uses.forget_before(HostTime{100s});
   EXPECT_EQ(uses.holders(0, HostTime{3s}).size(), 2u);
+}
+
+// A driver goes on naming a process that has ended, and another program gets its pid.
+TEST(GpuUses, APidThatIsGivenOutAgainIsNotTheOtherProgram) {
+  const std::vector<model::Domain> domains(1);
+  std::map<pid_t, std::pair<std::uint64_t, HostTime>> alive{{1, {101, HostTime{1s}}}};
+  GpuUses uses(domains, {}, [&](pid_t pid) -> std::optional<GpuUses::Found> {
+    const auto found = alive.find(pid);
+    if (found == alive.end()) return std::nullopt;
+    return GpuUses::Found{{found->second.first, pid, "p", {}}, found->second.second};
+  });
+  const auto look = [&](int s, const std::vector<pid_t>& pids) {
+    Sampled sampled;
+    for (const pid_t pid : pids) {
+      sampled.gpu_processes.push_back(
+          {pid, model::DomainId{0}, HostTime{std::chrono::seconds{s}}, 0.5, {}});
+    }
+    uses.append(sampled);
+  };
+  const auto holders = [&](int since) {
+    std::vector<std::uint64_t> out;
+    for (const auto& h : uses.holders(0, HostTime{std::chrono::seconds{since}}))
+      out.push_back(h.worker.process);
+    return out;
+  };
+  using testing::ElementsAre;
+  look(2, {1});
+  alive[1] = {201, HostTime{2500ms}};
+  look(3, {1});
+  look(4, {1});
+  EXPECT_THAT(holders(3), ElementsAre(101));
+  // It began after the list that has its pid.
+  alive[3] = {203, HostTime{5500ms}};
+  look(5, {1, 3});
+  EXPECT_THAT(holders(4), ElementsAre(101));
+  // The board was without the pid in between.
+  look(6, {3});
+  EXPECT_THAT(holders(5), ElementsAre(203));
+  look(7, {1, 3});
+  EXPECT_THAT(holders(6), testing::UnorderedElementsAre(201, 203));
 }
 
 }  // namespace
