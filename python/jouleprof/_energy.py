@@ -92,6 +92,7 @@ class Energy(Figure):
     low_microjoules: int | None = None
     high_microjoules: int | None = None
     is_partial: bool = False  # a device was lost while the work went on: a lower bound, without an upper one
+    scope: str = "total"  # without a domain: what it is of, "total" or "command"
 
     @classmethod
     def of(cls, domain, native, seconds=None):
@@ -162,7 +163,7 @@ class Energy(Figure):
                 "provenance": self.provenance, "sensor": self.sensor, "method": self.method, "reason": self.reason}
 
     def _name(self):
-        return self.domain.label if self.domain else "total"
+        return self.domain.label if self.domain else self.scope
 
     def _seconds(self):
         return self.seconds
@@ -193,7 +194,7 @@ class Energy(Figure):
 class Power:
     """In watts. An absent figure is None, with a reason."""
 
-    domain: str  # its label, "gpu0"; "total"
+    domain: str  # its label, "gpu0"; "total"; "command"
     watts: float | None
     low: float | None  # the 95 % interval; None where it is not known
     high: float | None
@@ -203,7 +204,7 @@ class Power:
 
     @classmethod
     def mean_of(cls, energy: Energy, seconds: float) -> Power:
-        label = energy.domain.label if energy.domain else "total"
+        label = energy.domain.label if energy.domain else energy.scope
         if energy.joules is None or not seconds > 0:
             return cls(label, None, None, None, "unavailable", seconds, energy.reason or "no time has passed")
         high = None if energy.high is None else energy.high / seconds

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ._energy import total_of
+from ._errors import InvalidArgument
 from ._measurement import Measurement
 from ._snapshot import Snapshot
 
@@ -28,6 +29,8 @@ def metrics(source: Monitor | Measurement | Window | None = None, prefix: str = 
         return of_measurement(source, prefix)
     if hasattr(source, "snapshot"):
         return _of_snapshot(source.snapshot(), prefix)
+    if not hasattr(source, "energy"):
+        raise InvalidArgument(f"source is a Monitor, a Measurement or a Window, not {source!r}")
     return of_measurement(source.energy, prefix)
 
 

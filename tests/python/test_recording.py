@@ -55,6 +55,9 @@ def test_figures_are_those_of_the_report(reported):
     assert recording.total().provenance == "estimated"
     own = reported["command_energy"]
     assert recording.total("command").joules == pytest.approx(own["energy_joules"], abs=1e-6)
+    assert repr(recording.total("command")).startswith("<Energy command: ")
+    assert recording.total("command").to_dict()["domain"] == recording.average("command").domain == "command"
+    assert repr(recording.total()).startswith("<Energy total: ")
     assert recording.total("command").high == pytest.approx(own["interval_joules"][1])
     mean = recording.average("gpu0")
     assert mean.watts == pytest.approx(gpu["mean_watts"]) and mean.low < mean.watts < mean.high
@@ -250,6 +253,16 @@ def test_a_window_in_a_notebook(gpu):
         assert window._repr_html_() is None
         time.sleep(0.05)
     assert window._repr_html_() == window.energy._repr_html_() and "&lt;x&gt;" in window._repr_html_()
+
+
+def test_what_is_no_source_of_metrics_is_named():
+    with pytest.raises(jouleprof.InvalidArgument, match="a Monitor, a Measurement or a Window, not 5"):
+        jouleprof.metrics(5)
+
+
+def test_a_folder_is_no_recording(tmp_path):
+    with pytest.raises(jouleprof.InvalidArgument, match=r"is a folder, not a recording; jouleprof.open_all\("):
+        jouleprof.open(tmp_path)
 
 
 def test_absent_figures_are_not_in_metrics(machine):

@@ -183,7 +183,7 @@ class Monitor:
                 raise InvalidArgument(f"begin and end are values of now(), not {edge!r}")
         ahead = end - _now()
         if ahead > max(0, timeout_nanoseconds(timeout)):
-            raise Timeout(f"the interval ends {ahead * 1e-9:.3g} s in the future; ask for its energy then, or give a "
+            raise Timeout(f"the interval ends {ahead * 1e-9:.3f} s in the future; ask for its energy then, or give a "
                           "longer timeout")
         number = self._number(name)
         found = checked(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import os
@@ -23,7 +24,11 @@ _EXPORTS = {"windows": "windows", "samples": "csv", "gauges": "gauges"}
 
 def open_recording(path: str | os.PathLike[str], *, run: int | None = None) -> Recording:
     """A recording, or run `run` of a sweep or a merged file. The file is not changed."""
-    return Recording(existing(path), run)
+    path = existing(path)
+    if os.path.isdir(path):
+        raise InvalidArgument(f"{path} is a folder, not a recording; "
+                              f"jouleprof.open_all({os.path.join(path, '*.jprof')!r}) opens all in it")
+    return Recording(path, run)
 
 
 class Recording(Tables):
@@ -88,12 +93,12 @@ class Recording(Tables):
     def total(self, name: str = "total", start: float | None = None, end: float | None = None) -> Energy:
         """The energy of a domain ("gpu0", "dram package-0"), the sum over whole devices ("total"), or what of it is the
         command's ("command")."""
-        return _energy(self._figure(name, start, end)[0])
+        return _energy(name, self._figure(name, start, end)[0])
 
     def average(self, name: str = "total", start: float | None = None, end: float | None = None) -> Power:
         """The mean power of a domain, or of all whole devices."""
         figure, seconds = self._figure(name, start, end)
-        return Power.mean_of(_energy(figure), seconds)
+        return Power.mean_of(_energy(name, figure), seconds)
 
     def max(self, name: str, start: float | None = None, end: float | None = None) -> Power:
         """The largest power of a domain; `over_seconds`: the sensor's averaging window."""
@@ -144,12 +149,13 @@ class Recording(Tables):
         return f"<jouleprof.Recording {self.path}>"
 
 
-def _energy(figure):
+def _energy(name, figure):
     domain = None
     if "device" in figure:
         domain = Domain(figure["domain"], figure["device"], figure["name"] or "", figure["uuid"] or "",
                         figure["reason"] or "", None, None)
-    return Energy.of_json(domain, figure)
+    energy = Energy.of_json(domain, figure)
+    return energy if domain else dataclasses.replace(energy, scope=name)
 
 
 def _of_csv(text):
