@@ -49,6 +49,12 @@ TEST_F(Damaged, NoFileAtAll) {
   EXPECT_EQ(error_of(path_ / "x").code, Errc::kNotFound);
   EXPECT_EQ(error_of(tree_.root()).code, Errc::kCorrupt);
   EXPECT_EQ(error_of("/dev/null").code, Errc::kCorrupt);
+  int pipe[2];
+  ASSERT_EQ(::pipe(pipe), 0);
+  const auto of_pipe = error_of(fmt::format("/dev/fd/{}", pipe[0]));  // as of the shell's <(...)
+  EXPECT_THAT(of_pipe.message, HasSubstr("is a pipe; write it to a file first"));
+  ::close(pipe[0]);
+  ::close(pipe[1]);
   EXPECT_EQ(error_of(tree_ / std::string(300, 'x')).code, Errc::kUnavailable);
 }
 

@@ -26,14 +26,21 @@ tl::unexpected<Error> corrupt(const fs::path& path, std::string_view what) {
   return fail(Errc::kCorrupt, fmt::format("{} {}", path.string(), what));
 }
 
-// Where the file really is, if it can be read at all.
-Result<fs::path> locate(const fs::path& path) {
+// Where the file really is, if it can be read at all. `name`: of what it is to be.
+Result<fs::path> locate(const fs::path& path, std::string_view name) {
   const std::string trying = fmt::format("cannot read {}", path.string());
   std::error_code err;
+  // A pipe of the shell's <(...) has a type, and no path.
+  const auto type = fs::status(path, err).type();
+  if (type == fs::file_type::directory) {
+    return corrupt(path, fmt::format("is a folder, not {}", name));
+  }
+  if (type == fs::file_type::fifo) return corrupt(path, "is a pipe; write it to a file first");
+  if (fs::exists(fs::file_status(type)) && type != fs::file_type::regular) {
+    return corrupt(path, "is not an ordinary file");
+  }
   const fs::path real = fs::canonical(path, err);
   if (err) return tl::unexpected(system_error(trying, err.value()));
-  if (fs::is_directory(real, err)) return corrupt(path, "is a folder, not a recording");
-  if (!fs::is_regular_file(real, err)) return corrupt(path, "is not an ordinary file");
   if (::faccessat(AT_FDCWD, real.c_str(), R_OK, AT_EACCESS) != 0) {
     return tl::unexpected(system_error(trying, errno));
   }
@@ -275,14 +282,16 @@ Result<std::unique_ptr<SQLite::Database>> open_file_of(const FileKind& kind,
                                                        const std::filesystem::path& path,
                                                        int flags) {
   constexpr int kPatienceMilliseconds = 5000;
-  if (std::error_code error; !std::filesystem::is_regular_file(path, error)) {
-    return fail(Errc::kNotFound, fmt::format("cannot read {}: no such file", path.string()));
-  }
+  if (const auto found = locate(path, kind.name); !found) return forward_error(found);
+  const auto another = [&] {
+    return fail(Errc::kUnsupported,
+                fmt::format("{} is not {}; {} writes one", path.string(), kind.name, kind.writer));
+  };
   try {
     auto db = std::make_unique<SQLite::Database>(path.string(), flags, kPatienceMilliseconds);
     set_limits(*db);
     if (db->execAndGet("PRAGMA application_id").getInt() != kind.application_id) {
-      return fail(Errc::kCorrupt, fmt::format("{} is not {}", path.string(), kind.name));
+      return another();
     }
     const int version = db->execAndGet("PRAGMA user_version").getInt();
     if (version > kind.newest_version) {
@@ -293,6 +302,7 @@ Result<std::unique_ptr<SQLite::Database>> open_file_of(const FileKind& kind,
     }
     return db;
   } catch (const SQLite::Exception& e) {
+    if (e.getErrorCode() == SQLITE_NOTADB) return another();
     return tl::unexpected(read_error(path, e, nullptr));
   }
 }
@@ -352,7 +362,7 @@ Error read_error(const std::filesystem::path& path, const SQLite::Exception& e, 
 }
 
 Result<OpenFile> open_recording(const fs::path& path) {
-  auto real = locate(path);
+  auto real = locate(path, "a recording");
   if (!real) return forward_error(real);
   OpenFile file;
   file.path = *real;

@@ -30,18 +30,20 @@ std::filesystem::path side_file(const std::filesystem::path& path, std::string_v
 // triggers and functions that a file brings along do nothing.
 void set_limits(SQLite::Database& db);
 
-// A file of one kind: what stands in its header, and its name in messages ("a sweep").
+// A file of one kind: what stands in its header, its name in messages ("a sweep"), and the command
+// that writes it.
 struct FileKind {
   int application_id;
   int newest_version;
   std::string_view name;
+  std::string_view writer;
 };
 
 // Makes an empty database one of that kind. Throws SQLite::Exception.
 void mark_as(const FileKind& kind, SQLite::Database& db);
 
 // Opens a file of that kind. `flags`: of SQLite::Database. Errors: not_found; corrupt where it is
-// of another kind or damaged; unsupported for a newer version.
+// damaged or no ordinary file; unsupported for another kind and for a newer version.
 Result<std::unique_ptr<SQLite::Database>> open_file_of(const FileKind& kind,
                                                        const std::filesystem::path& path,
                                                        int flags);

@@ -96,7 +96,13 @@ TEST(SweepFile, RefusesOtherFiles) {
       << "not a database, but long enough to have a header of its own ..."
          "................................................................";
   EXPECT_FALSE(is_sweep_file(tree / "text"));
-  EXPECT_FALSE(read_sweep(tree / "text"));
+  const auto text = read_sweep(tree / "text");
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error().code, Errc::kUnsupported);
+  EXPECT_THAT(text.error().message, HasSubstr("text is not a sweep; jouleprof sweep writes one"));
+  const auto folder = read_sweep(tree.root());
+  ASSERT_FALSE(folder);
+  EXPECT_THAT(folder.error().message, HasSubstr("is a folder, not a sweep"));
 }
 
 TEST(SweepFile, NamesDamageThatSqliteDoesNotUnderstand) {

@@ -56,7 +56,7 @@ class TemporaryRecording {
   std::string folder_;
 };
 
-constexpr FileKind kMerged{0x4a504d47, 1, "a merged recording"};  // "JPMG"
+constexpr FileKind kMerged{0x4a504d47, 1, "a merged recording", "jouleprof merge"};  // "JPMG"
 constexpr const char* kSchema = R"(
 CREATE TABLE part (
   id INTEGER PRIMARY KEY,
@@ -76,7 +76,8 @@ void make_merged_tables(SQLite::Database& db) {
   db.exec(kSchema);
 }
 
-// For reading. Errors: not_found; corrupt where it is no merged file; unsupported for a newer one.
+// For reading. Errors: not_found; corrupt where it is damaged; unsupported for another kind and a
+// newer one.
 Result<MergedBase> open_merged(const fs::path& path) {
   return open_file_of(kMerged, path, SQLite::OPEN_READONLY);
 }
