@@ -42,9 +42,49 @@ def test_dashes_still_separate(tool):
     (["report", "x", "--price"], "--price needs a value: --price PRICE"),
     (["report", "x", "--top", "1", "--top", "2"], "--top is given more than once"),
     (["merge", "-o", "x"], "is required: jouleprof merge FILE... -o OUTPUT [options]"),
+    (["report", "x", "--json=y"], "--json takes no value; leave out '=y'"),
+    (["replay", "--pid", "x"], "--pid: 'x' is not a number above 0"),
+    (["import", "x", "-o", "y", "--block", "x"], "--block: 'x' is not a number above 0"),
+    (["report", "x", "--rest-share", "2"], "--rest-share: '2' is not a number from 0 to 1\n"),
+    (["compare", "--pairs", "1", "a", "b"], "--pairs: '1' is not a number from 2 to 1000\n"),
+    (["report", "x", "--from", "2"], "--from: '2' is not a duration"),
+    (["export", "x", "--to", "y"], "--to: 'y' is not a duration"),
+    (["import", "x", "-o", "y", "--interval", "2"], "--interval: '2' is not a duration"),
+    (["import", "x", "-o", "y", "--latency", "2"], "--latency: '2' is not a duration"),
+    (["bench", "x", "--max-time", "2"], "--max-time: '2' is not a duration"),
+    (["bench", "x", "--min-time", "2"], "--min-time: '2' is not a duration"),
+    (["monitor", "--delay", "x"], "--delay: 'x' is not a duration"),
+    (["serve", "--tick", "2"], "--tick: '2' is not a duration"),
+    (["serve", "--keep-ended", "2"], "--keep-ended: '2' is not a duration"),
+    (["serve", "--share-fastest", "2"], "--share-fastest: '2' is not a duration"),
+    (["serve", "--otlp", "http://x", "--otlp-interval", "2"], "--otlp-interval: '2' is not a duration"),
+    (["serve", "--record", "x", "--record-max-age", "x"], "--record-max-age: 'x' is not a duration"),
+    (["serve", "--record", "x", "--record-max-size", "x"], "--record-max-size: 'x' is no size"),
+    (["sweep", "--max-time", "2", "true"], "--max-time: '2' is not a duration"),
+    (["doctor", "--capture", "x", "--capture-time", "2"], "--capture-time: '2' is not a duration"),
 ])
 def test_a_word_that_is_not_known(tool, words, hint):
     assert hint in tool(*words, status=2).err
+
+
+@pytest.mark.parametrize("words, wanted", [
+    (["doctor", "--wall-error", "x"], "--wall-error requires --wall"),
+    (["doctor", "--load", "x"], "--load requires --wall"),
+    (["doctor", "--supply-efficiency", "x"], "--supply-efficiency requires --wall"),
+    (["doctor", "--capture-time", "1s"], "--capture-time requires --capture"),
+    (["doctor", "--forget", "--wall", "x"], "--wall requires --calibrate"),
+    (["monitor", "-c", "1", "-s", "p"], "--select is of --format dmon"),
+    (["monitor", "-c", "1", "-o", "T"], "--options is of --format dmon"),
+    (["export", SOURCE / "examples" / "h200-layers.jprof", "--python", "x"], "--python is of --format parquet"),
+])
+def test_an_option_without_effect_is_refused(tool, words, wanted):
+    refused = tool(*words, status=2)
+    assert wanted in refused.err and refused.out == ""
+
+
+def test_a_python_that_cannot_be_started_is_invalid_usage(tool):
+    recording = SOURCE / "examples" / "h200-layers.jprof"
+    assert "cannot run 'x'" in tool("ledger", recording, "-o", "table", "--python", "x", status=2).err
 
 
 @pytest.mark.parametrize("words, instead", [

@@ -120,6 +120,19 @@ std::string missing_text(const CLI::App& app, const CLI::Error& error) {
       return fmt::format("{} needs a value: {} {}", name, name, option->value);
     }
   }
+  if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) {
+    const auto begin = text.find("--");
+    const auto end = text.find(" = ");
+    if (begin < end && end != std::string::npos) {
+      const std::string name = text.substr(begin, end - begin);
+      const std::string value = text.substr(end + 3);
+      const OptionText* option = find_text(app, name);
+      if (option != nullptr && option->value.empty()) {
+        return fmt::format("{} takes no value; leave out '={}'", name, value);
+      }
+      return fmt::format("{}: '{}' is out of range", name, value);
+    }
+  }
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
     const auto& verbs = verb_texts();
     const auto verb = std::find_if(verbs.begin(), verbs.end(),

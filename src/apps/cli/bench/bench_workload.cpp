@@ -59,12 +59,12 @@ std::vector<CLI::Option*> BenchWorkload::declare(CLI::App& app) {
   return {
       add(app, "--seq-length", length)->check(above_zero()),
       add(app, "--mode", mode)->check(one_of({"eager", "compile", "graph", "train", "generate"})),
-      add(app, "--new-tokens", new_tokens)->check(CLI::Range(2, 1'000'000)),
+      add(app, "--new-tokens", new_tokens)->check(within(2, 1'000'000)),
       add(app, "--dtype", dtype)
           ->check(one_of({"auto", "float32", "float16", "bfloat16", "amp", "amp-bfloat16"})),
       add(app, "--device", device),
-      add(app, "--min-time", min_time),
-      add(app, "--max-warm-up", max_warm_up),
+      add(app, "--min-time", min_time)->check(a_duration()),
+      add(app, "--max-warm-up", max_warm_up)->check(a_duration()),
       add(app, "--python", python),
   };
 }

@@ -143,7 +143,7 @@ class CompareVerb : public Verb {
     add(app, "--after", after_);
     add(app, "--baseline", baseline_);
     add(app, "--save-baseline", save_baseline_);
-    auto* pairs = add(app, "--pairs", pairs_)->check(CLI::Range(2, 1000));
+    auto* pairs = add(app, "--pairs", pairs_)->check(within(2, 1000));
     add(app, "--warmup", warm_ups_)->needs(pairs);
     add(app, "--keep", keep_)->needs(pairs);
     add(app, "--devices", devices_)->delimiter(',')->needs(pairs);

@@ -89,13 +89,13 @@ void SweepChoices::declare(CLI::App& app) {
   add(app, "--batch", batch)->needs(benched)->check(above_zero());
   add(app, "--observe", observe)->excludes(list)->excludes(between);
   add(app, "--objective", objective);
-  add(app, "--eta", eta)->check(CLI::Range(0.0, 1.0));
+  add(app, "--eta", eta)->check(within(0, 1));
   add(app, "--max-slowdown", max_slowdown);
   add(app, "--max-power", max_power);
-  add(app, "--max-time", max_time);
+  add(app, "--max-time", max_time)->check(a_duration());
   add(app, "--tolerance", tolerance);
-  add(app, "--min-repeats", fewest_blocks)->check(CLI::Range(2U, 1000U));
-  add(app, "--repeats", most_blocks)->check(CLI::Range(2U, 1000U));
+  add(app, "--min-repeats", fewest_blocks)->check(within(2, 1000));
+  add(app, "--repeats", most_blocks)->check(within(2, 1000));
   add(app, "--seed", seed);
   add(app, "--cool-to", most_celsius);
   add(app, "--whole-machine", whole_machine)->excludes(per)->excludes(printed)->excludes(benched);

@@ -277,16 +277,16 @@ class DoctorVerb : public Verb {
 
   void declare(CLI::App& app) override {
     add(app, "--json", json_);
-    add(app, "--calibrate", calibrate_);
-    add(app, "--wall", wall_.wall);
-    add(app, "--wall-error", wall_error_);
-    add(app, "--supply-efficiency", efficiency_);
-    add(app, "--load", wall_.load);
+    auto* calibrate = add(app, "--calibrate", calibrate_);
+    auto* wall = add(app, "--wall", wall_.wall)->needs(calibrate);
+    add(app, "--wall-error", wall_error_)->needs(wall);
+    add(app, "--supply-efficiency", efficiency_)->needs(wall);
+    add(app, "--load", wall_.load)->needs(wall);
     add(app, "--forget", forget_);
     add(app, "--forget-kernels", forget_kernels_);
     sensors_.declare(app);
-    add(app, "--capture", capture_);
-    add(app, "--capture-time", capture_time_);
+    auto* capture = add(app, "--capture", capture_);
+    add(app, "--capture-time", capture_time_)->needs(capture)->check(a_duration());
   }
 
   int run(const std::vector<std::string>&) override {
@@ -303,9 +303,6 @@ class DoctorVerb : public Verb {
       if (const auto done = forget_kernels(); !done) return complain(done.error(), kCannotWrite);
     }
     std::optional<Result<void>> calibration;
-    if (!wall_.wall.empty() && !calibrate_) {
-      return complain({Errc::kInvalidArgument, "--wall needs --calibrate"}, kUsageError);
-    }
     if (calibrate_ && wall_.wall.empty()) calibration = calibrate(sensors_.devices);
     if (calibrate_ && !wall_.wall.empty()) {
       auto wall = wall_options();

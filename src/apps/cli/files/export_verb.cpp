@@ -45,7 +45,7 @@ int become_python(const std::string& python, const std::string& module,
   ::execvp(argv[0], argv.data());
   Error error = system_error(fmt::format("cannot run '{}'", python), errno);
   error.message += "; name a Python that has jouleprof with --python or JOULEPROF_PYTHON";
-  return complain(error, kNotStarted);
+  return complain(error, kUsageError);
 }
 
 // `export --format parquet`: the tables of a recording, written by the Python package.
@@ -86,12 +86,16 @@ class ExportVerb : public Verb {
     add(app, "--tables", tables_);
     wall_.declare(app);
     add(app, "--python", python_);
+    app.final_callback([this, &app] { is_python_named_ = app.count("--python") > 0; });
   }
 
   int run(const std::vector<std::string>&) override {
     if (format_ == kParquet) return run_tables();
-    if (!tables_.empty()) {
-      return complain({Errc::kInvalidArgument, "--tables is of --format parquet"}, kUsageError);
+    if (!tables_.empty() || is_python_named_) {
+      return complain(
+          {Errc::kInvalidArgument, fmt::format("{} is of --format parquet: leave it out",
+                                               tables_.empty() ? "--python" : "--tables")},
+          kUsageError);
     }
     report::FormatOptions options;
     options.version = JOULEPROF_VERSION;
@@ -149,6 +153,7 @@ class ExportVerb : public Verb {
   std::string tables_;
   WallChoice wall_;
   std::string python_ = "python3";
+  bool is_python_named_ = false;  // on the command line: a setting is no request
 };
 
 class LedgerVerb : public Verb {

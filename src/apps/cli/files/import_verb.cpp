@@ -23,14 +23,14 @@ class ImportVerb : public Verb {
     add(app, "--output", output_)->required();
     add(app, "--force", force_);
     add(app, "--format", format_);
-    add(app, "--interval", interval_);
+    add(app, "--interval", interval_)->check(a_duration());
     add(app, "--columns", columns_);
     add(app, "--time-column", options_.time_column);
     add(app, "--power-column", options_.power_columns)->allow_extra_args(false);
     add(app, "--device-column", options_.device_column);
     add(app, "--trim", trim_);
-    add(app, "--block", block_)->check(CLI::PositiveNumber);
-    add(app, "--latency", latency_);
+    add(app, "--block", block_)->check(above_zero());
+    add(app, "--latency", latency_)->check(a_duration());
     add(app, "--samples", csv_.samples);
     add(app, "--counter", csv_.counter);
     add(app, "--kernels", csv_.kernels);

@@ -362,7 +362,7 @@ class ReportVerb : public Verb {
     costs_.declare(app);
     wall_.declare(app);
     add(app, "MORE", more_);
-    add(app, "--rest-share", rest_share_)->check(CLI::Range(0.0, 1.0));
+    add(app, "--rest-share", rest_share_)->check(within(0, 1));
     add(app, "--sacct", sacct_);
     add(app, "--strict", strict_);
     add(app, "--per", per_);

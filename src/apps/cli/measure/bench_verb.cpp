@@ -28,7 +28,7 @@ class BenchVerb : public Verb {
     workload_.declare(app);
     add(app, "--batch", batches_)->delimiter(',')->check(above_zero());
     add(app, "--seed", seed_)->check(not_negative());
-    add(app, "--max-time", max_time_);
+    add(app, "--max-time", max_time_)->check(a_duration());
     auto* target = add(app, "--target-rel", target_);
     auto* timer = add(app, "--torch-timer", torch_timer_);
     add(app, "--steady-state", steady_state_)

@@ -46,15 +46,26 @@ class MonitorVerb : public Verb {
 
   void declare(CLI::App& app) override {
     add(app, "--format", format_)->check(one_of({"table", "csv", "jsonl", "dmon"}));
-    add(app, "--delay", delay_);
+    add(app, "--delay", delay_)->check(a_duration_or_seconds());
     add(app, "--count", count_)->check(above_zero());
     add(app, "--select", select_);
     add(app, "--options", stamps_);
     add(app, "--record", record_);
     sensors_.declare(app);
+    app.final_callback([this, &app] {
+      for (const char* option : {"--select", "--options"}) {
+        if (app.count(option) > 0) of_dmon_ = option;
+      }
+    });
   }
 
   int run(const std::vector<std::string>&) override {
+    if (of_dmon_ != nullptr && format_ != "dmon") {
+      return complain(
+          {Errc::kInvalidArgument,
+           fmt::format("{} is of --format dmon: give that too, or leave it out", of_dmon_)},
+          kUsageError);
+    }
     const auto delay = parse_duration(parse_number(delay_) ? delay_ + "s" : delay_);
     if (!delay) return complain(delay.error(), kUsageError);
     if (*delay < std::chrono::milliseconds{10}) {
@@ -111,6 +122,7 @@ class MonitorVerb : public Verb {
   std::optional<std::uint64_t> count_;
   std::string select_ = "puc";
   std::string stamps_;
+  const char* of_dmon_ = nullptr;  // an option of dmon on the command line: a setting is no request
   SensorChoice sensors_;
   std::string record_;
 };

@@ -51,7 +51,7 @@ class ReplayVerb : public Verb {
   std::string_view name() const override { return "replay"; }
 
   void declare(CLI::App& app) override {
-    add(app, "--pid", pid_)->required()->check(CLI::PositiveNumber);
+    add(app, "--pid", pid_)->required()->check(above_zero());
     add(app, "--quiet", quiet_);
   }
 

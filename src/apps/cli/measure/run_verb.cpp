@@ -65,7 +65,7 @@ class RunVerb : public Verb {
     add(app, "--details", details_);
     costs_.declare(app);
     add(app, "--duration", duration_)->check(a_duration());
-    auto* repeat = add(app, "--repeat", repeats_)->check(CLI::Range(2U, 1000U));
+    auto* repeat = add(app, "--repeat", repeats_)->check(within(2, 1000));
     // What is of one run, or would have to be one file for all.
     for (auto* option : {force, json, html, svg, attached, printed}) repeat->excludes(option);
   }

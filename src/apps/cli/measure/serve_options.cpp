@@ -95,8 +95,8 @@ std::string rate_text(double bytes_a_day, std::uint64_t most_bytes, Duration lon
 
 void History::declare(CLI::App& app) {
   auto* const record = add(app, "--record", record_);
-  add(app, "--record-max-size", most_bytes_)->needs(record);
-  add(app, "--record-max-age", longest_)->needs(record);
+  add(app, "--record-max-size", most_bytes_)->check(parsed_by(parse_size))->needs(record);
+  add(app, "--record-max-age", longest_)->check(parsed_by(parse_age))->needs(record);
   add(app, "--state", state_);
 }
 
@@ -204,7 +204,7 @@ void ShareChoice::declare(CLI::App& app) {
   add(app, "--share", path_);
   add(app, "--share-group", group_);
   add(app, "--share-mode", mode_);
-  add(app, "--share-fastest", fastest_);
+  add(app, "--share-fastest", fastest_)->check(a_duration());
 }
 
 Result<std::optional<session::ShareOptions>> ShareChoice::options() const {
@@ -234,7 +234,7 @@ Result<std::optional<session::ShareOptions>> ShareChoice::options() const {
 
 void PushChoice::declare(CLI::App& app) {
   auto* const url = add(app, "--otlp", url_);
-  add(app, "--otlp-interval", interval_)->needs(url);
+  add(app, "--otlp-interval", interval_)->check(a_duration())->needs(url);
   add(app, "--otlp-headers-file", headers_)->needs(url);
 }
 

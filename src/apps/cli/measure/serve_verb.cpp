@@ -58,10 +58,10 @@ class ServeVerb : public Verb {
     add(app, "--web.listen-address", listen_)->excludes(listen);
     add(app, "--web.config.file", web_config_);
     add(app, "--web.telemetry-path", metrics_path_);
-    add(app, "--tick", tick_);
+    add(app, "--tick", tick_)->check(a_duration());
     add(app, "--level", levels_)->delimiter(',');
     add(app, "--max-series", most_series_)->check(not_negative());
-    add(app, "--keep-ended", keep_);
+    add(app, "--keep-ended", keep_)->check(a_duration());
     add(app, "--job-mapping-dir", job_mapping_);
     add(app, "--kube-logs", kube_logs_);
     sensors_.declare(app);

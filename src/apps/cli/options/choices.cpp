@@ -55,8 +55,8 @@ void Input::declare(CLI::App& app) {
   add(app, "FILE", file)->required();
   add(app, "--run", run)->check(above_zero());
   add(app, "--no-memory", no_memory);
-  add(app, "--from", from);
-  add(app, "--to", to);
+  add(app, "--from", from)->check(a_duration());
+  add(app, "--to", to)->check(a_duration());
 }
 
 Result<analysis::Part> Input::part() const {

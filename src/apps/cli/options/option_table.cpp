@@ -63,12 +63,12 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   return best;
 }
 
-CLI::Validator a_duration() {
-  return {[](const std::string& text) {
-            const auto duration = parse_duration(text);
-            return duration ? std::string() : duration.error().message;
-          },
-          ""};
+CLI::Validator a_duration() { return parsed_by(parse_duration); }
+
+CLI::Validator a_duration_or_seconds() {
+  return parsed_by([](const std::string& text) {
+    return parse_duration(parse_number(text) ? text + "s" : text);
+  });
 }
 
 CLI::Validator one_of(std::vector<std::string> words) {
@@ -95,6 +95,15 @@ CLI::Validator not_negative() {
             const auto number = parse_number(text);
             if (number && *number >= 0) return std::string();
             return fmt::format("'{}' is not a number from 0 on", text);
+          },
+          ""};
+}
+
+CLI::Validator within(double lowest, double highest) {
+  return {[lowest, highest](const std::string& text) {
+            const auto number = parse_number(text);
+            if (number && *number >= lowest && *number <= highest) return std::string();
+            return fmt::format("'{}' is not a number from {} to {}", text, lowest, highest);
           },
           ""};
 }

@@ -64,10 +64,22 @@ CLI::Option* add(CLI::App& app, std::string_view name, T& variable) {
 
 // --- Checks of options' values, in words for people ---
 
-CLI::Validator above_zero();    // a number
-CLI::Validator not_negative();  // a number
-CLI::Validator a_duration();    // with its unit
+CLI::Validator above_zero();                           // a number
+CLI::Validator not_negative();                         // a number
+CLI::Validator within(double lowest, double highest);  // a number; both are allowed
+CLI::Validator a_duration();                           // with its unit
+CLI::Validator a_duration_or_seconds();                // a bare number is seconds
 CLI::Validator one_of(std::vector<std::string> words);
+
+// What `parse` takes, with its message.
+template <typename Parse>
+CLI::Validator parsed_by(Parse parse) {
+  return {[parse](const std::string& text) {
+            const auto value = parse(text);
+            return value ? std::string() : value.error().message;
+          },
+          ""};
+}
 
 // The candidate that a mistyped `word` most likely stands for; empty where none is near.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
