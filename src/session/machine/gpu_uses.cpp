@@ -14,6 +14,7 @@ using namespace std::chrono_literals;
 constexpr Duration kOneLook = 50ms;    // readings of one list
 constexpr Duration kLost = 1min;       // a board without a list for so long has none
 constexpr Duration kClockTick = 10ms;  // of the kernel's start times
+constexpr Duration kForgotten = 10s;   // a driver names no process that ended so long ago
 
 }  // namespace
 
@@ -63,7 +64,7 @@ analysis::BoardLook& GpuUses::look_at(std::size_t domain, HostTime t) {
 }
 
 // A driver may still name a process that has ended, also when its pid has been given out again: to
-// a process that began after the list, or while no list lacked the pid.
+// a process that began after the list, or just now, while no list lacked the pid.
 std::optional<std::size_t> GpuUses::identify(pid_t pid, std::size_t domain, HostTime at) {
   auto found = find_(pid);
   const auto known = by_pid_.find(pid);
@@ -73,7 +74,7 @@ std::optional<std::size_t> GpuUses::identify(pid_t pid, std::size_t domain, Host
     known_[known->second].worker = std::move(found->worker);  // it may have been moved into its job
     return known->second;
   }
-  if (known != by_pid_.end()) {
+  if (known != by_pid_.end() && at - found->start < kForgotten) {
     const auto& looks = boards_[domain].looks;
     const auto before = std::find_if(looks.rbegin(), looks.rend(),
                                      [at](const auto& look) { return look.at < at - kOneLook; });

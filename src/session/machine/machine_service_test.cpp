@@ -413,6 +413,12 @@ TEST(GpuUses, APidThatIsGivenOutAgainIsNotTheOtherProgram) {
   EXPECT_THAT(holders(5), ElementsAre(203));
   look(7, {1, 3});
   EXPECT_THAT(holders(6), testing::UnorderedElementsAre(201, 203));
+  // No driver names a process for so long after its end.
+  alive[3] = {303, HostTime{7500ms}};
+  look(8, {1, 3});
+  EXPECT_THAT(holders(7), testing::UnorderedElementsAre(201, 203));
+  look(18, {1, 3});
+  EXPECT_THAT(holders(17), testing::UnorderedElementsAre(201, 303));
 }
 
 }  // namespace
