@@ -42,7 +42,7 @@ def test_dashes_still_separate(tool):
     (["report", "x", "--price"], "--price needs a value: --price PRICE"),
     (["report", "x", "--top", "1", "--top", "2"], "--top is given more than once"),
     (["merge", "-o", "x"], "is required: jouleprof merge FILE... -o OUTPUT [options]"),
-    (["report", "x", "--json=y"], "--json takes no value; leave out '=y'"),
+    (["report", "x", "--json=out"], "--json takes no value; leave out '=out'"),
     (["replay", "--pid", "x"], "--pid: 'x' is not a number above 0"),
     (["import", "x", "-o", "y", "--block", "x"], "--block: 'x' is not a number above 0"),
     (["report", "x", "--rest-share", "2"], "--rest-share: '2' is not a number from 0 to 1\n"),
