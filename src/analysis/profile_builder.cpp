@@ -70,7 +70,7 @@ class ProfileBuilder {
  private:
   void warn(std::string text) {
     auto& all = profile_.warnings;
-    if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(std::move(text));
+    if (std::ranges::find(all, text) == all.end()) all.push_back(std::move(text));
   }
 
   // The requested part of the work; absent: all of it.
@@ -366,8 +366,8 @@ class ProfileBuilder {
     for (auto& p : profile_.processes) {
       if (profile_.simulated) p.provenance = model::Provenance::kSimulated;
     }
-    std::stable_sort(profile_.processes.begin(), profile_.processes.end(),
-                     [&](const auto& a, const auto& b) { return total(a) > total(b); });
+    std::ranges::stable_sort(profile_.processes,
+                             [&](const auto& a, const auto& b) { return total(a) > total(b); });
   }
 
   const ProfileInput& input_;

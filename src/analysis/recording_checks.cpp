@@ -23,8 +23,7 @@ void check_clocks(const model::Recording& recording, HostTime begin, HostTime en
   // Clock points of an import lie around the pauses of the other tool, which it names itself.
   if (recording.run.source.starts_with("import:")) return;
   auto points = recording.clock_points;
-  std::sort(points.begin(), points.end(),
-            [](const auto& a, const auto& b) { return a.host < b.host; });
+  std::ranges::sort(points, [](const auto& a, const auto& b) { return a.host < b.host; });
   Duration slept{};
   Duration stepped{};
   for (std::size_t i = 1; i < points.size(); ++i) {
@@ -135,7 +134,7 @@ std::vector<FailedTime> failed_times(const model::Recording& recording, model::S
   std::vector<FailedTime> out;
   for (const auto& f : recording.readings.failures) {
     if (f.sensor != sensor) continue;
-    const auto after = std::upper_bound(values.begin(), values.end(), f.at);
+    const auto after = std::ranges::upper_bound(values, f.at);
     if (after == values.begin()) continue;
     const HostTime begin = *std::prev(after);
     if (!out.empty() && out.back().begin == begin) continue;

@@ -76,18 +76,16 @@ class ClockMap {
  public:
   // Points in any order. With none, conversion treats both clocks as having one epoch.
   explicit ClockMap(std::vector<ClockPoint> points = {}) : points_(std::move(points)) {
-    std::sort(points_.begin(), points_.end(),
-              [](const ClockPoint& a, const ClockPoint& b) { return a.host < b.host; });
+    std::ranges::sort(points_, {}, &ClockPoint::host);
   }
 
   HostTime to_host(RealTime t) const {
     if (points_.empty()) return HostTime{t.time_since_epoch()};
     // Wall times need not be ordered (the clock may have stepped back), so all points are looked
     // at.
-    const auto nearest =
-        std::min_element(points_.begin(), points_.end(), [t](const auto& a, const auto& b) {
-          return std::chrono::abs(a.real - t) < std::chrono::abs(b.real - t);
-        });
+    const auto nearest = std::ranges::min_element(points_, [t](const auto& a, const auto& b) {
+      return std::chrono::abs(a.real - t) < std::chrono::abs(b.real - t);
+    });
     return nearest->host + (t - nearest->real);
   }
   RealTime to_real(HostTime t) const {

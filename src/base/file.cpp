@@ -164,7 +164,7 @@ Result<std::vector<std::string>> list_folder(const std::filesystem::path& path) 
     const std::string_view name = entry->d_name;
     if (name != "." && name != "..") names.emplace_back(name);
   }
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 

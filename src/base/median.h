@@ -17,7 +17,7 @@ T upper_median(std::vector<T> values) {
 
 // Of an even number, the mean of the two in the middle.
 inline double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   const std::size_t middle = values.size() / 2;
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }

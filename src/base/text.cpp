@@ -158,7 +158,7 @@ std::optional<std::int64_t> scaled_integer(std::string_view text, int decimals) 
   const auto kept = static_cast<std::size_t>(decimals);
   if (fraction.size() > kept) {
     const std::string_view rest = fraction.substr(kept);
-    if (!std::all_of(rest.begin(), rest.end(), is_digit)) return std::nullopt;
+    if (!std::ranges::all_of(rest, is_digit)) return std::nullopt;
     if (rest.front() >= '5' && value == std::numeric_limits<std::int64_t>::max()) {
       return std::nullopt;
     }

@@ -24,15 +24,13 @@ using Names = std::array<std::pair<Enum, std::string_view>, kCount>;
 
 template <class Enum, std::size_t kCount>
 std::string_view name_in(const Names<Enum, kCount>& names, Enum value, std::string_view otherwise) {
-  const auto found =
-      std::find_if(names.begin(), names.end(), [value](const auto& n) { return n.first == value; });
+  const auto found = std::ranges::find(names, value, &std::pair<Enum, std::string_view>::first);
   return found == names.end() ? otherwise : found->second;
 }
 
 template <class Enum, std::size_t kCount>
 std::optional<Enum> value_in(const Names<Enum, kCount>& names, std::string_view name) {
-  const auto found =
-      std::find_if(names.begin(), names.end(), [name](const auto& n) { return n.second == name; });
+  const auto found = std::ranges::find(names, name, &std::pair<Enum, std::string_view>::second);
   return found == names.end() ? std::nullopt : std::optional(found->first);
 }
 
@@ -154,7 +152,7 @@ constexpr bool contains_others(DomainKind kind) {
 // none of `all` that contains others. `of`: the domain of an element.
 template <typename All, typename Of = std::identity>
 bool is_part(const Domain& domain, const All& all, Of of = {}) {
-  return domain.parent && std::none_of(std::begin(all), std::end(all), [&](const auto& other) {
+  return domain.parent && std::ranges::none_of(all, [&](const auto& other) {
            const Domain& d = std::invoke(of, other);
            return d.id == *domain.parent && contains_others(d.kind);
          });

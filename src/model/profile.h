@@ -38,7 +38,7 @@ inline constexpr std::size_t kFewestForQuartiles = 4;
 // definition 7). Absent for fewer than kFewestForQuartiles values.
 inline std::optional<Quartiles<double>> quartiles_of(std::vector<double> values) {
   if (values.size() < kFewestForQuartiles) return std::nullopt;
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   const auto at = [&](double part) {
     const double place = part * static_cast<double>(values.size() - 1);
     const auto below = static_cast<std::size_t>(place);

@@ -81,7 +81,7 @@ inline std::span<const std::string_view> words_of(ChunkKind) {
 template <class Enum>
 std::optional<Enum> parse_word(std::string_view word) {
   const auto words = words_of(Enum{});
-  const auto found = std::find(words.begin(), words.end(), word);
+  const auto found = std::ranges::find(words, word);
   if (word.empty() || found == words.end()) return std::nullopt;
   return static_cast<Enum>(found - words.begin());
 }

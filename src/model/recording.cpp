@@ -21,7 +21,7 @@ std::vector<std::string> texts_of(const std::vector<OpenWindow>& windows, HostTi
     group.longest = std::max(group.longest, at - window.begin);
   }
   std::vector<std::pair<Key, Group>> oldest_first(groups.begin(), groups.end());
-  std::stable_sort(oldest_first.begin(), oldest_first.end(), [](const auto& a, const auto& b) {
+  std::ranges::stable_sort(oldest_first, [](const auto& a, const auto& b) {
     return a.second.longest > b.second.longest;
   });
   std::vector<std::string> texts;
@@ -50,7 +50,7 @@ bool is_at_rest_around_traces(const RunInfo& run) {
 }
 
 bool is_simulated(const Recording& recording) {
-  return std::any_of(recording.sensors.begin(), recording.sensors.end(), [](const Sensor& sensor) {
+  return std::ranges::any_of(recording.sensors, [](const Sensor& sensor) {
     return sensor.provenance == Provenance::kSimulated;
   });
 }
@@ -70,8 +70,7 @@ std::vector<GaugeReading> gauge_of(const Recording& recording, const Domain& dom
       if (r.sensor == sensor.id && r.at >= begin && r.at <= end) out.push_back(r);
     }
   }
-  std::stable_sort(out.begin(), out.end(),
-                   [](const auto& a, const auto& b) { return a.at < b.at; });
+  std::ranges::stable_sort(out, [](const auto& a, const auto& b) { return a.at < b.at; });
   return out;
 }
 

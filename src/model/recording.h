@@ -24,15 +24,13 @@ class DeviceSet {
  public:
   DeviceSet() = default;  // all
   explicit DeviceSet(std::vector<DomainId> some) {
-    std::sort(some.begin(), some.end());
+    std::ranges::sort(some);
     some.erase(std::unique(some.begin(), some.end()), some.end());
     some_ = std::make_shared<const std::vector<DomainId>>(std::move(some));
   }
 
   bool is_all() const { return some_ == nullptr; }
-  bool contains(DomainId id) const {
-    return is_all() || std::binary_search(some_->begin(), some_->end(), id);
-  }
+  bool contains(DomainId id) const { return is_all() || std::ranges::binary_search(*some_, id); }
   // In order; empty of all.
   std::vector<DomainId> list() const { return is_all() ? std::vector<DomainId>{} : *some_; }
 

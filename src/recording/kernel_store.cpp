@@ -136,8 +136,7 @@ Result<std::vector<RememberedKernel>> KernelStore::find(const model::Recording& 
   std::erase_if(*all, [&](const RememberedKernel& k) {
     return !boards.contains(k.board) || !names.contains(k.kernel.name);
   });
-  std::stable_sort(all->begin(), all->end(),
-                   [](const auto& a, const auto& b) { return a.observed < b.observed; });
+  std::ranges::stable_sort(*all, {}, &RememberedKernel::observed);
   return all;
 }
 

@@ -36,8 +36,8 @@ Character first_character(std::string_view text) {
 
 template <std::size_t N>
 bool within(char32_t code, const std::array<std::pair<char32_t, char32_t>, N>& ranges) {
-  return std::any_of(ranges.begin(), ranges.end(),
-                     [&](const auto& r) { return code >= r.first && code <= r.second; });
+  return std::ranges::any_of(ranges,
+                             [&](const auto& r) { return code >= r.first && code <= r.second; });
 }
 
 bool is_harmful(char32_t code) {
@@ -74,8 +74,7 @@ bool is_unit(std::string_view word) {
       "%", "s",  "ms", "us", "min", "h",  "kB", "KiB", "MiB", "GiB", "TiB", "B", "MHz", "Hz"};
   const auto end = word.find_last_not_of(".,;:)");
   if (end == std::string_view::npos) return false;
-  return std::find(std::begin(kUnits), std::end(kUnits), word.substr(0, end + 1)) !=
-         std::end(kUnits);
+  return std::ranges::find(kUnits, word.substr(0, end + 1)) != std::end(kUnits);
 }
 
 }  // namespace

@@ -152,8 +152,9 @@ std::string bytes_text(std::uint64_t bytes) {
 std::string provenance_word(model::Provenance p) {
   std::string word(to_string(p));
   if (p == model::Provenance::kMeasured) return word;
-  std::transform(word.begin(), word.end(), word.begin(),
-                 [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+  std::ranges::transform(word, word.begin(), [](char c) {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
+  });
   return word;
 }
 

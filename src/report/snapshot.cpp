@@ -147,8 +147,8 @@ std::string live_line(const model::Snapshot& snapshot, int width) {
   std::string line =
       whole < std::chrono::seconds(100) ? fmt::format("{} s", whole.count()) : duration_text(whole);
   // In front, where no lack of room takes it away.
-  if (std::any_of(devices.begin(), devices.end(),
-                  [](const auto* d) { return d->provenance == model::Provenance::kSimulated; })) {
+  if (std::ranges::any_of(
+          devices, [](const auto* d) { return d->provenance == model::Provenance::kSimulated; })) {
     line = "SIMULATED  " + line;
   }
   std::string end;

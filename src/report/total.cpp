@@ -21,8 +21,8 @@ std::optional<Energy> energy_of(const std::optional<model::Measurement>& m) {
 bool is_gpu(DomainKind kind) { return kind == DomainKind::kGpu; }
 
 const DomainProfile* find(const Profile& profile, model::DomainId id) {
-  const auto it = std::find_if(profile.domains.begin(), profile.domains.end(),
-                               [&](const DomainProfile& d) { return d.domain.id == id; });
+  const auto it = std::ranges::find_if(profile.domains,
+                                       [&](const DomainProfile& d) { return d.domain.id == id; });
   return it == profile.domains.end() ? nullptr : &*it;
 }
 
@@ -109,7 +109,7 @@ Total total_of(const Profile& profile) {
     return is_gpu(d.domain.kind) ? held_of(d) : std::optional(Energy{});
   });
   const auto gpu = [](const DomainProfile* d) { return is_gpu(d->domain.kind); };
-  if (std::none_of(total.counted.begin(), total.counted.end(), gpu)) total.held.reset();
+  if (std::ranges::none_of(total.counted, gpu)) total.held.reset();
   total.idle_part = sum([](const DomainProfile& d) { return d.idle_part; });
   total.processes = sum([&](const DomainProfile& d) { return processes_of(profile, d); });
   total.others = sum([](const DomainProfile& d) { return d.others; });
@@ -128,7 +128,7 @@ Total total_of(const Profile& profile) {
   for (const DomainProfile* d : total.counted) add(whole, *d->energy);
   total.energy = whole;
   const auto has_command = [](const DomainProfile* d) { return d->command.has_value(); };
-  if (std::all_of(total.counted.begin(), total.counted.end(), has_command)) {
+  if (std::ranges::all_of(total.counted, has_command)) {
     for (const DomainProfile* d : total.counted) add(total.command, *d->command);
     total.command->is_partial = total.lost.has_value();
   }
@@ -172,11 +172,10 @@ std::string command_parts_text(const Profile& profile, const Total& total) {
   }
   constexpr double kNoted = 0.001;
   if (command.undivided.joules() > kNoted * command.energy.energy.joules()) {
-    const bool is_of_level =
-        std::any_of(total.counted.begin(), total.counted.end(), [](const DomainProfile* d) {
-          return is_gpu(d->domain.kind) && d->command && d->command->undivided > Energy{} &&
-                 !(d->levels.rest && d->levels.held);
-        });
+    const bool is_of_level = std::ranges::any_of(total.counted, [](const DomainProfile* d) {
+      return is_gpu(d->domain.kind) && d->command && d->command->undivided > Energy{} &&
+             !(d->levels.rest && d->levels.held);
+    });
     text += fmt::format("; {} more may be its own: of no known process{}",
                         energy_text(command.undivided),
                         is_of_level ? ", or of a level that is not known" : "");
@@ -187,9 +186,9 @@ std::string command_parts_text(const Profile& profile, const Total& total) {
 std::vector<std::string> labels_of(const Profile& profile) {
   std::vector<std::string> labels;
   for (const DomainProfile& d : profile.domains) {
-    const auto same = std::count_if(
-        profile.domains.begin(), profile.domains.end(),
-        [&](const DomainProfile& other) { return other.domain.device == d.domain.device; });
+    const auto same = std::ranges::count_if(profile.domains, [&](const DomainProfile& other) {
+      return other.domain.device == d.domain.device;
+    });
     const std::string kind(to_string(d.domain.kind));
     const bool is_whole = d.domain.kind == DomainKind::kCpu || d.domain.kind == DomainKind::kGpu;
     if (d.domain.device.empty()) {

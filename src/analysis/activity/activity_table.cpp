@@ -39,8 +39,8 @@ std::optional<std::vector<ActivityTable::Replay>> replay_loops(const model::Trac
 // Adds launches of a signature to the re-run at time `t` in seconds, if there is one.
 void add_to_loop(std::span<ActivityTable::Replay> loops, double t, std::uint32_t kernel_class,
                  const ActivityTable::Replay::Ran& more) {
-  const auto at = std::find_if(loops.begin(), loops.end(),
-                               [t](const auto& loop) { return t >= loop.begin && t < loop.end; });
+  const auto at = std::ranges::find_if(
+      loops, [t](const auto& loop) { return t >= loop.begin && t < loop.end; });
   if (at == loops.end()) return;
   const auto slot = static_cast<std::size_t>((t - at->begin) / ActivityTable::Replay::kSlot);
   if (at->slots.size() <= slot) at->slots.resize(slot + 1);
@@ -81,8 +81,8 @@ class Builder {
   Result<ActivityTable> build() {
     make_lattice();
     for (const auto& trace : recording_.traces) {
-      const bool here = std::any_of(trace.chunks.begin(), trace.chunks.end(),
-                                    [&](const auto& chunk) { return is_here(trace, chunk); });
+      const bool here = std::ranges::any_of(
+          trace.chunks, [&](const auto& chunk) { return is_here(trace, chunk); });
       if (here) table_.replay_time.add(trace);
     }
     const auto traces = static_cast<std::uint32_t>(recording_.traces.size());
@@ -178,7 +178,7 @@ class Builder {
   // In the whole recording, not only in the requested part. False: damaged.
   bool find_variants(std::uint32_t index) {
     const model::Trace& trace = recording_.traces[index];
-    return std::all_of(trace.chunks.begin(), trace.chunks.end(), [&](const auto& chunk) {
+    return std::ranges::all_of(trace.chunks, [&](const auto& chunk) {
       return !is_scopes(trace, chunk) ||
              each_scope(index, chunk, [&](std::uint32_t k, const model::ScopeEntry& e) {
                if (table_.classes[k].key.kind != model::ActivityKind::kKernel) return;
@@ -246,8 +246,8 @@ class Builder {
         bytes += chunk.bytes.size();
       }
     }
-    std::stable_sort(bins_.begin(), bins_.end(),
-                     [](const Bins& a, const Bins& b) { return a.chunk->begin < b.chunk->begin; });
+    std::ranges::stable_sort(
+        bins_, [](const Bins& a, const Bins& b) { return a.chunk->begin < b.chunk->begin; });
     table_.entries.reserve(bytes / kLeastBytes);
   }
 
@@ -285,9 +285,8 @@ class Builder {
   // In a kernel's loop, copies and sets only prepare its memory; in that of a memset, copies do.
   void leave_out_preparations(ActivityTable::Replay& loop) const {
     const auto kind = [&](const auto& ran) { return table_.classes[ran.first].key.kind; };
-    const auto ran = std::any_of(loop.ran.begin(), loop.ran.end(), [&](const auto& one) {
-      return kind(one) == model::ActivityKind::kKernel;
-    });
+    const auto ran = std::ranges::any_of(
+        loop.ran, [&](const auto& one) { return kind(one) == model::ActivityKind::kKernel; });
     const auto wanted = ran ? model::ActivityKind::kKernel : model::ActivityKind::kMemset;
     const auto is_other = [&](const auto& one) { return kind(one) != wanted; };
     std::erase_if(loop.ran, is_other);

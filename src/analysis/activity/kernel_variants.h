@@ -52,8 +52,7 @@ class KernelVariants {
       classes.back().scopes.push_back(&did);
     }
     // In order of busy time, because the number of variants is limited.
-    std::sort(classes.begin(), classes.end(),
-              [](const Class& a, const Class& b) { return a.busy > b.busy; });
+    std::ranges::sort(classes, std::ranges::greater{}, &Class::busy);
     for (Class& c : classes) split(c.number, c.scopes);
   }
 
@@ -100,8 +99,7 @@ class KernelVariants {
   };
 
   void split(std::uint32_t kernel_class, std::span<Did*> scopes) {
-    std::sort(scopes.begin(), scopes.end(),
-              [](const Did* a, const Did* b) { return a->launch() < b->launch(); });
+    std::ranges::sort(scopes, [](const Did* a, const Did* b) { return a->launch() < b->launch(); });
     double all = 0;
     for (const Did* did : scopes) all += did->busy;
     std::vector<double> begins;  // of variants, by time of a launch
@@ -182,8 +180,7 @@ class VariantMix {
   };
 
   const Busy* at(double t) const {
-    const auto after = std::upper_bound(spans_.begin(), spans_.end(), t,
-                                        [](double x, const Span& s) { return x < s.begin; });
+    const auto after = std::ranges::upper_bound(spans_, t, {}, &Span::begin);
     if (after != spans_.begin() && t < std::prev(after)->end) return &std::prev(after)->busy;
     const auto found = by_second_.find(second_of(t));
     return found == by_second_.end() ? nullptr : &found->second;
@@ -202,8 +199,7 @@ inline void mix_replays(const KernelVariants& variants, std::vector<ActivityTabl
   if (variants.all().empty()) return;
   std::vector<ActivityTable::Replay*> in_order;
   for (auto& replay : replays) in_order.push_back(&replay);
-  std::sort(in_order.begin(), in_order.end(),
-            [](const auto* a, const auto* b) { return a->begin < b->begin; });
+  std::ranges::sort(in_order, [](const auto* a, const auto* b) { return a->begin < b->begin; });
   for (ActivityTable::Replay* replay : in_order) {
     VariantMix::Busy busy;
     for (const auto& [k, ran] : replay->ran) {

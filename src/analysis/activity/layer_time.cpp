@@ -54,7 +54,7 @@ PartTime sum_of(const std::array<PartTime, kPhases.size()>& parts) {
 
 // The index of `phase` in kPhases; absent for kNone.
 std::optional<std::size_t> place_of(Phase phase) {
-  const auto found = std::find(kPhases.begin(), kPhases.end(), phase);
+  const auto found = std::ranges::find(kPhases, phase);
   if (found == kPhases.end()) return std::nullopt;
   return static_cast<std::size_t>(found - kPhases.begin());
 }

@@ -19,8 +19,7 @@ class ReplayTime {
     for (const auto& chunk : trace.chunks) {
       if (chunk.kind == model::ChunkKind::kReplay) spans_.push_back({chunk.begin, chunk.end});
     }
-    std::sort(spans_.begin(), spans_.end(),
-              [](const RecordedSpan& a, const RecordedSpan& b) { return a.begin < b.begin; });
+    std::ranges::sort(spans_, {}, &RecordedSpan::begin);
     std::vector<RecordedSpan> joined;
     for (const RecordedSpan& span : spans_) {
       if (!joined.empty() && span.begin <= joined.back().end) {
@@ -34,9 +33,7 @@ class ReplayTime {
 
   const std::vector<RecordedSpan>& spans() const { return spans_; }  // in order, apart
   bool holds(HostTime t) const {
-    const auto after =
-        std::upper_bound(spans_.begin(), spans_.end(), t,
-                         [](HostTime x, const RecordedSpan& s) { return x < s.begin; });
+    const auto after = std::ranges::upper_bound(spans_, t, {}, &RecordedSpan::begin);
     return after != spans_.begin() && t < std::prev(after)->end;
   }
   Duration within(HostTime begin, HostTime end) const {

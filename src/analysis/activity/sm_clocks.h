@@ -96,8 +96,7 @@ class SmClocks {
   // Mean power of a kernel over an interval of the program, in the table's seconds, relative to its
   // power at program_hertz(). 1 where the clock was not read often enough.
   double power_ratio(double begin, double end) const {
-    const auto first = std::lower_bound(readings_.begin(), readings_.end(), begin - kCourse,
-                                        [](const Reading& r, double t) { return r.at < t; });
+    const auto first = std::ranges::lower_bound(readings_, begin - kCourse, {}, &Reading::at);
     double sum = 0;
     int count = 0;
     for (auto r = first; r != readings_.end() && r->at <= end + kCourse; ++r, ++count)

@@ -43,7 +43,7 @@ std::optional<GaugeSummary> summary_of(const std::vector<double>& values) {
   if (values.empty()) return std::nullopt;
   double sum = 0;
   for (const double value : values) sum += value;
-  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  const auto [low, high] = std::ranges::minmax_element(values);
   return GaugeSummary{sum / static_cast<double>(values.size()), *low, *high};
 }
 
@@ -128,8 +128,7 @@ std::vector<DevicePower> power_of_work(const model::Recording& recording) {
     std::vector<double> rest;
     std::vector<double> work;
     for (const auto& reading : recording.readings.powers) {
-      const auto sensor = std::find_if(recording.sensors.begin(), recording.sensors.end(),
-                                       [&](const auto& s) { return s.id == reading.sensor; });
+      const auto sensor = std::ranges::find(recording.sensors, reading.sensor, &model::Sensor::id);
       if (sensor == recording.sensors.end() || sensor->domain != domain.id) continue;
       // A row covers the time before its stamp.
       const auto is_in = [&](HostTime begin, HostTime end) {

@@ -38,7 +38,7 @@ std::string name_of(const model::Trace& trace) {
 
 // The program's own re-runs of layers are no work of its.
 bool is_replayed(const model::Trace& trace, HostTime t) {
-  return std::any_of(trace.chunks.begin(), trace.chunks.end(), [t](const auto& chunk) {
+  return std::ranges::any_of(trace.chunks, [t](const auto& chunk) {
     return chunk.kind == model::ChunkKind::kReplay && chunk.begin <= t && t < chunk.end;
   });
 }
@@ -238,10 +238,9 @@ Result<CollectiveCalls> collective_calls(const model::Recording& recording) {
     std::map<std::uint32_t, CallingRank> devices;
     for (const auto& chunk : trace.chunks) {
       if (chunk.kind != model::ChunkKind::kCollectives) continue;
-      const auto domain =
-          std::find_if(recording.domains.begin(), recording.domains.end(), [&](const auto& d) {
-            return d.kind == model::DomainKind::kGpu && is_on(recording, trace, chunk, d);
-          });
+      const auto domain = std::ranges::find_if(recording.domains, [&](const auto& d) {
+        return d.kind == model::DomainKind::kGpu && is_on(recording, trace, chunk, d);
+      });
       if (domain == recording.domains.end()) continue;
       const auto [place, is_new] = devices.try_emplace(chunk.device);
       CallingRank& rank = place->second;
@@ -251,8 +250,8 @@ Result<CollectiveCalls> collective_calls(const model::Recording& recording) {
     for (auto& [device, rank] : devices) {
       if (rank.calls.empty()) continue;
       if (devices.size() > 1) rank.name += fmt::format(", GPU {}", trace.devices[device].ordinal);
-      std::stable_sort(rank.calls.begin(), rank.calls.end(),
-                       [](const auto& a, const auto& b) { return a.begin < b.begin; });
+      std::ranges::stable_sort(rank.calls,
+                               [](const auto& a, const auto& b) { return a.begin < b.begin; });
       out.ranks.push_back(std::move(rank));
     }
   }
@@ -260,8 +259,8 @@ Result<CollectiveCalls> collective_calls(const model::Recording& recording) {
     const auto& trace = recording.traces[r.trace];
     return std::pair(trace.rank.global.value_or(UINT32_MAX), trace.pid);
   };
-  std::stable_sort(out.ranks.begin(), out.ranks.end(),
-                   [&](const auto& a, const auto& b) { return number(a) < number(b); });
+  std::ranges::stable_sort(out.ranks,
+                           [&](const auto& a, const auto& b) { return number(a) < number(b); });
   if (!out.ranks.empty()) Matcher(recording, out).match();
   return out;
 }
@@ -375,13 +374,11 @@ class Builder {
 
   // Divides the energy of a signature on a rank by time.
   void charge(const Attributed& found, const std::string& key, OfKernel& kernel) {
-    const auto used = std::find_if(found.process->by_kernel.begin(), found.process->by_kernel.end(),
-                                   [&](const auto& use) {
-                                     if (use.kernel >= found.profile->by_kernel.size())
-                                       return false;
-                                     const auto& row = found.profile->by_kernel[use.kernel];
-                                     return row.kernel && row.energy && key_of(*row.kernel) == key;
-                                   });
+    const auto used = std::ranges::find_if(found.process->by_kernel, [&](const auto& use) {
+      if (use.kernel >= found.profile->by_kernel.size()) return false;
+      const auto& row = found.profile->by_kernel[use.kernel];
+      return row.kernel && row.energy && key_of(*row.kernel) == key;
+    });
     if (used == found.process->by_kernel.end()) return;
     const auto& row = found.profile->by_kernel[used->kernel];
     auto& times = kernel.times;
@@ -473,8 +470,8 @@ Result<model::CollectiveProfile> collectives_of(const model::Recording& recordin
                                                 std::span<const model::ActivityProfile> activity) {
   auto calls = collective_calls(recording);
   if (!calls) return forward_error(calls);
-  const bool any_kernel = std::any_of(activity.begin(), activity.end(), [](const auto& profile) {
-    return std::any_of(profile.by_kernel.begin(), profile.by_kernel.end(), is_collective);
+  const bool any_kernel = std::ranges::any_of(activity, [](const auto& profile) {
+    return std::ranges::any_of(profile.by_kernel, is_collective);
   });
   if (calls->ranks.empty() && any_kernel) {
     calls->problems.emplace_back(

@@ -102,7 +102,7 @@ class Comparer {
     out.conditions = conditions_between(before_, after_);
     for (auto& condition : out.conditions) {
       const auto& accepted = options_.accepted;
-      if (std::find(accepted.begin(), accepted.end(), condition.code) != accepted.end()) {
+      if (std::ranges::find(accepted, condition.code) != accepted.end()) {
         condition.blocks = false;
       }
       if (condition.blocks && blocked_by_.empty()) blocked_by_ = condition.code;
@@ -203,9 +203,8 @@ class Comparer {
     const auto joules = [](const Difference& d) {
       return d.before && d.after ? std::abs(*d.after - *d.before) : -1;
     };
-    std::stable_sort(
-        out.rows.begin(), out.rows.end(),
-        [&](const Difference& a, const Difference& b) { return joules(a) > joules(b); });
+    std::ranges::stable_sort(
+        out.rows, [&](const Difference& a, const Difference& b) { return joules(a) > joules(b); });
   }
 
   const Runs& before_;
@@ -276,8 +275,8 @@ std::optional<double> Difference::high() const {
 }
 
 bool Comparison::is_blocked() const {
-  return std::any_of(conditions.begin(), conditions.end(),
-                     [](const Condition& condition) { return condition.blocks; });
+  return std::ranges::any_of(conditions,
+                             [](const Condition& condition) { return condition.blocks; });
 }
 
 Result<Comparison> compare(const Runs& before, const Runs& after, const CompareOptions& options) {

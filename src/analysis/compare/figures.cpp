@@ -137,7 +137,7 @@ std::vector<FigureRow> activity_rows(const std::vector<model::ActivityProfile>& 
     std::string reason;
   };
   const auto is_gpu = [](const auto& p) { return p.domain.kind == DomainKind::kGpu; };
-  const bool any_gpu = std::any_of(profiles.begin(), profiles.end(), is_gpu);
+  const bool any_gpu = std::ranges::any_of(profiles, is_gpu);
   std::vector<Added> added;
   std::map<std::pair<std::string, std::string>, std::size_t> places;
   for (const auto& profile : profiles) {
@@ -171,7 +171,7 @@ std::vector<FigureRow> activity_rows(const std::vector<model::ActivityProfile>& 
 Figure run_energy(const model::Profile& profile, const std::vector<std::size_t>& chosen,
                   bool whole_machine, RunFigures& out) {
   const auto has_command = [&](std::size_t i) { return profile.domains[i].command.has_value(); };
-  out.is_command = !whole_machine && std::all_of(chosen.begin(), chosen.end(), has_command);
+  out.is_command = !whole_machine && std::ranges::all_of(chosen, has_command);
   Sum sum;
   Energy undivided;
   for (const std::size_t i : chosen) {

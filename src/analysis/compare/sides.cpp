@@ -47,12 +47,11 @@ Blocks blocks_of(const std::vector<RunFigures>& before, const std::vector<RunFig
     }
   }
   const auto is_timed = [](const Placed& p) { return p.run->started.has_value(); };
-  if (!std::all_of(placed.begin(), placed.end(), is_timed)) {
+  if (!std::ranges::all_of(placed, is_timed)) {
     return {{all_of(before)}, {all_of(after)}};
   }
-  std::stable_sort(placed.begin(), placed.end(), [](const Placed& a, const Placed& b) {
-    return *a.run->started < *b.run->started;
-  });
+  std::ranges::stable_sort(
+      placed, [](const Placed& a, const Placed& b) { return *a.run->started < *b.run->started; });
   Blocks blocks;
   for (std::size_t i = 0; i < placed.size(); ++i) {
     auto& list = placed[i].is_before ? blocks.before : blocks.after;
@@ -85,8 +84,8 @@ const FigureRow* find(const RunFigures& run, const Key& key) {
 }
 
 bool any_has(const std::vector<RunFigures>& runs, const Key& key) {
-  return std::any_of(runs.begin(), runs.end(),
-                     [&](const RunFigures& run) { return find(run, key) != nullptr; });
+  return std::ranges::any_of(runs,
+                             [&](const RunFigures& run) { return find(run, key) != nullptr; });
 }
 
 // A layer's detail is "Type [shapes]". The place where its shapes begin; npos: it is no layer's.
@@ -322,8 +321,7 @@ std::vector<Condition> conditions_between(const Runs& before, const Runs& after)
 
 bool is_same_board(const Runs& before, const Runs& after) {
   const auto same = [&](const RunFigures& run) { return run.boards == before.front().boards; };
-  return std::all_of(before.begin(), before.end(), same) &&
-         std::all_of(after.begin(), after.end(), same);
+  return std::ranges::all_of(before, same) && std::ranges::all_of(after, same);
 }
 
 namespace {

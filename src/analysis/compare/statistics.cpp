@@ -143,8 +143,7 @@ double p_value(const Estimate& estimate) {
 std::vector<double> holm_adjusted(std::vector<double> p) {
   std::vector<std::size_t> order(p.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return p[a] < p[b]; });
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return p[a] < p[b]; });
   double least = 0;
   std::size_t left = p.size();
   for (const std::size_t i : order) {

@@ -368,17 +368,16 @@ std::vector<Finding> findings_of(const model::Recording& recording, const model:
         !d.domain.visible) {
       continue;
     }
-    const auto traced = std::find_if(activity.begin(), activity.end(),
-                                     [&](const auto& a) { return a.domain.id == d.domain.id; });
+    const auto traced =
+        std::ranges::find_if(activity, [&](const auto& a) { return a.domain.id == d.domain.id; });
     BoardFindings(recording, profile, d, traced == activity.end() ? nullptr : &*traced, levels[i],
                   program_end, out)
         .add();
     if (traced != activity.end()) add_kernel_findings(*traced, collectives, out);
   }
   add_processors(profile, out);
-  std::stable_sort(out.begin(), out.end(), [](const Finding& a, const Finding& b) {
-    return a.energy.energy > b.energy.energy;
-  });
+  std::ranges::stable_sort(
+      out, [](const Finding& a, const Finding& b) { return a.energy.energy > b.energy.energy; });
   if (out.size() > kMost) out.resize(kMost);
   return out;
 }

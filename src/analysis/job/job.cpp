@@ -31,7 +31,7 @@ class HostBuilder {
       for (const auto& d : profile->domains) {
         if (!d.domain.visible) continue;
         const DomainKey key = key_of(d.domain);
-        if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+        if (std::ranges::find(known, key) != known.end()) continue;
         known.push_back(key);
         if (auto added = add_domain(key, is_counted(*profile, d.domain)); !added) return added;
       }
@@ -66,9 +66,8 @@ class HostBuilder {
     const auto offset = [](const ClockPoint& p) {
       return p.real.time_since_epoch() - p.host.time_since_epoch();
     };
-    const auto [least, most] =
-        std::minmax_element(points.begin(), points.end(),
-                            [&](const auto& a, const auto& b) { return offset(a) < offset(b); });
+    const auto [least, most] = std::ranges::minmax_element(
+        points, [&](const auto& a, const auto& b) { return offset(a) < offset(b); });
     out_.clock_change = std::max<Duration>(out_.clock_change, offset(*most) - offset(*least));
   }
 
@@ -275,7 +274,7 @@ Result<void> JobBuilder::add_host(const std::vector<Named>& recordings) {
       job_.warnings.push_back(named.name + " was cut off before its end");
     }
   }
-  std::stable_sort(placed.begin(), placed.end(), [](const Placed& a, const Placed& b) {
+  std::ranges::stable_sort(placed, [](const Placed& a, const Placed& b) {
     return std::tie(a.profile->begin, a.profile->end, a.named->name) <
            std::tie(b.profile->begin, b.profile->end, b.named->name);
   });
@@ -304,7 +303,7 @@ Result<void> JobBuilder::add_host(const std::vector<Named>& recordings) {
 void JobBuilder::align() {
   auto& hosts = clocks_->hosts;
   if (hosts.size() < 2) return;
-  std::stable_sort(hosts.begin(), hosts.end(), [](const HostCalls& a, const HostCalls& b) {
+  std::ranges::stable_sort(hosts, [](const HostCalls& a, const HostCalls& b) {
     return std::tie(a.host, a.boot_id) < std::tie(b.host, b.boot_id);
   });
   std::vector<ClockLine> lines;
@@ -377,10 +376,10 @@ void JobBuilder::name_machines() {
 
 Job JobBuilder::finish() && {
   name_machines();
-  std::stable_sort(job_.hosts.begin(), job_.hosts.end(), [](const JobHost& a, const JobHost& b) {
+  std::ranges::stable_sort(job_.hosts, [](const JobHost& a, const JobHost& b) {
     return std::tie(a.host, a.boot_id) < std::tie(b.host, b.boot_id);
   });
-  std::stable_sort(job_.ranks.begin(), job_.ranks.end(), [](const JobRank& a, const JobRank& b) {
+  std::ranges::stable_sort(job_.ranks, [](const JobRank& a, const JobRank& b) {
     const auto number = [](const JobRank& r) { return r.rank.global.value_or(UINT32_MAX); };
     return std::tuple(number(a), a.host, a.recording) < std::tuple(number(b), b.host, b.recording);
   });

@@ -44,8 +44,8 @@ bool has_collectives(const model::Recording& recording) {
   const auto is_one = [](const model::ActivityChunk& chunk) {
     return chunk.kind == model::ChunkKind::kCollectives;
   };
-  return std::any_of(recording.traces.begin(), recording.traces.end(), [&](const auto& trace) {
-    return std::any_of(trace.chunks.begin(), trace.chunks.end(), is_one);
+  return std::ranges::any_of(recording.traces, [&](const auto& trace) {
+    return std::ranges::any_of(trace.chunks, is_one);
   });
 }
 
@@ -231,7 +231,7 @@ Result<ClockLine> fit_clock(const HostCalls& reference, const HostCalls& host) {
   Line line = least_squares(pairs, std::vector<bool>(pairs.size(), true));
   line = least_squares(pairs, without_outliers(pairs, line));
   ClockLine out{from, line.offset, line.drift, 0, 0, pairs.size()};
-  std::sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) { return a.at < b.at; });
+  std::ranges::sort(pairs, {}, &Pair::at);
   const std::size_t length = std::max<std::size_t>(kFewestCalls, pairs.size() / kSegments);
   for (std::size_t begin = 0; begin < pairs.size(); begin += length) {
     // The last segment has what is left, too.

@@ -59,7 +59,7 @@ std::size_t RankCensus::machine_of(const model::RunInfo& run) {
   const auto is_same = [&](const auto& machine) {
     return machine.second == run.boot_id && (!run.boot_id.empty() || machine.first == run.host);
   };
-  const auto known = std::find_if(machines_.begin(), machines_.end(), is_same);
+  const auto known = std::ranges::find_if(machines_, is_same);
   if (known != machines_.end()) return static_cast<std::size_t>(known - machines_.begin());
   machines_.emplace_back(run.host, run.boot_id);
   return machines_.size() - 1;
@@ -111,8 +111,8 @@ RankCensus::Found RankCensus::finish(const std::set<std::string>& aligned) const
     }
     group.present = group.world_size - group.missing.size();
     for (const auto& [number, seen] : ranks) {
-      const bool is_repeated = std::any_of(seen.begin(), seen.end(), [&s = seen](const Seen& a) {
-        return std::any_of(s.begin(), s.end(), [&](const Seen& b) {
+      const bool is_repeated = std::ranges::any_of(seen, [&s = seen](const Seen& a) {
+        return std::ranges::any_of(s, [&](const Seen& b) {
           if (&a == &b) return false;
           return a.machine != b.machine ||
                  (a.times.begin < b.times.end && b.times.begin < a.times.end);
@@ -131,9 +131,7 @@ RankCensus::Found RankCensus::finish(const std::set<std::string>& aligned) const
     if (!clocks.empty()) out.warnings.push_back(std::move(clocks));
     out.groups.push_back(std::move(group));
   }
-  std::stable_sort(
-      out.groups.begin(), out.groups.end(),
-      [](const RankGroup& a, const RankGroup& b) { return a.world_size > b.world_size; });
+  std::ranges::stable_sort(out.groups, std::ranges::greater{}, &RankGroup::world_size);
   return out;
 }
 
@@ -174,8 +172,8 @@ std::string RankCensus::clocks_text(const RankGroup& group, const Ranks& ranks,
   if (spans.size() < 2) return {};
   std::vector<std::pair<Span, std::size_t>> sorted;
   for (const auto& [machine, span] : spans) sorted.emplace_back(span, machine);
-  std::sort(sorted.begin(), sorted.end(),
-            [](const auto& a, const auto& b) { return a.first.begin < b.first.begin; });
+  std::ranges::sort(sorted,
+                    [](const auto& a, const auto& b) { return a.first.begin < b.first.begin; });
   const auto& [middle, reference] = sorted[(sorted.size() - 1) / 2];
   std::vector<std::string> apart;
   std::size_t count = 0;

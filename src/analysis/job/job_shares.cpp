@@ -60,9 +60,9 @@ std::vector<Span> take(std::vector<Span>& open, const model::Profile& profile) {
 std::vector<Span> all_time() { return {{HostTime::min(), HostTime::max()}}; }
 
 const model::DomainProfile* find_domain(const model::Profile& profile, const DomainKey& key) {
-  const auto found = std::find_if(
-      profile.domains.begin(), profile.domains.end(),
-      [&](const auto& d) { return d.domain.visible && d.energy && key_of(d.domain) == key; });
+  const auto found = std::ranges::find_if(profile.domains, [&](const auto& d) {
+    return d.domain.visible && d.energy && key_of(d.domain) == key;
+  });
   return found == profile.domains.end() ? nullptr : &*found;
 }
 
@@ -80,8 +80,8 @@ class Family {
     for (const Placed* one : placed) {
       const Run& run = one->named->run;
       const auto& processes = run.recording().processes;
-      const bool lists_others = std::any_of(processes.begin(), processes.end(),
-                                            [&](const auto& p) { return !p.in_tree && is_own(p); });
+      const bool lists_others =
+          std::ranges::any_of(processes, [&](const auto& p) { return !p.in_tree && is_own(p); });
       if (!lists_others) {
         runs_.push_back(&run);
         continue;
@@ -118,8 +118,8 @@ class Family {
 
   static bool has_trace(const Run& run, const DomainKey& key) {
     const auto& activity = run.activity();
-    return activity && std::any_of(activity->begin(), activity->end(),
-                                   [&](const auto& a) { return key_of(a.domain) == key; });
+    return activity &&
+           std::ranges::any_of(*activity, [&](const auto& a) { return key_of(a.domain) == key; });
   }
 
   KnownProcesses own_;
@@ -152,7 +152,7 @@ class HostShares {
     if (!domain.is_counted || !domain.energy) return;
     const std::vector<Seen> seen = recordings_of({domain.label, domain.identity});
     const bool is_parallel =
-        std::any_of(seen.begin(), seen.end(), [](const Seen& one) { return one.overlaps; });
+        std::ranges::any_of(seen, [](const Seen& one) { return one.overlaps; });
     model::CommandEnergy own;
     Energy others;
     Energy left = domain.energy->energy;
@@ -192,9 +192,7 @@ class HostShares {
 
   void finish() {
     for (const auto& [name, of_job] : jobs_) {
-      const auto found =
-          std::find_if(job_.shares.begin(), job_.shares.end(),
-                       [&, &wanted = name](const JobShare& s) { return s.job == wanted; });
+      const auto found = std::ranges::find(job_.shares, name, &JobShare::job);
       JobShare& share = found != job_.shares.end() ? *found : job_.shares.emplace_back();
       share.job = name;
       ++share.hosts;
@@ -321,8 +319,7 @@ class HostShares {
 
   // Of the energy at rest in a recording's part of the time, what its job is charged with.
   Energy charged_rest(const std::vector<Seen>& all, const Seen& one, bool may_be_own) const {
-    const bool is_alone =
-        std::all_of(all.begin(), all.end(), [&](const Seen& s) { return s.job == one.job; });
+    const bool is_alone = std::ranges::all_of(all, [&](const Seen& s) { return s.job == one.job; });
     const bool is_machine = one.domain->domain.kind != DomainKind::kGpu;
     if (is_machine && rules_.machine_share && is_alone) {
       return Energy::joules(one.rest.joules() * *rules_.machine_share);
@@ -351,8 +348,8 @@ class HostShares {
         own.energy.shift *= sum->energy.energy.joules() / energy.joules();
       }
     }
-    const bool knows_rest = std::any_of(
-        seen.begin(), seen.end(), [](const Seen& s) { return s.domain->idle_part.has_value(); });
+    const bool knows_rest =
+        std::ranges::any_of(seen, [](const Seen& s) { return s.domain->idle_part.has_value(); });
     if (!knows_rest) own.rest.reset();
     model::add(job_.command, own);
   }
@@ -363,7 +360,7 @@ class HostShares {
     double time = 0;
     for (const Seen* one : recordings) {
       OfJob* job = &jobs_[one->job];
-      if (std::find(jobs.begin(), jobs.end(), job) != jobs.end()) continue;
+      if (std::ranges::find(jobs, job) != jobs.end()) continue;
       jobs.push_back(job);
       time += seconds(job->recorded);
     }

@@ -42,8 +42,7 @@ void finish(Spread& spread) {
 
 template <class Row>
 Row& row_named(std::vector<Row>& rows, const std::string& name) {
-  const auto found =
-      std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return row.name == name; });
+  const auto found = std::ranges::find(rows, name, &Row::name);
   if (found != rows.end()) return *found;
   rows.emplace_back().name = name;
   return rows.back();
@@ -61,9 +60,8 @@ class HostWindows {
  public:
   HostWindows(std::span<const Placed> placed, std::vector<PlacedWindow> windows)
       : placed_(placed), windows_(std::move(windows)) {
-    std::stable_sort(windows_.begin(), windows_.end(), [](const auto& a, const auto& b) {
-      return a.window->begin < b.window->begin;
-    });
+    std::ranges::stable_sort(
+        windows_, [](const auto& a, const auto& b) { return a.window->begin < b.window->begin; });
   }
 
   void add_to(JobWindow& out) {
@@ -289,12 +287,11 @@ void finish_rows(Job& job) {
     const auto joules = [](const auto& row) { return row.energy ? row.energy->energy : Energy{}; };
     return joules(a) > joules(b);
   };
-  std::stable_sort(job.windows.begin(), job.windows.end(), by_energy);
-  std::stable_sort(job.layers.begin(), job.layers.end(), by_energy);
+  std::ranges::stable_sort(job.windows, by_energy);
+  std::ranges::stable_sort(job.layers, by_energy);
   for (auto& window : job.windows) finish(window.joules), finish(window.seconds);
   for (auto& layer : job.layers) finish(layer.joules), finish(layer.seconds);
-  std::sort(job.shares.begin(), job.shares.end(),
-            [](const JobShare& a, const JobShare& b) { return a.job < b.job; });
+  std::ranges::sort(job.shares, {}, &JobShare::job);
   for (auto& share : job.shares) {
     std::set<std::uint32_t> ranks;
     for (const auto& rank : job.ranks) {

@@ -173,7 +173,7 @@ std::vector<ActivityRow> ActivityRows::kernels() {
   }
   std::vector<std::size_t> order(rows.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
     return rows[a].energy->energy > rows[b].energy->energy;
   });
   kernel_rows_.assign(table_.classes.size(), kNone);
@@ -290,8 +290,8 @@ std::uint32_t ActivityRows::layer_row(const ActivityTable::ScopeTotal& total) co
 std::vector<ActivityRow> ActivityRows::layers() {
   std::vector<Row> rows;
   first_layer_.assign(recording_.traces.size(), kNone);
-  const auto models = std::count_if(recording_.traces.begin(), recording_.traces.end(),
-                                    [](const auto& trace) { return !trace.layers.empty(); });
+  const auto models = std::ranges::count_if(
+      recording_.traces, [](const auto& trace) { return !trace.layers.empty(); });
   for (std::size_t t = 0; t < recording_.traces.size(); ++t) {
     if (recording_.traces[t].layers.empty() || !uses_device_[t]) continue;
     if (models < 2) {

@@ -144,10 +144,8 @@ class Attribution {
 
   std::string method() const {
     const auto& observed = evidence_.observed;
-    const bool counter =
-        std::any_of(observed.begin(), observed.end(), [](auto& s) { return s.counter; });
-    const bool samples =
-        std::any_of(observed.begin(), observed.end(), [](auto& s) { return !s.counter; });
+    const bool counter = std::ranges::any_of(observed, [](auto& s) { return s.counter; });
+    const bool samples = std::ranges::any_of(observed, [](auto& s) { return !s.counter; });
     return counter && samples ? "regression on the energy counter and power samples"
            : counter          ? "regression on the energy counter"
                               : "regression on power samples";
@@ -179,8 +177,8 @@ class Attribution {
     share_idle_between();
     const Energy left = out_.measured.energy - out_.idle - out_.kernels - out_.gaps;
     const auto use = untraced_use(recording_, out_.domain, out_.begin, out_.end);
-    const bool any_use = std::any_of(use.begin(), use.end(),
-                                     [](const auto& slice) { return !slice.claims.empty(); });
+    const bool any_use =
+        std::ranges::any_of(use, [](const auto& slice) { return !slice.claims.empty(); });
     for (const LostEnd& lost : lost_in_part_) out_.lost += lost_energy(model, lost);
     if (any_use && (left - out_.lost).joules() > error_of_rest(model)) {
       out_.others = left - out_.lost;
@@ -379,8 +377,8 @@ std::vector<LostEnd> lost_on(const model::Recording& recording, const model::Dom
   auto lost = lost_ends(recording, from, to);
   std::erase_if(lost, [&](const LostEnd& end) {
     const auto& trace = recording.traces[end.trace];
-    return std::none_of(trace.chunks.begin(), trace.chunks.end(),
-                        [&](const auto& chunk) { return is_on(recording, trace, chunk, domain); });
+    return std::ranges::none_of(
+        trace.chunks, [&](const auto& chunk) { return is_on(recording, trace, chunk, domain); });
   });
   return lost;
 }

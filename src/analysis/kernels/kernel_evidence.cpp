@@ -139,8 +139,7 @@ KernelEvidence kernel_evidence(const model::Recording& recording, EnergyTimeline
       }
     }
   }
-  std::sort(ordered.begin(), ordered.end(),
-            [](const ObservedPower& a, const ObservedPower& b) { return a.begin < b.begin; });
+  std::ranges::sort(ordered, {}, &ObservedPower::begin);
   QuietPower quiet(table, 0.02 + 6 * timeline.time_constant());
   for (const ObservedPower& s : ordered) quiet.add(s);
   if (const auto hint = quiet.hint()) {
@@ -224,9 +223,8 @@ double longer(const ByClass& in_program, const ByClass& alone_by_class) {
 
 // The kernel of a re-run in which any ran: the one with most busy time.
 std::uint32_t kernel_of(const ActivityTable::Replay& replay) {
-  return std::max_element(
-             replay.ran.begin(), replay.ran.end(),
-             [](const auto& a, const auto& b) { return a.second.busy < b.second.busy; })
+  return std::ranges::max_element(
+             replay.ran, [](const auto& a, const auto& b) { return a.second.busy < b.second.busy; })
       ->first;
 }
 

@@ -71,8 +71,8 @@ void KernelModel::choose_columns() {
   const auto& classes = table_->classes;
   std::vector<std::uint32_t> order(classes.size());
   std::iota(order.begin(), order.end(), 0U);
-  std::sort(order.begin(), order.end(),
-            [&](std::uint32_t a, std::uint32_t b) { return classes[a].busy > classes[b].busy; });
+  std::ranges::sort(
+      order, [&](std::uint32_t a, std::uint32_t b) { return classes[a].busy > classes[b].busy; });
   const auto pooled = std::stable_partition(order.begin(), order.end(), [&](std::uint32_t k) {
     return classes[k].whole_busy >= kLeastShare * table_->whole_busy;
   });
@@ -96,7 +96,7 @@ void KernelModel::choose_columns() {
     if (classes[k].whole_overlapped > kLeastOverlapped * classes[k].whole_busy)
       overlapped.push_back(k);
   }
-  std::stable_sort(overlapped.begin(), overlapped.end(), [&](std::uint32_t a, std::uint32_t b) {
+  std::ranges::stable_sort(overlapped, [&](std::uint32_t a, std::uint32_t b) {
     return classes[a].whole_overlapped > classes[b].whole_overlapped;
   });
   overlapped_columns_ = std::min(overlapped.size(), kMostOverlapped);
@@ -343,7 +343,7 @@ void KernelModel::solve_with_known(PowerRows& rows, std::vector<PowerPrior>& pri
       analysis::contradicted(solution_, powers, std::hypot(kErrors.kernel_power, clocks_.all()));
   powers.clear();
   for (std::size_t i = 0; i < known.size(); ++i) {
-    if (std::binary_search(wrong.begin(), wrong.end(), i)) {
+    if (std::ranges::binary_search(wrong, i)) {
       contradicted_.push_back(known[i]);
     } else {
       powers.push_back(power_of(known[i]));
@@ -555,8 +555,7 @@ std::vector<std::vector<std::uint32_t>> KernelModel::groups() const {
       if (r < kErrors.anticorrelated) pairs.push_back({r, i, j});
     }
   }
-  std::sort(pairs.begin(), pairs.end(),
-            [](const Pair& x, const Pair& y) { return x.correlation < y.correlation; });
+  std::ranges::sort(pairs, {}, &Pair::correlation);
   std::vector<std::size_t> root(open.size());
   std::iota(root.begin(), root.end(), 0U);
   const auto find = [&](std::size_t i) {
@@ -568,7 +567,7 @@ std::vector<std::vector<std::uint32_t>> KernelModel::groups() const {
   for (std::size_t i = 0; i < open.size(); ++i) by_root[find(i)].push_back(open[i]);
   std::erase_if(by_root, [](const auto& group) { return group.size() < 2; });
   for (auto& group : by_root) {
-    std::sort(group.begin(), group.end(), [&](std::uint32_t a, std::uint32_t b) {
+    std::ranges::sort(group, [&](std::uint32_t a, std::uint32_t b) {
       return table_->classes[a].busy > table_->classes[b].busy;
     });
   }

@@ -193,7 +193,7 @@ std::vector<std::size_t> contradicted(const PowerSolution& own, std::span<const 
     }
     open = std::move(left);
   }
-  std::sort(out.begin(), out.end());
+  std::ranges::sort(out);
   return out;
 }
 

@@ -209,8 +209,8 @@ bool is_shared(const model::Recording& recording, const model::Domain& domain,
   if (is_divided(recording, domain)) return true;
   // Of a program that was attached to there is no command.
   const bool is_run = !recording.run.command.empty();
-  const bool has_own = is_run || std::any_of(recording.processes.begin(), recording.processes.end(),
-                                             [](const auto& p) { return p.in_tree; });
+  const bool has_own =
+      is_run || std::ranges::any_of(recording.processes, [](const auto& p) { return p.in_tree; });
   if (!has_own) return false;
   // The command's own context begins after the command. Clocks stay up for a second after the last
   // context has ended, so that a list of processes decides where there is one.
@@ -219,14 +219,12 @@ bool is_shared(const model::Recording& recording, const model::Domain& domain,
       state.is_between(true, work_begin)) {
     return true;
   }
-  return std::any_of(recording.process_readings.gpu_processes.begin(),
-                     recording.process_readings.gpu_processes.end(), [&](const auto& r) {
-                       if (r.domain != domain.id && r.domain != domain.parent) return false;
-                       if (r.at < work_begin || r.at > work_end) return false;
-                       return std::none_of(
-                           recording.processes.begin(), recording.processes.end(),
-                           [&](const auto& p) { return p.id == r.process && p.in_tree; });
-                     });
+  return std::ranges::any_of(recording.process_readings.gpu_processes, [&](const auto& r) {
+    if (r.domain != domain.id && r.domain != domain.parent) return false;
+    if (r.at < work_begin || r.at > work_end) return false;
+    return std::ranges::none_of(recording.processes,
+                                [&](const auto& p) { return p.id == r.process && p.in_tree; });
+  });
 }
 
 }  // namespace

@@ -18,12 +18,12 @@ inline bool is_on(const model::Recording& recording, const model::Trace& trace,
   const std::string& uuid = trace.devices[chunk.device].uuid;
   const auto& domains = recording.domains;
   if (uuid.empty()) {
-    return std::count_if(domains.begin(), domains.end(), [](const auto& d) {
+    return std::ranges::count_if(domains, [](const auto& d) {
              return d.kind == model::DomainKind::kGpu && !d.parent && d.visible;
            }) == 1;
   }
-  const auto board = std::find_if(domains.begin(), domains.end(),
-                                  [&](const auto& d) { return domain.parent == d.id; });
+  const auto board =
+      std::ranges::find_if(domains, [&](const auto& d) { return domain.parent == d.id; });
   return uuid == (board == domains.end() ? domain : *board).uuid;
 }
 
@@ -64,9 +64,9 @@ inline unsigned slices_of(const model::Domain& instance) {
 inline bool is_use_of(const model::Recording& recording, model::DomainId used,
                       const model::Domain& domain) {
   const auto of_board = [&](model::DomainId board) {
-    return used == board ||
-           std::any_of(recording.domains.begin(), recording.domains.end(),
-                       [&](const auto& d) { return d.id == used && is_instance_of(d, board); });
+    return used == board || std::ranges::any_of(recording.domains, [&](const auto& d) {
+             return d.id == used && is_instance_of(d, board);
+           });
   };
   return of_board(domain.id) || (domain.parent && of_board(*domain.parent));
 }
@@ -77,7 +77,7 @@ inline std::string label_of(const model::Domain& domain) {
   if (!domain.parent || domain.kind == model::DomainKind::kGpu) return domain.device;
   if (domain.kind == model::DomainKind::kGpuMemory) return domain.device + " memory";
   std::string kind(model::to_string(domain.kind));
-  std::replace(kind.begin(), kind.end(), '_', ' ');
+  std::ranges::replace(kind, '_', ' ');
   return domain.device + ' ' + kind;
 }
 

@@ -62,7 +62,7 @@ std::vector<double> quiet_powers(EnergyTimeline& timeline, const model::Domain& 
     if (const auto m = timeline.energy(begin, end))
       powers.push_back((m->energy / (end - begin)).watts());
   }
-  std::sort(powers.begin(), powers.end());
+  std::ranges::sort(powers);
   return powers;
 }
 
@@ -90,8 +90,7 @@ BoardState::BoardState(const model::Recording& recording, const model::Domain& d
   }
   add_traces(recording, domain);
   if (clocks.empty() && !evidence_.empty()) add_idle_spans(recording, utilisations);
-  std::stable_sort(evidence_.begin(), evidence_.end(),
-                   [](const auto& a, const auto& b) { return a.at < b.at; });
+  std::ranges::stable_sort(evidence_, [](const auto& a, const auto& b) { return a.at < b.at; });
   // A clock that was read while a launch ran does not count as rest.
   std::erase_if(evidence_, [&](const auto& e) { return !e.held && was_traced(e.at, e.at); });
 }
@@ -105,8 +104,7 @@ void BoardState::add_traces(const model::Recording& recording, const model::Doma
       traced_.push_back({chunk.begin, chunk.end});
     }
   }
-  std::sort(traced_.begin(), traced_.end(),
-            [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  std::ranges::sort(traced_, [](const auto& a, const auto& b) { return a.begin < b.begin; });
   std::vector<RecordedSpan> joined;
   for (const auto& s : traced_) {
     if (joined.empty() || s.begin > joined.back().end) joined.push_back(s);
@@ -120,10 +118,10 @@ void BoardState::add_idle_spans(const model::Recording& recording,
   const auto looked_at = evidence_;
   for (const auto& span : recording.idle_spans) {
     const auto inside = [&](const auto& e) { return e.at >= span.begin && e.at <= span.end; };
-    const bool is_held = std::any_of(looked_at.begin(), looked_at.end(),
-                                     [&](const auto& e) { return e.held && inside(e); });
-    const bool is_used = std::any_of(utilisations.begin(), utilisations.end(),
-                                     [&](const auto& r) { return r.value > kBusy && inside(r); });
+    const bool is_held =
+        std::ranges::any_of(looked_at, [&](const auto& e) { return e.held && inside(e); });
+    const bool is_used = std::ranges::any_of(
+        utilisations, [&](const auto& r) { return r.value > kBusy && inside(r); });
     if (is_held || is_used) continue;
     evidence_.push_back({span.begin, false});
     evidence_.push_back({span.end, false});
@@ -271,9 +269,9 @@ class RestSearch {
   double highest_rest() const {
     double highest = 0;
     for (const auto& f : found_) {
-      const bool is_idle_span = std::any_of(
-          recording_.idle_spans.begin(), recording_.idle_spans.end(),
-          [&](const auto& span) { return f.span.begin >= span.begin && f.span.end <= span.end; });
+      const bool is_idle_span = std::ranges::any_of(recording_.idle_spans, [&](const auto& span) {
+        return f.span.begin >= span.begin && f.span.end <= span.end;
+      });
       if (is_idle_span) {
         highest = std::max(highest, f.level.power.watts() + f.level.error.watts());
       }
@@ -291,9 +289,8 @@ class RestSearch {
 
   bool is_at_rest(const RecordedSpan& span) const {
     const auto& all = state_.evidence();
-    const bool any_context = std::any_of(all.begin(), all.end(), [&](const auto& e) {
-      return e.held && e.at >= span.begin && e.at <= span.end;
-    });
+    const bool any_context = std::ranges::any_of(
+        all, [&](const auto& e) { return e.held && e.at >= span.begin && e.at <= span.end; });
     return !any_context && state_.is_between(false, span.begin + (span.end - span.begin) / 2);
   }
 

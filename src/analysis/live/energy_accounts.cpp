@@ -57,8 +57,7 @@ EnergyAccounts::EnergyAccounts(std::size_t domains, Options options)
 }
 
 const FamilyAccount* EnergyAccounts::family(Family family) const {
-  const auto found = std::find_if(books_.begin(), books_.end(),
-                                  [family](const Book& b) { return b.family == family; });
+  const auto found = std::ranges::find(books_, family, &Book::family);
   return found == books_.end() ? nullptr : &found->account;
 }
 
@@ -157,7 +156,7 @@ void EnergyAccounts::bound(FamilyAccount& account) const {
     if (was_shown) found.energy += found.energy;
     if (has_series) candidates.push_back(found);
   }
-  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+  std::ranges::sort(candidates, [](const Candidate& a, const Candidate& b) {
     return a.order != b.order ? a.order < b.order : a.energy < b.energy;
   });
   for (const auto& [order, energy, at] : candidates) {
@@ -239,8 +238,8 @@ void EnergyAccounts::charge(std::size_t domain, Energy energy, const std::option
     }
     for (auto& book : books_) {
       Entity* const first = book.of_worker[workers.front()];
-      const bool same = std::all_of(workers.begin(), workers.end(),
-                                    [&](std::size_t w) { return book.of_worker[w] == first; });
+      const bool same =
+          std::ranges::all_of(workers, [&](std::size_t w) { return book.of_worker[w] == first; });
       if (same && !claims[c].is_unidentified) {
         add(book, first, domain, parts[c]);
       } else {

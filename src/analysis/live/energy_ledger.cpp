@@ -143,8 +143,7 @@ Result<model::Measurement> EnergyLedger::energy_since_long_ago(HostTime begin, H
   // The end's part of the interval; of the begin it knows nothing.
   auto m = timeline_.energy(std::min(std::max(extent->begin, end - 10s), end), end);
   if (!m) return m;
-  const auto next = std::upper_bound(coarse_.begin(), coarse_.end(), begin,
-                                     [](HostTime t, const Point& point) { return t < point.at; });
+  const auto next = std::ranges::upper_bound(coarse_, begin, {}, &Point::at);
   const Point& before = *std::prev(next);
   const auto known = reported_.find(begin);
   Energy from = before.energy;
@@ -225,8 +224,7 @@ void EnergyLedger::thin_coarse() {
 
 void EnergyLedger::forget_before(HostTime t) {
   // One point of each stays, so that what follows is still bound by it.
-  const auto point = std::upper_bound(coarse_.begin(), coarse_.end(), t,
-                                      [](HostTime x, const Point& p) { return x < p.at; });
+  const auto point = std::ranges::upper_bound(coarse_, t, {}, &Point::at);
   if (point - coarse_.begin() > 1) coarse_.erase(coarse_.begin(), std::prev(point));
   const auto reported = reported_.upper_bound(t);
   if (reported != reported_.begin()) reported_.erase(reported_.begin(), std::prev(reported));

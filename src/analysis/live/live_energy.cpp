@@ -30,7 +30,7 @@ LiveEnergy::LiveEnergy(std::vector<model::Domain> domains,
     const bool is_gpu = chosen && domain.kind == model::DomainKind::kGpu;
     gpus_.push_back(is_gpu ? ledgers_.back().get() : nullptr);
   }
-  if (std::all_of(gpus_.begin(), gpus_.end(), [](auto* gpu) { return gpu == nullptr; })) gpus_ = {};
+  if (std::ranges::all_of(gpus_, [](auto* gpu) { return gpu == nullptr; })) gpus_ = {};
 }
 
 void LiveEnergy::append(const model::Readings& readings) {

@@ -291,7 +291,7 @@ bool RepeatedTotals::is_due(HostTime end) const {
     ++of_name.count;
     of_name.length += s.end - s.begin;
   }
-  return std::all_of(names.begin(), names.end(), [](const auto& name) {
+  return std::ranges::all_of(names, [](const auto& name) {
     const Windows& w = name.second;
     return w.count >= kFewest || w.length >= w.count * kShort;
   });
@@ -324,7 +324,7 @@ void RepeatedTotals::end_block(HostTime end, const Ledgers& ledgers) {
   }
   std::erase_if(spans_, [&](const Span& s) { return s.begin < begin_; });
   in_block_ = static_cast<std::size_t>(
-      std::count_if(spans_.begin(), spans_.end(), [end](const Span& s) { return s.begin >= end; }));
+      std::ranges::count_if(spans_, [end](const Span& s) { return s.begin >= end; }));
   before_ = begin_;
   begin_ = end;
 }
@@ -336,7 +336,7 @@ std::optional<model::Measurement> RepeatedTotals::total(std::uint32_t name, std:
   model::WindowSum sum;
   if (const auto ended = ended_.find({name, domain}); ended != ended_.end()) sum = ended->second;
   const auto in_block = [&](const Span& s) { return s.name == name && s.begin >= begin_; };
-  const auto count = std::count_if(spans_.begin(), spans_.end(), in_block);
+  const auto count = std::ranges::count_if(spans_, in_block);
   if (count > 0) {
     const HostTime from = count < kFewest || open_length() < kShortestBlock ? before_ : begin_;
     const auto all = windows_since(from);

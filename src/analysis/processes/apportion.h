@@ -47,8 +47,8 @@ inline std::vector<Energy> apportion(Energy whole, std::span<const double> weigh
   }
   std::vector<std::size_t> order(parts.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return remainders[a] > remainders[b]; });
+  std::ranges::stable_sort(
+      order, [&](std::size_t a, std::size_t b) { return remainders[a] > remainders[b]; });
   // What is left is less than the number of parts that have a remainder.
   for (std::size_t i = 0; left > 0; ++i, --left) ++parts[order[i]];
 

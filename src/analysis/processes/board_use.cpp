@@ -82,7 +82,7 @@ class Stays {
       }
       open_ = std::move(next);
       const auto& uses = looks[k].uses;
-      if (std::any_of(uses.begin(), uses.end(), [](const auto& u) { return u.utilisation; })) {
+      if (std::ranges::any_of(uses, [](const auto& u) { return u.utilisation.has_value(); })) {
         asked_ = looks[k].at;
       }
     }
@@ -91,8 +91,7 @@ class Stays {
       if (k.end > k.begin)
         all_.push_back({k.process, k.begin, k.begin, k.end, k.end, {}, {}, true, true});
     }
-    std::sort(all_.begin(), all_.end(),
-              [](const Stay& a, const Stay& b) { return a.begin < b.begin; });
+    std::ranges::sort(all_, {}, &Stay::begin);
   }
 
   const std::vector<Stay>& all() const { return all_; }
@@ -121,13 +120,11 @@ class Stays {
   using Look = std::vector<BoardLook>::const_iterator;  // end: there is none
   Look last_until(HostTime t) const {
     const auto& looks = evidence_.looks;
-    const auto after = std::upper_bound(looks.begin(), looks.end(), t,
-                                        [](HostTime x, const BoardLook& l) { return x < l.at; });
+    const auto after = std::ranges::upper_bound(looks, t, {}, &BoardLook::at);
     return after == looks.begin() ? looks.end() : std::prev(after);
   }
   Look first_from(HostTime t) const {
-    return std::lower_bound(evidence_.looks.begin(), evidence_.looks.end(), t,
-                            [](const BoardLook& l, HostTime x) { return l.at < x; });
+    return std::ranges::lower_bound(evidence_.looks, t, {}, &BoardLook::at);
   }
 
   // Beyond this time a look says nothing.
@@ -190,7 +187,7 @@ class Stays {
       if (!began) stay.reports.push_back({since, look.at, *use.utilisation});
       return;
     }
-    const bool of_others = std::any_of(look.uses.begin(), look.uses.end(), [&](const auto& other) {
+    const bool of_others = std::ranges::any_of(look.uses, [&](const auto& other) {
       return other.process != use.process && other.utilisation;
     });
     if (of_others && look.at - stay.first >= kNew && !stay.refused) stay.refused = look.at;
@@ -225,8 +222,7 @@ Worked worked(const Stay& stay, HostTime begin, HostTime end) {
   if (stay.refused && (stay.reports.empty() || *stay.refused <= end + kNew)) {
     return {Worked::kRefused, 0};
   }
-  const auto next = std::lower_bound(stay.reports.begin(), stay.reports.end(), end,
-                                     [](const Stay::Report& r, HostTime t) { return r.at < t; });
+  const auto next = std::ranges::lower_bound(stay.reports, end, {}, &Stay::Report::at);
   const auto of = [](double utilisation) {
     return utilisation > kNoUse ? Worked{Worked::kSome, utilisation} : Worked{Worked::kNone, 0};
   };
@@ -278,8 +274,7 @@ class PartActivity {
 
   // The mean over [begin, end], of which all has to be known. `has_processes`: then.
   std::optional<double> mean(HostTime begin, HostTime end, bool has_processes) const {
-    auto at = std::upper_bound(spans_.begin(), spans_.end(), begin,
-                               [](HostTime t, const Span& s) { return t < s.end; });
+    auto at = std::ranges::upper_bound(spans_, begin, {}, &Span::end);
     double sum = 0;
     HostTime up_to = begin;
     for (; at != spans_.end() && up_to < end; ++at) {
@@ -296,8 +291,7 @@ class PartActivity {
  private:
   // The first mean begins with the look before it.
   static std::optional<HostTime> look_before(const std::vector<BoardLook>& looks, HostTime t) {
-    const auto next = std::lower_bound(looks.begin(), looks.end(), t,
-                                       [](const BoardLook& l, HostTime x) { return l.at < x; });
+    const auto next = std::ranges::lower_bound(looks, t, {}, &BoardLook::at);
     if (next == looks.begin()) return std::nullopt;
     return std::prev(next)->at;
   }
@@ -370,9 +364,8 @@ class Claims {
       const bool at_rest = active[0].activity && *active[0].activity <= kNoUse;
       return {narrowed({active[0].candidates, 1.0, at_rest})};
     }
-    const bool any_worked = std::any_of(active.begin(), active.end(), [](const auto& part) {
-      return part.activity.value_or(0) > kNoUse;
-    });
+    const bool any_worked = std::ranges::any_of(
+        active, [](const auto& part) { return part.activity.value_or(0) > kNoUse; });
     if (is_known && any_worked)
       std::erase_if(active, [](const auto& part) { return *part.activity <= kNoUse; });
     if (!has_sizes && active.size() > 1) {
@@ -395,7 +388,7 @@ class Claims {
     Claim claim;
     for (const Stay* stay : present_) claim.candidates.push_back(stay->process);
     claim.candidates.insert(claim.candidates.end(), brief_.begin(), brief_.end());
-    std::sort(claim.candidates.begin(), claim.candidates.end());
+    std::ranges::sort(claim.candidates);
     claim.weight = 1;
     claim = narrowed(std::move(claim));
     claim.in_doubt = claim.of_unidentified = true;
@@ -430,9 +423,8 @@ class Claims {
       }
     }
     // One without CPU time, where others worked, only held its context.
-    const bool others_worked = std::any_of(some.begin(), some.end(), [this](const Claim& claim) {
-      return shows_work(claim.candidates.front());
-    });
+    const bool others_worked = std::ranges::any_of(
+        some, [this](const Claim& claim) { return shows_work(claim.candidates.front()); });
     if (others_worked) {
       const auto idle = std::stable_partition(unknown.begin(), unknown.end(),
                                               [this](std::size_t p) { return !is_idle(p); });
@@ -451,11 +443,11 @@ class Claims {
     if (some.empty()) {
       // None of them shows work, and one whose utilisation reads 0 does.
       const bool are_idle =
-          std::all_of(unknown.begin(), unknown.end(), [this](std::size_t p) { return is_idle(p); });
+          std::ranges::all_of(unknown, [this](std::size_t p) { return is_idle(p); });
       std::erase_if(none, [this](std::size_t p) { return cpu_share(p).value_or(0) <= kBusyCpu; });
       if (are_idle && !none.empty()) {
         unknown.insert(unknown.end(), none.begin(), none.end());
-        std::sort(unknown.begin(), unknown.end());
+        std::ranges::sort(unknown);
         return {{unknown, 1.0}};
       }
       return {narrowed({unknown, 1.0, false, hardly})};
@@ -500,7 +492,7 @@ class Claims {
   // be identified had ended at once: where others worked, or had children that were never listed,
   // it is taken for one of theirs.
   Claim narrowed(Claim claim) const {
-    std::sort(claim.candidates.begin(), claim.candidates.end());
+    std::ranges::sort(claim.candidates);
     if (claim.candidates.size() < 2) return claim;
     std::vector<std::size_t> left;
     bool any = false;
@@ -570,8 +562,7 @@ std::vector<KnownContext> unlisted_spans(const BoardEvidence& evidence) {
     const auto& life = evidence.lives[p];
     if (!life.may_be_unlisted || !life.end || is_listed[p]) continue;
     const auto next =
-        std::lower_bound(evidence.looks.begin(), evidence.looks.end(), *life.end - kNoticed,
-                         [](const BoardLook& l, HostTime t) { return l.at < t; });
+        std::ranges::lower_bound(evidence.looks, *life.end - kNoticed, {}, &BoardLook::at);
     const HostTime looked = next == evidence.looks.begin() ? life.start : std::prev(next)->at;
     out.push_back({p, std::max(life.start, looked), *life.end});
   }
@@ -629,7 +620,7 @@ std::vector<UseSlice> board_use(const BoardEvidence& evidence, HostTime begin, H
     edge(span.begin);
     edge(span.end);
   }
-  std::sort(edges.begin(), edges.end());
+  std::ranges::sort(edges);
   edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
 
   auto coming = stays.all().begin();

@@ -44,16 +44,15 @@ class Growing {
   HostTime last() const { return points_.back().at; }
   // Constant before the first and after the last point.
   double at(HostTime t) const {
-    const auto next = std::upper_bound(points_.begin(), points_.end(), t,
-                                       [](HostTime x, const Point& p) { return x < p.at; });
+    const auto next = std::ranges::upper_bound(points_, t, {}, &Point::at);
     if (next == points_.begin()) return next->total;
     const Point& a = *std::prev(next);
     if (next == points_.end()) return a.total;
     return a.total + (next->total - a.total) * (seconds(t - a.at) / seconds(next->at - a.at));
   }
   void forget_before(HostTime t) {
-    const auto kept = std::partition_point(points_.begin(), points_.end(),
-                                           [t](const Point& p) { return p.at < t; });
+    const auto kept =
+        std::ranges::partition_point(points_, [t](const Point& p) { return p.at < t; });
     if (kept - points_.begin() > 1) points_.erase(points_.begin(), std::prev(kept));
   }
   // The mean growth per second over [a, b]; absent where less than half of it is known.

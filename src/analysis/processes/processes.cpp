@@ -40,7 +40,7 @@ struct OthersSlice {
 
 // The joules of so many seconds of it at most.
 double most_joules(std::vector<OthersSlice> slices, double seconds) {
-  std::sort(slices.begin(), slices.end(), [](const OthersSlice& a, const OthersSlice& b) {
+  std::ranges::sort(slices, [](const OthersSlice& a, const OthersSlice& b) {
     return a.joules * b.seconds > b.joules * a.seconds;
   });
   double joules = 0;
@@ -64,7 +64,7 @@ ProcessSplitter::ProcessSplitter(const model::Recording& recording, HostTime beg
     for (const auto& r : readings.processes) rounds.push_back(r.at);
     for (const auto& r : readings.gpu_processes) rounds.push_back(r.at);
   }
-  std::sort(rounds.begin(), rounds.end());
+  std::ranges::sort(rounds);
   edges_.push_back(begin);
   for (const HostTime t : rounds) {
     if (t > edges_.back() && t < end) edges_.push_back(t);
@@ -104,8 +104,7 @@ void ProcessSplitter::add_machine_time(const model::Recording& recording) {
   busy_.assign(edges_.size() - 1, std::nullopt);
   Growing busy;
   std::vector<model::MachineReading> readings = recording.process_readings.machine;
-  std::sort(readings.begin(), readings.end(),
-            [](const auto& a, const auto& b) { return a.at < b.at; });
+  std::ranges::sort(readings, [](const auto& a, const auto& b) { return a.at < b.at; });
   for (const auto& r : readings) busy.add(r.at, seconds(r.busy_cpu_time));
   if (readings.size() < 2) return;
   for (std::size_t s = 0; s < busy_.size(); ++s) {
@@ -138,8 +137,8 @@ void ProcessSplitter::add_cpu_time(const model::Recording& recording) {
     if (!recording.processes[i].in_tree) continue;
     unread_ += kBrokenTicks;
     if (recording.processes[i].start < edges_.front()) overread_ += kBrokenTicks;
-    auto s = static_cast<std::size_t>(
-        std::upper_bound(edges_.begin(), edges_.end(), times[i].first()) - edges_.begin());
+    auto s = static_cast<std::size_t>(std::ranges::upper_bound(edges_, times[i].first()) -
+                                      edges_.begin());
     for (s = s > 0 ? s - 1 : 0; s < cpu_.size() && edges_[s] < times[i].last(); ++s) {
       const double used = times[i].at(edges_[s + 1]) - times[i].at(edges_[s]);
       if (used <= 0) continue;
@@ -272,7 +271,7 @@ void add_bounds(const UseSlice& slice, Energy energy, const std::vector<model::P
     }
     for (auto& [p, part] : by_process) {
       const auto& all = claim.candidates;
-      const bool may_be = std::find(all.begin(), all.end(), p) != all.end();
+      const bool may_be = std::ranges::find(all, p) != all.end();
       if (claim.in_doubt) {
         part.add_doubt(claim.weight, may_be && all.size() == 1 && !claim.of_unidentified, may_be);
       } else {
@@ -393,8 +392,7 @@ HeldSplit ProcessSplitter::split_held(const model::Domain& domain, Energy held,
     const Duration length = held_time(slice.begin, slice.end);
     if (length <= Duration{}) continue;
     const auto& holders = slice.holders;
-    if (holders.empty() ||
-        std::find(holders.begin(), holders.end(), kUnidentified) != holders.end()) {
+    if (holders.empty() || std::ranges::find(holders, kUnidentified) != holders.end()) {
       weights[n + 1] += seconds(length);
       continue;
     }

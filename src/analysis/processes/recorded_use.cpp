@@ -82,8 +82,7 @@ std::vector<BoardLook> looks_of(const model::Recording& recording, const model::
   for (const auto& r : recording.process_readings.gpu_processes) {
     if (is_use_of(recording, r.domain, domain)) readings.push_back(r);
   }
-  std::stable_sort(readings.begin(), readings.end(),
-                   [](const auto& a, const auto& b) { return a.at < b.at; });
+  std::ranges::stable_sort(readings, [](const auto& a, const auto& b) { return a.at < b.at; });
   for (const auto& r : readings) {
     auto& look = look_at(r.at)->second;
     const auto place = places.find(r.process);
@@ -92,8 +91,8 @@ std::vector<BoardLook> looks_of(const model::Recording& recording, const model::
       continue;
     }
     auto& uses = look.uses;
-    auto same = std::find_if(uses.begin(), uses.end(),
-                             [&](const auto& u) { return u.process == place->second; });
+    auto same =
+        std::ranges::find_if(uses, [&](const auto& u) { return u.process == place->second; });
     if (same == uses.end()) {
       same = uses.insert(uses.end(), {place->second, r.compute_utilisation});
     } else if (r.compute_utilisation) {
@@ -142,10 +141,9 @@ std::vector<KnownContext> known_contexts(const model::Recording& recording,
   std::vector<KnownContext> out;
   for (const auto& trace : recording.traces) {
     const auto process = process_of(recording, trace);
-    const bool is_here =
-        std::any_of(trace.chunks.begin(), trace.chunks.end(), [&](const auto& chunk) {
-          return model::is_bins(chunk.kind) && is_on(recording, trace, chunk, domain);
-        });
+    const bool is_here = std::ranges::any_of(trace.chunks, [&](const auto& chunk) {
+      return model::is_bins(chunk.kind) && is_on(recording, trace, chunk, domain);
+    });
     if (!process || !is_here) continue;
     const auto span = context_span(trace, &recording.processes[*process], begin, end);
     out.push_back({*process, span.begin, span.end});
@@ -167,7 +165,7 @@ std::vector<HostTime> looks_with_strangers(const std::vector<BoardLook>& looks,
         at.size() <= kFewLooks && at.front() > looks.front().at && at.back() < looks.back().at;
     if (is_short && !processes[process].in_tree) out.insert(out.end(), at.begin(), at.end());
   }
-  std::sort(out.begin(), out.end());
+  std::ranges::sort(out);
   return out;
 }
 
@@ -181,20 +179,19 @@ void add_strangers(const std::vector<BoardLook>& looks,
     for (const auto& use : look.uses) is_listed[use.process] = true;
   }
   for (auto& slice : slices) {
-    const auto near = std::lower_bound(strangers.begin(), strangers.end(), slice.begin - kGoOn);
+    const auto near = std::ranges::lower_bound(strangers, slice.begin - kGoOn);
     if (near == strangers.end() || *near > slice.end + kGoOn) continue;
     for (Claim& claim : slice.claims) {
-      const bool is_guessed =
-          std::none_of(claim.candidates.begin(), claim.candidates.end(),
-                       [&](std::size_t p) { return p == kUnidentified || is_listed[p]; });
+      const bool is_guessed = std::ranges::none_of(
+          claim.candidates, [&](std::size_t p) { return p == kUnidentified || is_listed[p]; });
       if (is_guessed) claim.candidates.push_back(kUnidentified);
     }
   }
 }
 
 bool uses_device(const model::Trace& trace) {
-  return std::any_of(trace.chunks.begin(), trace.chunks.end(),
-                     [](const auto& chunk) { return model::is_bins(chunk.kind); });
+  return std::ranges::any_of(trace.chunks,
+                             [](const auto& chunk) { return model::is_bins(chunk.kind); });
 }
 
 // Whether the process has a trace of its work on a GPU.
@@ -285,10 +282,10 @@ OtherUsers unlisted_users(const model::Recording& recording, const model::Domain
 Owner owner_of(const Claim& claim, const std::vector<model::Process>& processes) {
   const auto is_own = [&](std::size_t p) { return p != kUnidentified && processes[p].in_tree; };
   const auto& all = claim.candidates;
-  const auto own = std::count_if(all.begin(), all.end(), is_own);
+  const auto own = std::ranges::count_if(all, is_own);
   if (own == static_cast<std::ptrdiff_t>(all.size()))
     return own == 1 ? Owner::kProcess : Owner::kCommand;
-  const bool unidentified = std::find(all.begin(), all.end(), kUnidentified) != all.end();
+  const bool unidentified = std::ranges::find(all, kUnidentified) != all.end();
   return own > 0 || unidentified ? Owner::kUnknown : Owner::kOthers;
 }
 

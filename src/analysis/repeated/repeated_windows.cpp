@@ -67,7 +67,7 @@ class Stays {
       edges.push_back({time.seconds_of(w.begin), number, 1});
       edges.push_back({time.seconds_of(w.end), number, -1});
     }
-    std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return a.at < b.at; });
+    std::ranges::sort(edges, {}, &Edge::at);
     std::map<std::uint32_t, int> open;
     double since = edges.empty() ? 0 : edges.front().at;
     for (const Edge& edge : edges) {
@@ -133,8 +133,8 @@ class Builder {
     for (const Stay& stay : stays.all()) time[stay.set] += stay.end - stay.begin;
     std::vector<std::uint32_t> order(stays.sets() - 1);
     std::iota(order.begin(), order.end(), 1U);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return time[a] > time[b]; });
+    std::ranges::stable_sort(order,
+                             [&](std::uint32_t a, std::uint32_t b) { return time[a] > time[b]; });
     state_.assign(stays.sets(), 0);
     for (std::size_t i = 0; i < order.size(); ++i) {
       state_[order[i]] = static_cast<std::uint32_t>(1 + std::min(i, kMostSets));
@@ -213,8 +213,7 @@ std::unordered_set<std::string_view> short_window_names(std::span<const model::W
 
 void WindowStates::add_time(double begin, double end, std::vector<double>& by_entry) const {
   const auto& bins = table.bins;
-  auto at = std::upper_bound(bins.begin(), bins.end(), begin,
-                             [](double t, const ActivityTable::Bin& bin) { return t < bin.begin; });
+  auto at = std::ranges::upper_bound(bins, begin, {}, &ActivityTable::Bin::begin);
   if (at != bins.begin()) --at;
   for (; at != bins.end() && at->begin < end; ++at) {
     const double length = std::min(end, at->begin + at->width) - std::max(begin, at->begin);
@@ -497,7 +496,7 @@ std::optional<model::Measurement> RepeatedWindows::sum(
   for (const model::Window* w : windows) {
     const double begin = s.states.table.time.seconds_of(w->begin);
     const double end = s.states.table.time.seconds_of(w->end);
-    std::fill(times.begin(), times.end(), 0.0);
+    std::ranges::fill(times, 0.0);
     s.states.add_time(begin, end, times);
     const double ratio = s.drift.ratio((begin + end) / 2);
     for (std::size_t k = 0; k < times.size(); ++k) {

@@ -93,8 +93,8 @@ class OwnPart {
 
   // Mean over [begin, end]; 1 where nothing is known.
   double of(HostTime begin, HostTime end) const {
-    auto part = std::partition_point(parts_.begin(), parts_.end(),
-                                     [&](const Interval& p) { return p.end <= begin; });
+    auto part =
+        std::ranges::partition_point(parts_, [&](const Interval& p) { return p.end <= begin; });
     double sum = 0;
     double length = 0;
     for (; part != parts_.end() && part->begin < end; ++part) {
@@ -126,9 +126,8 @@ class LogReader {
   Result<Log> read() {
     // Where an engine recorded its batches, a proxy before it saw the same requests.
     const auto& traces = recording_.traces;
-    const bool has_batches = std::any_of(traces.begin(), traces.end(), [](const auto& trace) {
-      return has_step(trace) && !is_proxy(trace);
-    });
+    const bool has_batches = std::ranges::any_of(
+        traces, [](const auto& trace) { return has_step(trace) && !is_proxy(trace); });
     for (const auto& trace : traces) {
       if (has_batches && is_proxy(trace)) {
         log_.has_proxy = true;
@@ -162,8 +161,8 @@ class LogReader {
       log_.lost.requests += lost.requests;
     }
     for (auto& steps : log_.steps) {
-      std::stable_sort(steps.begin(), steps.end(),
-                       [](const auto& a, const auto& b) { return a.begin < b.begin; });
+      std::ranges::stable_sort(steps,
+                               [](const auto& a, const auto& b) { return a.begin < b.begin; });
     }
     return std::move(log_);
   }
@@ -171,7 +170,7 @@ class LogReader {
  private:
   template <typename Entry>
   static bool has(const model::Trace& trace, const std::function<bool(const Entry&)>& wanted) {
-    return std::any_of(trace.chunks.begin(), trace.chunks.end(), [&](const auto& chunk) {
+    return std::ranges::any_of(trace.chunks, [&](const auto& chunk) {
       bool found = false;
       if (chunk.kind == model::ChunkKind::kServing) {
         model::decode_serving(chunk.bytes, [&](const model::ServingEntry& e) {
@@ -856,7 +855,7 @@ Result<model::ServingProfile> attribute_serving(const model::Recording& recordin
     without[r] = !out.requests[r].is_known();
     out.requests[r].is_cut = placed[r].inside && placed[r].outside;
   }
-  const bool any_without = std::find(without.begin(), without.end(), true) != without.end();
+  const bool any_without = std::ranges::find(without, true) != without.end();
   for (const auto& owned : divided) {
     Board& board = *owned;
     if (any_without) board.divide(without);  // the others have what they had
@@ -900,10 +899,10 @@ Result<model::ServingProfile> attribute_serving(const model::Recording& recordin
         "reason of each",
         without_energy, out.requests.size()));
   }
-  std::stable_sort(out.requests.begin(), out.requests.end(),
-                   [](const auto& a, const auto& b) { return a.arrival < b.arrival; });
-  std::stable_sort(out.tenants.begin(), out.tenants.end(),
-                   [](const auto& a, const auto& b) { return a.energy > b.energy; });
+  std::ranges::stable_sort(out.requests,
+                           [](const auto& a, const auto& b) { return a.arrival < b.arrival; });
+  std::ranges::stable_sort(out.tenants,
+                           [](const auto& a, const auto& b) { return a.energy > b.energy; });
   if (log.without_device > 0) {
     out.warnings.push_back(fmt::format(
         "{} steps name no GPU of this recording: their requests have no energy. With several GPUs "

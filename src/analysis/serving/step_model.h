@@ -164,7 +164,7 @@ class StepModel {
       edges.push_back(s.begin);
       edges.push_back(s.end);
     }
-    std::sort(edges.begin(), edges.end());
+    std::ranges::sort(edges);
     edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
     std::vector<std::size_t> open;
     std::size_t next = 0;

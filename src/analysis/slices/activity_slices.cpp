@@ -52,7 +52,7 @@ SliceRows::SliceRows(const std::vector<model::ActivityRow>& rows, std::size_t mo
   order_.resize(rows.size());
   std::iota(order_.begin(), order_.end(), 0U);
   std::erase_if(order_, [&](std::uint32_t i) { return !rows[i].inclusive; });
-  std::stable_sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
+  std::ranges::stable_sort(order_, [&](std::uint32_t a, std::uint32_t b) {
     return rows[a].inclusive->energy > rows[b].inclusive->energy;
   });
   if (order_.size() > most) order_.resize(most);
@@ -204,9 +204,8 @@ class Slicer {
         chunks_.push_back({&chunk, t, overlapped});
       }
     }
-    std::stable_sort(chunks_.begin(), chunks_.end(), [](const Chunk& a, const Chunk& b) {
-      return a.chunk->begin < b.chunk->begin;
-    });
+    std::ranges::stable_sort(
+        chunks_, [](const Chunk& a, const Chunk& b) { return a.chunk->begin < b.chunk->begin; });
   }
 
   // The busy time of the bins up to `end`, from where the slice before ended.

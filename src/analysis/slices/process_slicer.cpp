@@ -32,8 +32,8 @@ ProcessSlicer::ProcessSlicer(const model::Recording& recording, HostTime begin, 
                              const SliceRequest& request,
                              const std::vector<model::ActivitySlices>& traced)
     : recording_(recording), traced_(traced) {
-  const auto tree = static_cast<std::size_t>(std::count_if(
-      recording.processes.begin(), recording.processes.end(), [](auto& p) { return p.in_tree; }));
+  const auto tree = static_cast<std::size_t>(
+      std::ranges::count_if(recording.processes, [](auto& p) { return p.in_tree; }));
   const std::size_t rows = std::min(tree * (recording.domains.size() + 1), 2 * kMostRows);
   if (rows == 0 || end <= begin) return;
   slices_.step = step_of(end - begin, request.most_cells / rows, kShortest);
@@ -98,8 +98,8 @@ void ProcessSlicer::add(model::DomainId domain, std::size_t process, Energy ener
 ProcessSlicer::TracedWeights ProcessSlicer::traced_weights(const model::ActivityProfile& activity,
                                                            std::size_t process) const {
   TracedWeights out{no_weights(), no_weights()};
-  const auto device = std::find_if(traced_.begin(), traced_.end(),
-                                   [&](auto& d) { return d.domain == activity.domain.id; });
+  const auto device =
+      std::ranges::find_if(traced_, [&](auto& d) { return d.domain == activity.domain.id; });
   for (const auto& part : activity.by_process) {
     const auto& trace = recording_.traces[part.trace];
     if (process_of(recording_, trace) != process) continue;
@@ -158,7 +158,7 @@ void ProcessSlicer::add_cpu_time(std::size_t process, HostTime begin, HostTime e
 
 model::ProcessSlices ProcessSlicer::finish() {
   const auto keep_main = [](auto& rows, const auto& total) {
-    std::stable_sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) {
+    std::ranges::stable_sort(rows, [&](const auto& a, const auto& b) {
       return std::abs(total(a)) > std::abs(total(b));
     });
     if (rows.size() > kMostRows) rows.resize(kMostRows);

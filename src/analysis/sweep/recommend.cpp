@@ -102,7 +102,7 @@ class Recommender {
   template <typename Holds>
   double probability(const Holds& holds) const {
     if (drawn_.empty()) return holds(means_) ? 1 : 0;
-    const auto count = std::count_if(drawn_.begin(), drawn_.end(), holds);
+    const auto count = std::ranges::count_if(drawn_, holds);
     return static_cast<double>(count) / static_cast<double>(drawn_.size());
   }
 
@@ -171,11 +171,10 @@ class Recommender {
 
   void mark_pareto_front() {
     for (std::size_t i = 0; i < means_.size(); ++i) {
-      out_.points[i].on_pareto_front =
-          std::none_of(means_.begin(), means_.end(), [&](const SweepSample& other) {
-            return other.seconds <= means_[i].seconds && other.joules <= means_[i].joules &&
-                   (other.seconds < means_[i].seconds || other.joules < means_[i].joules);
-          });
+      out_.points[i].on_pareto_front = std::ranges::none_of(means_, [&](const SweepSample& other) {
+        return other.seconds <= means_[i].seconds && other.joules <= means_[i].joules &&
+               (other.seconds < means_[i].seconds || other.joules < means_[i].joules);
+      });
     }
   }
 
@@ -209,7 +208,7 @@ class Recommender {
       if (out_.points[i].feasible) by_count[sweep_.points[i].samples.size()].push_back(i);
     }
     for (auto& [count, places] : by_count) {
-      std::sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
+      std::ranges::sort(places, [&](std::size_t a, std::size_t b) {
         return std::pair(out_.points[a].score, means_[a].seconds) <
                std::pair(out_.points[b].score, means_[b].seconds);
       });
@@ -254,9 +253,8 @@ class Recommender {
   }
 
   void compare_with_found() {
-    const auto at = std::find_if(sweep_.points.begin(), sweep_.points.end(), [&](const auto& p) {
-      return sweep_.found && p.setting == *sweep_.found;
-    });
+    const auto at = std::ranges::find_if(
+        sweep_.points, [&](const auto& p) { return sweep_.found && p.setting == *sweep_.found; });
     if (at == sweep_.points.end()) return;
     const auto found = static_cast<std::size_t>(at - sweep_.points.begin());
     const auto change = [&](auto ratio) {

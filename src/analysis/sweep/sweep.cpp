@@ -48,8 +48,7 @@ std::optional<double> gpu_joules(const model::ImportedWindow& window,
 }
 
 void add(Sweep& sweep, double setting, const SweepSample& sample) {
-  const auto at = std::find_if(sweep.points.begin(), sweep.points.end(),
-                               [&](const SweepPoint& p) { return p.setting == setting; });
+  const auto at = std::ranges::find(sweep.points, setting, &SweepPoint::setting);
   (at == sweep.points.end() ? sweep.points.emplace_back(SweepPoint{setting, {}}) : *at)
       .samples.push_back(sample);
 }
@@ -155,8 +154,7 @@ std::vector<NamedRun> outliers_of(const model::SweepPlan& plan,
 }
 
 void sort(Sweep& sweep) {
-  std::sort(sweep.points.begin(), sweep.points.end(),
-            [](const SweepPoint& a, const SweepPoint& b) { return a.setting > b.setting; });
+  std::ranges::sort(sweep.points, std::ranges::greater{}, &SweepPoint::setting);
 }
 
 }  // namespace
@@ -181,9 +179,8 @@ Sweep sweep_of(const model::SweepPlan& plan, const std::vector<model::SweepRun>&
   }
   for (const auto& run : runs) {
     sweep.simulated = sweep.simulated || run.simulated;
-    const bool is_named =
-        std::any_of(sweep.unranked.begin(), sweep.unranked.end(),
-                    [&](const auto& unranked) { return unranked.setting == run.setting; });
+    const bool is_named = std::ranges::any_of(
+        sweep.unranked, [&](const auto& unranked) { return unranked.setting == run.setting; });
     if (is_named) continue;
     if (run.is_ranked()) {
       const auto block = plan.observe ? std::nullopt : std::optional(run.block);
@@ -368,7 +365,7 @@ std::vector<SweepSample> BlockModel::draw(std::mt19937_64& random) const {
 }
 
 Interval interval_of(std::vector<double> values, double coverage) {
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   const auto at = [&](double share) {
     return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
   };

@@ -126,7 +126,7 @@ std::optional<SuspectedLock> by_windows(const model::Recording& recording, HostT
   for (auto& [name, times] : names) {
     auto& begins = times.begins;
     if (begins.size() < kFewest) continue;
-    std::sort(begins.begin(), begins.end());
+    std::ranges::sort(begins);
     std::vector<double> apart;
     for (std::size_t i = 1; i < begins.size(); ++i) {
       apart.push_back(seconds(begins[i] - begins[i - 1]));

@@ -41,7 +41,7 @@ void BandedSystem::reset_near() {
     std::copy_n(fixed_.begin() + static_cast<std::ptrdiff_t>(j * (band_ + 1)), kNear,
                 near_[j].begin());
   }
-  std::copy(fixed_right_.begin(), fixed_right_.end(), right_.begin());
+  std::ranges::copy(fixed_right_, right_.begin());
 }
 
 std::vector<double> BandedSystem::solve() {

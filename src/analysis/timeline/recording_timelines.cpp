@@ -19,12 +19,12 @@ class Sorted {
     for (const auto& r : readings.powers) powers_[r.sensor].push_back(r);
     for (const auto& r : readings.gauges) gauges_[r.sensor].push_back(r);
     for (auto& [id, list] : counters_) {
-      std::stable_sort(list.begin(), list.end(),
-                       [](const auto& a, const auto& b) { return a.before < b.before; });
+      std::ranges::stable_sort(list,
+                               [](const auto& a, const auto& b) { return a.before < b.before; });
     }
     const auto by_time = [](const auto& a, const auto& b) { return a.at < b.at; };
-    for (auto& [id, list] : powers_) std::stable_sort(list.begin(), list.end(), by_time);
-    for (auto& [id, list] : gauges_) std::stable_sort(list.begin(), list.end(), by_time);
+    for (auto& [id, list] : powers_) std::ranges::stable_sort(list, by_time);
+    for (auto& [id, list] : gauges_) std::ranges::stable_sort(list, by_time);
   }
 
   bool has(model::SensorId id) const { return counters_.contains(id) || powers_.contains(id); }

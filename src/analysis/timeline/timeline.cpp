@@ -170,8 +170,7 @@ void EnergyTimeline::append(const model::ReadFailure& failure) {
 
 // A sensor that fails at every read gives one note of each text, not one of each read.
 void EnergyTimeline::add_note(Note note) {
-  const auto same = std::find_if(notes_.begin(), notes_.end(),
-                                 [&](const Note& other) { return other.text == note.text; });
+  const auto same = std::ranges::find(notes_, note.text, &Note::text);
   if (same == notes_.end()) {
     notes_.push_back(std::move(note));
     return;
@@ -183,7 +182,7 @@ void EnergyTimeline::add_note(Note note) {
 void EnergyTimeline::mark(HostTime t) {
   note_origin(t);
   const double at = time_->seconds_of(t);
-  const auto place = std::lower_bound(marks_.begin(), marks_.end(), at);
+  const auto place = std::ranges::lower_bound(marks_, at);
   if (place != marks_.end() && *place == at) return;
   marks_.insert(place, at);
   dirty_ = true;
@@ -216,10 +215,10 @@ void EnergyTimeline::forget_before(HostTime t) {
   unchanged_from_ -= std::min(unchanged_from_, n);
   if (shape_) shape_->forget_before(std::min(at, settled_end - 1));
   if (average_) average_->forget_before(std::min(at, settled_end - 2));
-  const auto used = std::partition_point(utilisations_.begin(), utilisations_.end(),
-                                         [&](const auto& u) { return u.first < at; });
+  const auto used =
+      std::ranges::partition_point(utilisations_, [&](const auto& u) { return u.first < at; });
   utilisations_.erase(utilisations_.begin(), used);
-  marks_.erase(marks_.begin(), std::lower_bound(marks_.begin(), marks_.end(), at));
+  marks_.erase(marks_.begin(), std::ranges::lower_bound(marks_, at));
   std::erase_if(notes_, [t](const Note& note) { return note.last < t; });
 }
 
@@ -237,13 +236,12 @@ double EnergyTimeline::next_data(double t) const {
   double next = data_end();
   if (has_samples()) {
     const auto& samples = shape_->samples();
-    const auto s = std::partition_point(samples.begin(), samples.end(),
-                                        [&](const PowerSample& x) { return x.end <= t; });
+    const auto s =
+        std::ranges::partition_point(samples, [&](const PowerSample& x) { return x.end <= t; });
     if (s != samples.end()) next = std::min(next, std::max(s->begin, t));
   }
-  const auto p = std::partition_point(points_.begin(), points_.end(), [&](const auto& x) {
-    return time_->seconds_of(x.after) <= t;
-  });
+  const auto p = std::ranges::partition_point(
+      points_, [&](const auto& x) { return time_->seconds_of(x.after) <= t; });
   if (p != points_.end()) next = std::min(next, std::max(time_->seconds_of(p->before), t));
   return next;
 }
@@ -267,9 +265,8 @@ void EnergyTimeline::refresh() {
     // An interval ends at an anchor, if there is one, and with its segment. It is longer where it
     // would have no data: time without readings costs nothing.
     bool split = false;
-    const auto next = std::partition_point(points_.begin(), points_.end(), [&](const auto& p) {
-      return time_->seconds_of(p.before) <= start;
-    });
+    const auto next = std::ranges::partition_point(
+        points_, [&](const auto& p) { return time_->seconds_of(p.before) <= start; });
     if (next != points_.end()) {
       const double at = time_->seconds_of(next->after) + 2 * kUnsettled;
       if (at > stop && at < start + kLongInterval) stop = std::min(end, at);
@@ -277,8 +274,8 @@ void EnergyTimeline::refresh() {
     const double data = next_data(start + 2 * kUnsettled) + 2 * kUnsettled;
     if (data > stop) stop = std::min(end, data);
     const std::uint32_t current = segment_.value_or(next_segment_);
-    const auto change = std::partition_point(points_.begin(), points_.end(),
-                                             [&](const auto& p) { return p.segment <= current; });
+    const auto change =
+        std::ranges::partition_point(points_, [&](const auto& p) { return p.segment <= current; });
     if (change != points_.end() && change != points_.begin()) {
       const double at = time_->seconds_of(change->before) - 1e-3;
       if (at <= start) {
@@ -323,13 +320,13 @@ void EnergyTimeline::begin_segment(std::uint32_t segment) {
 }
 
 void EnergyTimeline::settle(double limit) {
-  const auto knot = std::partition_point(knots_.begin(), knots_.end(),
-                                         [&](const Knot& k) { return k.at <= limit; });
+  const auto knot =
+      std::ranges::partition_point(knots_, [&](const Knot& k) { return k.at <= limit; });
   settled_ = std::max(settled_, static_cast<std::size_t>(knot - knots_.begin()));
   if (settled_ == 0) return;
   const double end = knots_[settled_ - 1].at;
-  const auto anchor = std::partition_point(anchors_.begin(), anchors_.end(),
-                                           [&](const Placed& a) { return a.anchor.at <= end; });
+  const auto anchor =
+      std::ranges::partition_point(anchors_, [&](const Placed& a) { return a.anchor.at <= end; });
   settled_anchors_ =
       std::max(settled_anchors_, static_cast<std::size_t>(anchor - anchors_.begin()));
   phase_ = tail_phase_;
@@ -341,7 +338,7 @@ void EnergyTimeline::place_anchors(double stop) {
   const double start = settled_ > 0 ? knots_[settled_ - 1].at : -1e300;
   const std::uint32_t segment = segment_.value_or(next_segment_);
   // Reads of the ten seconds before the start determine the counter's value there.
-  const auto first = std::partition_point(points_.begin(), points_.end(), [&](const auto& p) {
+  const auto first = std::ranges::partition_point(points_, [&](const auto& p) {
     return p.segment < segment || (p.segment == segment && time_->seconds_of(p.after) < start - 10);
   });
   const auto known = std::max(first, points_.begin() + static_cast<std::ptrdiff_t>(known_points()));
@@ -428,7 +425,7 @@ std::optional<TimelineSensors> choose_sensors(const std::vector<model::Sensor>& 
     if (out.average && !out.average->traits.window) out.average.reset();
   }
   const auto gauge = [&](std::string_view name) -> std::optional<model::SensorId> {
-    const auto s = std::find_if(sensors.begin(), sensors.end(), [&](const model::Sensor& x) {
+    const auto s = std::ranges::find_if(sensors, [&](const model::Sensor& x) {
       return x.domain == domain && x.kind == SensorKind::kGauge && x.name == name;
     });
     return s == sensors.end() ? std::nullopt : std::optional(s->id);

@@ -152,8 +152,8 @@ bool EnergyTimeline::is_work(double a, double b) const {
 std::optional<double> EnergyTimeline::partly_busy(double a, double b) const {
   double sum = 0;
   double count = 0;
-  const auto first = std::partition_point(utilisations_.begin(), utilisations_.end(),
-                                          [&](const auto& u) { return u.first < a; });
+  const auto first =
+      std::ranges::partition_point(utilisations_, [&](const auto& u) { return u.first < a; });
   for (auto u = first; u != utilisations_.end() && u->first <= b; ++u) {
     sum += u->second;
     ++count;
@@ -194,8 +194,7 @@ double EnergyTimeline::hidden_by_beat(double a, double b) const {
   const double range = shape_->highest_watts() - least;
   double apart = 0;
   double length = 0;
-  auto u = std::partition_point(utilisations_.begin(), utilisations_.end(),
-                                [&](const auto& x) { return x.first <= a; });
+  auto u = std::ranges::partition_point(utilisations_, [&](const auto& x) { return x.first <= a; });
   for (double from = a; u != utilisations_.end() && from < b; ++u) {
     const double to = std::min(u->first, b);
     if (u->second > kErrors.idle_below && u->second < kErrors.busy_above) {
@@ -374,8 +373,8 @@ EnergyTimeline::Scale EnergyTimeline::scale_of_samples(double stop) const {
   double hidden = 0;
   Comparison seen;
   auto first = static_cast<std::size_t>(
-      std::partition_point(anchors_.begin(), anchors_.end(),
-                           [&](const Placed& p) { return p.anchor.at < to - kScaleTime; }) -
+      std::ranges::partition_point(anchors_,
+                                   [&](const Placed& p) { return p.anchor.at < to - kScaleTime; }) -
       anchors_.begin());
   while (first + 1 < anchors_.size() &&
          anchors_[first].anchor.at < shape_->samples().front().begin) {

@@ -42,8 +42,7 @@ double EnergyTimeline::last_at() {
 
 // Power is constant beyond either end.
 std::vector<EnergyTimeline::Knot>::const_iterator EnergyTimeline::next_knot(double t) const {
-  const auto next = std::upper_bound(knots_.begin(), knots_.end(), t,
-                                     [](double at, const Knot& k) { return at < k.at; });
+  const auto next = std::ranges::upper_bound(knots_, t, {}, &Knot::at);
   return std::clamp(next, knots_.begin() + 1, knots_.end() - 1);
 }
 
@@ -66,7 +65,7 @@ Energy EnergyTimeline::cumulative(HostTime t) const {
 }
 
 bool EnergyTimeline::is_marked(double t) const {
-  const auto mark = std::lower_bound(marks_.begin(), marks_.end(), t - 1e-6);
+  const auto mark = std::ranges::lower_bound(marks_, t - 1e-6);
   return mark != marks_.end() && *mark <= t + 1e-6;
 }
 
@@ -74,8 +73,8 @@ bool EnergyTimeline::is_marked(double t) const {
 bool EnergyTimeline::is_edge(double t) const {
   if (!is_marked(t)) return false;
   const double room = (shape_->time_constant() > 0 ? kRoomLagged : 0.8) * shape_->window();
-  const auto after = std::upper_bound(marks_.begin(), marks_.end(), t + 1e-6);
-  const auto here = std::lower_bound(marks_.begin(), marks_.end(), t - 1e-6);
+  const auto after = std::ranges::upper_bound(marks_, t + 1e-6);
+  const auto here = std::ranges::lower_bound(marks_, t - 1e-6);
   return (after == marks_.end() || *after - t > room) &&
          (here == marks_.begin() || t - *std::prev(here) > room);
 }

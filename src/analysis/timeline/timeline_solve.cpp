@@ -40,7 +40,7 @@ std::vector<double> EnergyTimeline::fit_knots(double start, double stop) const {
   std::vector<double> knots;
   std::size_t a = 0;
   std::size_t sample = range.first;
-  auto mark = std::upper_bound(marks_.begin(), marks_.end(), start + 0.3 * h);
+  auto mark = std::ranges::upper_bound(marks_, start + 0.3 * h);
   for (long n = std::lround(std::ceil(start / h + 0.01));; ++n) {
     const double t = static_cast<double>(n) * h;
     while (mark != marks_.end() && *mark < t && *mark < stop + h) {

@@ -88,7 +88,7 @@ class SharedTime {
   // `windows`: in order of begin; outlives this.
   explicit SharedTime(std::span<const Window* const> windows) : windows_(windows) {
     const auto other = [&](const Window* w) { return w->pid != windows.front()->pid; };
-    if (std::none_of(windows.begin(), windows.end(), other)) {
+    if (std::ranges::none_of(windows, other)) {
       spans_ = singles();
       return;
     }
@@ -116,7 +116,7 @@ class SharedTime {
   bool are_long(Duration resolution) const {
     const Duration least = std::max(kShort, resolution);
     const auto is_short = [least](const Window* w) { return w->end - w->begin < least; };
-    const auto few = std::count_if(windows_.begin(), windows_.end(), is_short);
+    const auto few = std::ranges::count_if(windows_, is_short);
     return 2 * static_cast<std::size_t>(few) <= windows_.size();
   }
   std::span<const Window* const> windows() const { return windows_; }
@@ -223,11 +223,11 @@ std::vector<WindowGroup> groups_of(const model::Recording& recording, Timelines&
   std::vector<SharedTime> times;
   std::vector<bool> restricted;  // some windows have devices of their own
   for (auto& windows : members) {
-    std::stable_sort(windows.begin(), windows.end(),
-                     [](const Window* a, const Window* b) { return a->begin < b->begin; });
+    std::ranges::stable_sort(windows,
+                             [](const Window* a, const Window* b) { return a->begin < b->begin; });
     times.emplace_back(windows);
-    restricted.push_back(std::any_of(windows.begin(), windows.end(),
-                                     [](const Window* w) { return !w->devices.is_all(); }));
+    restricted.push_back(
+        std::ranges::any_of(windows, [](const Window* w) { return !w->devices.is_all(); }));
   }
   for (std::size_t d = 0; d < recording.domains.size() && !groups.empty(); ++d) {
     const std::string silent =
@@ -322,8 +322,8 @@ struct Span {
 
 // Of one setting of a sweep: a token or an epoch of it, and not all that ran.
 bool is_sample(const model::ImportedWindow& window) {
-  return std::any_of(window.labels.begin(), window.labels.end(),
-                     [](const auto& label) { return label.name == "power_limit_watts"; });
+  return std::ranges::any_of(window.labels,
+                             [](const auto& label) { return label.name == "power_limit_watts"; });
 }
 
 }  // namespace
@@ -343,7 +343,7 @@ void mark_windows(Timelines& timelines, std::span<const Window> windows) {
     edges.push_back(w.end);
   }
   // Sorted, so that each mark is appended.
-  std::sort(edges.begin(), edges.end());
+  std::ranges::sort(edges);
   edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
   for (auto& timeline : timelines) {
     if (!timeline) continue;
@@ -389,7 +389,7 @@ Result<ReportedEnergy> reported_energy(std::span<const model::ImportedWindow> wi
     return fail(Errc::kUnavailable,
                 "its windows have no time: some may lie within others, so they have no sum");
   }
-  std::stable_sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) {
+  std::ranges::stable_sort(spans, [](const Span& a, const Span& b) {
     return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
   });
   ReportedEnergy sum;

@@ -73,7 +73,7 @@ int run_words(std::vector<std::string> arguments) {
   }
   constexpr std::string_view kOwn[] = {"help", "version", "completion", "man", "-h", "--help"};
   const auto is_own = [&](const std::string& text) {
-    return std::find(std::begin(kOwn), std::end(kOwn), text) != std::end(kOwn);
+    return std::ranges::find(kOwn, text) != std::end(kOwn);
   };
   if (arguments.size() > 1 && is_own(arguments[0]) &&
       (arguments[1] == "-h" || arguments[1] == "--help")) {

@@ -35,7 +35,7 @@ std::vector<std::string> options_of_all_verbs() {
 // Names nothing that a line of the configuration file may set.
 void warn_of_unknown(const Setting& setting) {
   const auto names = options_of_all_verbs();
-  if (std::find(names.begin(), names.end(), setting.name) != names.end()) return;
+  if (std::ranges::find(names, setting.name) != names.end()) return;
   const std::string close = nearest(setting.name, names);
   say("jouleprof: {} sets '{}', which no verb has as an option{}\n", setting.source, setting.name,
       close.empty() ? "; see jouleprof --help" : fmt::format("; did you mean '{}'?", close));
@@ -135,8 +135,8 @@ std::string missing_text(const CLI::App& app, const CLI::Error& error) {
   }
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
     const auto& verbs = verb_texts();
-    const auto verb = std::find_if(verbs.begin(), verbs.end(),
-                                   [&](const VerbText& v) { return v.name == app.get_name(); });
+    const auto verb =
+        std::ranges::find_if(verbs, [&](const VerbText& v) { return v.name == app.get_name(); });
     if (verb != verbs.end()) return fmt::format("{}: {}", text, verb->usage.front());
   }
   return text;
@@ -228,8 +228,8 @@ std::vector<std::unique_ptr<Verb>> make_verbs() {
 }
 
 std::size_t count_of_options(Verb& verb, const std::vector<std::string>& arguments) {
-  const auto dashes = static_cast<std::size_t>(std::find(arguments.begin(), arguments.end(), "--") -
-                                               arguments.begin());
+  const auto dashes =
+      static_cast<std::size_t>(std::ranges::find(arguments, "--") - arguments.begin());
   if (!verb.takes_command()) return dashes;
   CLI::App app("", std::string(verb.name()));
   verb.declare(app);
@@ -267,13 +267,13 @@ Result<void> parse(Verb& verb, std::vector<std::string> arguments) {
                 fmt::format("{}\nTry 'jouleprof {} --help'.", message, verb.name()));
   };
   try {
-    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+    std::ranges::reverse(arguments);  // as CLI11 wants them
     app.parse(std::move(arguments));
   } catch (const CLI::Error& e) {
     // A mistyped option comes before what is missing, which may be its own.
     const auto extra = app.remaining();
-    const auto option = std::find_if(extra.begin(), extra.end(),
-                                     [](const std::string& word) { return word.starts_with('-'); });
+    const auto option =
+        std::ranges::find_if(extra, [](const std::string& word) { return word.starts_with('-'); });
     if (option != extra.end()) return usage(unknown_word_text(app, *option));
     const bool has_extra = dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr && !extra.empty();
     return usage(has_extra ? unknown_word_text(app, extra.front()) : missing_text(app, e));

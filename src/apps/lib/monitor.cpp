@@ -250,7 +250,7 @@ jouleprof_status jouleprof_monitor_open(const jouleprof_monitor_options* given,
     made->pid = getpid();
     const auto& order = made->source->visible_boards();
     for (const auto& domain : made->source->domains()) {
-      const auto place = std::find(order.begin(), order.end(), domain.id);
+      const auto place = std::ranges::find(order, domain.id);
       made->visible_indices.push_back(place != order.end() ? static_cast<int>(place - order.begin())
                                                            : -1);
     }

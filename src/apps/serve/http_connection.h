@@ -444,13 +444,11 @@ inline bool Shared::has_room_for_connection() {
   if (connections < options.most_connections) return true;
   std::map<net::ip::address, std::size_t> by_address;
   for (const auto* each : waiting) ++by_address[each->address()];
-  const auto most =
-      std::max_element(by_address.begin(), by_address.end(),
-                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most = std::ranges::max_element(
+      by_address, [](const auto& a, const auto& b) { return a.second < b.second; });
   if (most == by_address.end()) return false;
-  const auto oldest = std::find_if(waiting.begin(), waiting.end(), [&](const auto* each) {
-    return each->address() == most->first;
-  });
+  const auto oldest = std::ranges::find_if(
+      waiting, [&](const auto* each) { return each->address() == most->first; });
   (*oldest)->give_way();
   return true;
 }

@@ -90,8 +90,8 @@ Result<CollectorUrl> parse_url(std::string_view text) {
   }
   url.host = authority;
   const auto is_bad = [](unsigned char c) { return c <= ' ' || c == 0x7f; };
-  if (url.host.empty() || std::any_of(url.host.begin(), url.host.end(), is_bad) ||
-      std::any_of(url.target.begin(), url.target.end(), is_bad)) {
+  if (url.host.empty() || std::ranges::any_of(url.host, is_bad) ||
+      std::ranges::any_of(url.target, is_bad)) {
     return refused("it has no host, or blanks");
   }
   return url;
@@ -106,16 +106,16 @@ Result<void> add_header(HttpHeaders& headers, std::string_view name, std::string
            std::string_view("!#$%&'*+-.^_`|~").find(static_cast<char>(c)) != std::string_view::npos;
   };
   const auto is_control = [](unsigned char c) { return c < ' ' || c == 0x7f; };
-  if (name.empty() || !std::all_of(name.begin(), name.end(), is_token)) {
+  if (name.empty() || !std::ranges::all_of(name, is_token)) {
     return fail(Errc::kInvalidArgument,
                 "a header of OTLP requests has no name, or one that HTTP "
                 "does not allow; write Name: value");
   }
-  if (std::find(kOwn.begin(), kOwn.end(), lower_case(name)) != kOwn.end()) {
+  if (std::ranges::find(kOwn, lower_case(name)) != kOwn.end()) {
     return fail(Errc::kInvalidArgument,
                 fmt::format("the header {} of OTLP requests is set by jouleprof itself", name));
   }
-  if (std::any_of(value.begin(), value.end(), is_control)) {
+  if (std::ranges::any_of(value, is_control)) {
     return fail(Errc::kInvalidArgument,
                 fmt::format("the value of the header {} has control characters", name));
   }

@@ -44,7 +44,7 @@ bool is_measured(const analysis::DomainState& state) {
 
 // Empty where something is measured.
 std::string why_nothing_is_measured(const analysis::MachineState& state) {
-  if (std::any_of(state.domains.begin(), state.domains.end(), is_measured)) return {};
+  if (std::ranges::any_of(state.domains, is_measured)) return {};
   std::string reasons;
   for (std::size_t d = 0; d < state.domains.size(); ++d) {
     const auto& s = state.snapshot.domains[d];
@@ -116,7 +116,7 @@ bool is_free_path(std::string_view path) {
                                                    "/"};
   return path.starts_with('/') && !path.starts_with("/api/") &&
          path.find_first_of(" ?#%") == std::string_view::npos &&
-         std::find(kTaken.begin(), kTaken.end(), path) == kTaken.end();
+         std::ranges::find(kTaken, path) == kTaken.end();
 }
 
 Pages::Text Pages::render(Kind kind, const analysis::MachineState& state,

@@ -44,9 +44,8 @@ std::optional<Duration> parse_go_duration(std::string_view text) {
     const auto number = parse_number(text.substr(0, digits));
     text.remove_prefix(digits);
     const auto end = std::min(text.find_first_of("0123456789."), text.size());
-    const auto* const unit = std::find_if(kTimeUnits.begin(), kTimeUnits.end(), [&](const auto& u) {
-      return u.first == text.substr(0, end);
-    });
+    const auto* const unit = std::ranges::find_if(
+        kTimeUnits, [&](const auto& u) { return u.first == text.substr(0, end); });
     if (!number || unit == kTimeUnits.end()) return std::nullopt;
     sum += *number * unit->second;
     text.remove_prefix(end);
@@ -168,8 +167,8 @@ class Reader {
         tls.client_authority = file(value, key);
       } else if (name == "client_auth_type") {
         const auto word = text(value, key);
-        const auto* const found = std::find_if(kClientAuths.begin(), kClientAuths.end(),
-                                               [&](const auto& c) { return c.first == word; });
+        const auto* const found =
+            std::ranges::find_if(kClientAuths, [&](const auto& c) { return c.first == word; });
         if (found == kClientAuths.end()) return add(key, "is none of the toolkit's types");
         tls.client_auth = found->second;
       } else if (name == "min_version") {
@@ -186,8 +185,8 @@ class Reader {
         tls.cipher_suites = texts(value, key);
       } else if (name == "curve_preferences") {
         for (const auto& word : texts(value, key)) {
-          const auto* const found = std::find_if(kCurves.begin(), kCurves.end(),
-                                                 [&](const auto& c) { return c.first == word; });
+          const auto* const found =
+              std::ranges::find_if(kCurves, [&](const auto& c) { return c.first == word; });
           if (found == kCurves.end()) return add(key, fmt::format("has the unknown '{}'", word));
           tls.curves.emplace_back(found->second);
         }
@@ -215,7 +214,7 @@ class Reader {
       } else if (name == "headers") {
         keys(value, path + ".headers", [&](const std::string& header, const YAML::Node& content) {
           const std::string key = path + ".headers." + header;
-          if (std::find(kHeaders.begin(), kHeaders.end(), header) == kHeaders.end()) {
+          if (std::ranges::find(kHeaders, header) == kHeaders.end()) {
             return add(key, "cannot be set");
           }
           const auto set = text(content, key);

@@ -73,7 +73,7 @@ int JsonReader::word(const char* key, const std::vector<std::string>& words, boo
   }
   std::string value;
   read(key, value);
-  const auto it = std::find(words.begin(), words.end(), value);
+  const auto it = std::ranges::find(words, value);
   if (it != words.end()) return static_cast<int>(it - words.begin());
   error(key, fmt::format("'{}' is none of: {}", value, fmt::join(words, ", ")));
   return -1;

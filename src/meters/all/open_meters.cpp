@@ -99,7 +99,7 @@ struct Collector {
       for (const auto& domain : meter->domains()) {
         if (domain.kind != kind) continue;
         const auto& sensors = meter->sensors();
-        if (!with_sensor || std::any_of(sensors.begin(), sensors.end(), [&](const auto& s) {
+        if (!with_sensor || std::ranges::any_of(sensors, [&](const auto& s) {
               return s.domain == domain.id && s.kind != model::SensorKind::kGauge;
             })) {
           return true;
@@ -343,9 +343,9 @@ std::filesystem::path root_folder() {
 }
 
 bool MeterSet::can_measure() const {
-  return std::any_of(meters.begin(), meters.end(), [](const auto& meter) {
+  return std::ranges::any_of(meters, [](const auto& meter) {
     const auto& sensors = meter->sensors();
-    return std::any_of(sensors.begin(), sensors.end(), [](const model::Sensor& s) {
+    return std::ranges::any_of(sensors, [](const model::Sensor& s) {
       return s.kind != model::SensorKind::kGauge && s.provenance != model::Provenance::kEstimated;
     });
   });
@@ -375,8 +375,8 @@ Result<MeterSet> open_meters(const MeterOptions& options) {
   }
   auto set = open_without_wall(options);
   if (!set) return set;
-  std::move(walls.begin(), walls.end(), std::back_inserter(set->meters));
-  std::move(missing.begin(), missing.end(), std::back_inserter(set->missing));
+  std::ranges::move(walls, std::back_inserter(set->meters));
+  std::ranges::move(missing, std::back_inserter(set->missing));
   return set;
 }
 

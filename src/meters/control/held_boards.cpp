@@ -113,8 +113,7 @@ Result<void> HeldBoards::check_free(const Board& board) const {
   }
   auto pids = board.processes();
   std::erase_if(pids, [this](unsigned pid) {
-    return std::find(options_.users.begin(), options_.users.end(), static_cast<pid_t>(pid)) !=
-           options_.users.end();
+    return std::ranges::find(options_.users, static_cast<pid_t>(pid)) != options_.users.end();
   });
   if (pids.empty()) return {};
   return fail(
@@ -170,8 +169,7 @@ HeldBoards::~HeldBoards() {
 
 std::optional<double> HeldBoards::found() const {
   const auto& first = records_.front().before;
-  const bool same = std::all_of(records_.begin(), records_.end(),
-                                [&](const auto& r) { return r.before == first; });
+  const bool same = std::ranges::all_of(records_, [&](const auto& r) { return r.before == first; });
   return same ? first : std::nullopt;
 }
 
@@ -248,8 +246,8 @@ Result<std::vector<ReadBack>> HeldBoards::apply(double value) {
     for (std::size_t i = 0; i < boards_.size(); ++i) {
       auto changed = change(i, value);
       if (changed) continue;
-      const bool any = std::any_of(records_.begin(), records_.end(),
-                                   [](const RestoreRecord& r) { return r.is_changed(); });
+      const bool any =
+          std::ranges::any_of(records_, [](const RestoreRecord& r) { return r.is_changed(); });
       const auto restored = restore_locked();
       if (changed.error().code != Errc::kPermissionDenied) return tl::unexpected(changed.error());
       return tl::unexpected(not_permitted(options_.knob, changed.error().message,

@@ -222,8 +222,8 @@ std::string boot_id() {
 
 bool RestoreRecord::is_ours(double value) const {
   constexpr double kRounding = 1;  // of a driver, in W
-  return pending || std::any_of(ours.begin(), ours.end(),
-                                [value](double our) { return std::abs(our - value) < kRounding; });
+  return pending || std::ranges::any_of(
+                        ours, [value](double our) { return std::abs(our - value) < kRounding; });
 }
 
 std::filesystem::path record_path(const std::filesystem::path& folder, const std::string& uuid) {

@@ -20,7 +20,7 @@ const Words& words(Knob knob) { return kKnobWords[static_cast<std::size_t>(knob)
 
 template <typename Matches>
 std::optional<Knob> find(const Matches& matches) {
-  const auto at = std::find_if(kKnobWords.begin(), kKnobWords.end(), matches);
+  const auto at = std::ranges::find_if(kKnobWords, matches);
   if (at == kKnobWords.end()) return std::nullopt;
   return static_cast<Knob>(at - kKnobWords.begin());
 }
@@ -40,9 +40,8 @@ std::string_view label_of(Knob knob) { return words(knob).label; }
 
 double KnobRange::nearest(double value) const {
   if (steps.empty()) return std::clamp(std::round(value), std::ceil(least), std::floor(most));
-  return *std::min_element(steps.begin(), steps.end(), [value](double a, double b) {
-    return std::abs(a - value) < std::abs(b - value);
-  });
+  return *std::ranges::min_element(
+      steps, [value](double a, double b) { return std::abs(a - value) < std::abs(b - value); });
 }
 
 KnobRange KnobRange::common(const KnobRange& other) const {
@@ -98,7 +97,7 @@ Result<std::vector<unsigned>> list(const nvml::NvmlApi& api, const char* name, c
 KnobRange range_of(const std::vector<unsigned>& clocks) {
   KnobRange range;
   range.steps.assign(clocks.begin(), clocks.end());
-  std::sort(range.steps.begin(), range.steps.end());
+  std::ranges::sort(range.steps);
   range.least = range.steps.front();
   range.most = range.steps.back();
   return range;
@@ -129,7 +128,7 @@ Result<KnobRange> Board::range(Knob knob) const {
     return fail(Errc::kUnsupported, fmt::format("{} lists no clocks to choose from", device()));
   }
   if (knob == Knob::kMemoryClock) return range_of(*memory);
-  const unsigned highest = *std::max_element(memory->begin(), memory->end());
+  const unsigned highest = *std::ranges::max_element(*memory);
   const auto clocks = list(api_, kName, [&](unsigned* n, unsigned* to) {
     return api_.graphics_clocks(gpu_.handle, highest, n, to);
   });

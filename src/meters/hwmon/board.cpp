@@ -235,8 +235,7 @@ std::string Board::name() const {
 }
 
 bool is_board_driver(std::string_view driver) {
-  return std::any_of(kDrivers.begin(), kDrivers.end(),
-                     [&](const auto& known) { return known.first == driver; });
+  return std::ranges::any_of(kDrivers, [&](const auto& known) { return known.first == driver; });
 }
 
 std::vector<Board> find_cards(const fs::path& root) {
@@ -260,8 +259,7 @@ std::vector<Board> find_cards(const fs::path& root) {
 
 std::vector<Board> number_boards(std::vector<Board> boards) {
   const auto key = [](const Board& b) { return std::tie(b.driver, b.bus_address); };
-  std::stable_sort(boards.begin(), boards.end(),
-                   [&](const Board& a, const Board& b) { return key(a) < key(b); });
+  std::ranges::stable_sort(boards, [&](const Board& a, const Board& b) { return key(a) < key(b); });
   boards.erase(std::unique(boards.begin(), boards.end(),
                            [&](const Board& a, const Board& b) { return key(a) == key(b); }),
                boards.end());
@@ -284,7 +282,7 @@ bool is_apu(const Board& board) {
 bool counts_as_instinct(const Board& board) {
   constexpr std::array<std::string_view, 4> kMi200{"0x7408", "0x740c", "0x740f", "0x7410"};
   const auto id = read_attribute(board.device / "device").value_or("");
-  return std::find(kMi200.begin(), kMi200.end(), id) != kMi200.end();
+  return std::ranges::find(kMi200, id) != kMi200.end();
 }
 
 bool is_integrated(const Board& board) {
@@ -340,7 +338,7 @@ Result<GpuMetrics> parse_gpu_metrics(std::string_view table) {
   GpuMetrics out;
   out.format = static_cast<unsigned char>(table[2]);
   out.content = static_cast<unsigned char>(table[3]);
-  const auto layout = std::find_if(kLayouts.begin(), kLayouts.end(), [&](const Layout& l) {
+  const auto layout = std::ranges::find_if(kLayouts, [&](const Layout& l) {
     return l.format == out.format && l.first_content <= out.content &&
            out.content <= l.last_content;
   });

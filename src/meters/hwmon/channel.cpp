@@ -80,7 +80,7 @@ void add_channels(const Channel& chip, std::vector<Channel>& out) {
   if (has_power) return;
   for (const std::string& name : *names) {
     const auto n = number_between(name, "curr", "_input");
-    if (n && std::binary_search(names->begin(), names->end(), fmt::format("in{}_input", *n))) {
+    if (n && std::ranges::binary_search(*names, fmt::format("in{}_input", *n))) {
       add(Form::kVoltageCurrent, *n);
     }
   }
@@ -164,8 +164,8 @@ std::vector<Channel> find_channels(const std::filesystem::path& root,
   const auto key = [](const Channel& c) {
     return std::tuple(c.driver, c.bus_address, c.form, c.number, c.chip);
   };
-  std::sort(channels.begin(), channels.end(),
-            [key](const Channel& a, const Channel& b) { return key(a) < key(b); });
+  std::ranges::sort(channels,
+                    [key](const Channel& a, const Channel& b) { return key(a) < key(b); });
   return channels;
 }
 
@@ -192,8 +192,7 @@ Result<std::int64_t> read_channel(const Channel& channel) {
                                             (channel.folder / channel.attribute()).string(), micro,
                                             channel.form == Form::kEnergyInput ? "uJ" : "uW"));
   }
-  if (channel.form != Form::kEnergyInput &&
-      std::find(kNoValue.begin(), kNoValue.end(), micro) != kNoValue.end()) {
+  if (channel.form != Form::kEnergyInput && std::ranges::find(kNoValue, micro) != kNoValue.end()) {
     return fail(Errc::kCorrupt,
                 fmt::format("{} holds {} uW: all bits are set, which is no value",
                             (channel.folder / channel.attribute()).string(), micro));
@@ -248,7 +247,7 @@ Result<Role> board_role(const Channel& channel, const std::vector<Channel>& all,
   }
   if (channel.form != Form::kEnergyInput || channel.number > 2) return unknown(channel);
   if (is_card_counter(channel)) return role;
-  const bool is_part = std::any_of(all.begin(), all.end(), [&](const Channel& c) {
+  const bool is_part = std::ranges::any_of(all, [&](const Channel& c) {
     return c.chip == channel.chip && c.bus_address == channel.bus_address && is_card_counter(c) &&
            counts(c);
   });

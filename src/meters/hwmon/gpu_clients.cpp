@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 5> kMemory{"drm-resident-vram", "drm-resi
                                                   "amd-memory-vram"};
 
 bool is_engine(std::string_view name) {
-  return std::find(kEngines.begin(), kEngines.end(), name) != kEngines.end();
+  return std::ranges::find(kEngines, name) != kEngines.end();
 }
 
 // "12 KiB", "3 ns", "7".
@@ -100,8 +100,7 @@ std::optional<GpuClient> parse_fdinfo(std::string_view text) {
     } else if (is_engine(after("drm-total-cycles-"))) {
       total[after("drm-total-cycles-")] = *number;
     }
-    const auto rank =
-        static_cast<std::size_t>(std::find(kMemory.begin(), kMemory.end(), key) - kMemory.begin());
+    const auto rank = static_cast<std::size_t>(std::ranges::find(kMemory, key) - kMemory.begin());
     if (rank < memory_rank) {
       memory_rank = rank;
       client.memory_bytes = *number;

@@ -221,7 +221,7 @@ void HwmonMeter::add_board(const Board& board, const std::vector<Channel>& chann
   hwmon::Role role{model::DomainKind::kGpu, board.domain(), board.name(), std::nullopt, ""};
   if (hwmon::is_apu(board)) role.kind = model::DomainKind::kModule;
   // An Intel board's counters are energy1 and energy2.
-  auto whole = std::find_if(domains_.begin(), domains_.end(), [&](const model::Domain& d) {
+  auto whole = std::ranges::find_if(domains_, [&](const model::Domain& d) {
     return d.kind == role.kind && d.device == role.device;
   });
   if (whole == domains_.end()) {
@@ -271,7 +271,7 @@ void HwmonMeter::add_metrics(const Board& board, model::DomainId domain) {
       sensors.push_back(*used.counter);
     }
   }
-  const bool has_power = std::any_of(sensors_.begin(), sensors_.end(), [&](const model::Sensor& s) {
+  const bool has_power = std::ranges::any_of(sensors_, [&](const model::Sensor& s) {
     return s.domain == domain &&
            (s.kind == SensorKind::kPowerInstant || s.kind == SensorKind::kPowerAverage);
   });
@@ -305,8 +305,8 @@ void HwmonMeter::add_state(const Board& board, model::DomainId domain) {
   std::vector<Gauge> gauges;
   std::vector<model::SensorId> ids;
   for (auto& state : hwmon::find_state(board)) {
-    const bool is_known = std::any_of(gauges.begin(), gauges.end(),
-                                      [&](const Gauge& g) { return g.state.gauge == state.gauge; });
+    const bool is_known =
+        std::ranges::any_of(gauges, [&](const Gauge& g) { return g.state.gauge == state.gauge; });
     if (is_known) continue;
     ids.push_back(add_sensor(domain, SensorKind::kGauge, std::string(state.gauge)));
     gauges.push_back({ids.back(), std::move(state)});
@@ -357,7 +357,7 @@ model::Domain& HwmonMeter::get_domain(const hwmon::Role& role, const std::string
 }
 
 bool HwmonMeter::has_sensor(model::DomainId domain) const {
-  return std::any_of(sensors_.begin(), sensors_.end(), [&](const model::Sensor& s) {
+  return std::ranges::any_of(sensors_, [&](const model::Sensor& s) {
     return s.domain == domain && s.kind != SensorKind::kGauge;
   });
 }
@@ -370,8 +370,7 @@ model::SensorId HwmonMeter::add_sensor(model::DomainId domain, SensorKind kind, 
   sensor.kind = kind;
   sensor.name = std::move(name);
   sensor.traits = std::move(traits);
-  const auto of = std::find_if(domains_.begin(), domains_.end(),
-                               [&](const model::Domain& d) { return d.id == domain; });
+  const auto of = std::ranges::find(domains_, domain, &model::Domain::id);
   if (of != domains_.end() && of->kind == model::DomainKind::kGpu) {
     sensor.traits.scale = model::scale_of_gpu(of->name);
   } else if (of != domains_.end() && is_apu_domain(*of)) {
@@ -413,7 +412,7 @@ HostTime HwmonMeter::read(std::size_t index, model::Readings& out) {
 // read: the reads fall into all parts of the period in turn, so that no load has their period.
 bool HwmonMeter::is_varied(std::size_t index) const {
   const auto& of = probes_[index].sensors;
-  return std::any_of(of.begin(), of.end(), [&](model::SensorId id) {
+  return std::ranges::any_of(of, [&](model::SensorId id) {
     const model::Sensor& sensor = sensors_[static_cast<std::size_t>(id)];
     return sensor.kind == SensorKind::kPowerInstant && !sensor.traits.refresh;
   });

@@ -82,7 +82,7 @@ bool is_uuid(const std::string& wanted) {
 // The first device without a handle, whose UUID is unknown therefore.
 const Gpu* find_silent(const std::vector<Gpu>& gpus) {
   const auto silent =
-      std::find_if(gpus.begin(), gpus.end(), [](const Gpu& gpu) { return gpu.error.has_value(); });
+      std::ranges::find_if(gpus, [](const Gpu& gpu) { return gpu.error.has_value(); });
   return silent == gpus.end() ? nullptr : &*silent;
 }
 
@@ -90,8 +90,8 @@ bool is_named(const Gpu& gpu, const std::string& wanted) {
   if (const auto index = parse_integer(wanted)) return *index == gpu.index;
   if (!is_uuid(wanted)) return false;
   return gpu.uuid.starts_with(wanted) ||
-         std::any_of(gpu.mig_devices.begin(), gpu.mig_devices.end(),
-                     [&](const MigDevice& m) { return m.uuid.starts_with(wanted); });
+         std::ranges::any_of(gpu.mig_devices,
+                             [&](const MigDevice& m) { return m.uuid.starts_with(wanted); });
 }
 
 std::optional<model::GpuGeneration> generation_of(Architecture architecture) {

@@ -172,9 +172,8 @@ bool NvmlMeterBuilder::has_samples_of_module(const Gpu& gpu,
           abi::Return::kSuccess) {
     return false;
   }
-  const auto newest =
-      std::max_element(ring.samples.begin(), ring.samples.end(),
-                       [](const auto& a, const auto& b) { return a.timestamp < b.timestamp; });
+  const auto newest = std::ranges::max_element(
+      ring.samples, [](const auto& a, const auto& b) { return a.timestamp < b.timestamp; });
   if (newest == ring.samples.end()) return false;
   const auto sample = nvml::number(ring.value_type, newest->value);
   const auto answers = nvml::read_fields(meter_.api_, gpu.handle, {*of_gpu, *of_module});

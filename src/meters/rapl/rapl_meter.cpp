@@ -65,8 +65,8 @@ std::string device_of(const Place& place) {
 }
 
 bool has_package(const Source& source) {
-  return std::any_of(source.counters.begin(), source.counters.end(),
-                     [](const auto& c) { return c.place.kind == model::DomainKind::kCpu; });
+  return std::ranges::any_of(source.counters,
+                             [](const auto& c) { return c.place.kind == model::DomainKind::kCpu; });
 }
 
 // Packages in their numerical order, each with its parts; the platform last.
@@ -94,8 +94,8 @@ Duration poll_period(const Demand& demand, const std::vector<rapl::Counter>& cou
 
 // A counter is there and cannot be read; one that stands still can.
 bool is_denied(const Source& source) {
-  return std::any_of(source.unreadable.begin(), source.unreadable.end(),
-                     [](const auto& u) { return u.error.code != Errc::kUnavailable; });
+  return std::ranges::any_of(source.unreadable,
+                             [](const auto& u) { return u.error.code != Errc::kUnavailable; });
 }
 
 // One reason for all: the first, for they rarely differ, and how many there were.
@@ -157,9 +157,8 @@ Result<std::unique_ptr<RaplMeter>> RaplMeter::open(const RaplOptions& options) {
   Source still;  // DRAM has no estimate: its row says why
   for (auto* source : {&powercap, &perf}) {
     if (!*source || is_denied(**source) || !still.unreadable.empty()) continue;
-    std::copy_if((*source)->unreadable.begin(), (*source)->unreadable.end(),
-                 std::back_inserter(still.unreadable),
-                 [](const auto& u) { return u.place.kind == model::DomainKind::kDram; });
+    std::ranges::copy_if((*source)->unreadable, std::back_inserter(still.unreadable),
+                         [](const auto& u) { return u.place.kind == model::DomainKind::kDram; });
   }
   std::unique_ptr<RaplMeter> meter(new RaplMeter(std::move(still), options));
   meter->missing_.insert(meter->missing_.begin(), neither(powercap, perf));
@@ -181,8 +180,8 @@ RaplMeter::RaplMeter(Source source, const RaplOptions& options)
   const auto by_place = [](const auto& a, const auto& b) {
     return sort_key(a.place) < sort_key(b.place);
   };
-  std::sort(counters_.begin(), counters_.end(), by_place);
-  std::sort(source.unreadable.begin(), source.unreadable.end(), by_place);
+  std::ranges::sort(counters_, by_place);
+  std::ranges::sort(source.unreadable, by_place);
 
   const CpuModel cpu = read_cpu_model(options.root);
   std::vector<Place> places;
@@ -214,8 +213,8 @@ RaplMeter::RaplMeter(Source source, const RaplOptions& options)
 
 void RaplMeter::add_domains(std::vector<Place> places, const std::string& cpu_name) {
   // A package comes before its parts, which need its id.
-  std::sort(places.begin(), places.end(),
-            [](const Place& a, const Place& b) { return sort_key(a) < sort_key(b); });
+  std::ranges::sort(places,
+                    [](const Place& a, const Place& b) { return sort_key(a) < sort_key(b); });
   for (const Place& place : places) {
     model::Domain domain;
     domain.id = model::DomainId{static_cast<std::uint32_t>(domains_.size())};
@@ -233,7 +232,7 @@ void RaplMeter::add_domains(std::vector<Place> places, const std::string& cpu_na
 }
 
 std::vector<model::Domain>::iterator RaplMeter::find_domain(const Place& place) {
-  return std::find_if(domains_.begin(), domains_.end(), [&](const model::Domain& d) {
+  return std::ranges::find_if(domains_, [&](const model::Domain& d) {
     return d.kind == place.kind && d.device == device_of(place);
   });
 }
@@ -366,11 +365,10 @@ class Watch {
     }
     for (std::size_t i = 0; i < reads_.size(); ++i) {
       if (!is_read(i) || !(any_package ? is_package(i) : always_moves(i))) continue;
-      const auto same =
-          std::count_if(source_.counters.begin(), source_.counters.end(), [](auto& c) {
-            return c.place.kind == DomainKind::kCpu || c.place.kind == DomainKind::kPlatform ||
-                   c.place.kind == DomainKind::kDram;
-          });
+      const auto same = std::ranges::count_if(source_.counters, [](auto& c) {
+        return c.place.kind == DomainKind::kCpu || c.place.kind == DomainKind::kPlatform ||
+               c.place.kind == DomainKind::kDram;
+      });
       if (reads_[i].moves() < (same > 1 ? kMoves : 1)) return false;
     }
     return true;

@@ -111,7 +111,7 @@ Result<Source> open_powercap(const std::filesystem::path& root) {
   std::vector<Place> seen, read;
   for (const Zone& zone : zones) {
     const auto is_in = [&](const std::vector<Place>& places) {
-      return std::find(places.begin(), places.end(), zone.place) != places.end();
+      return std::ranges::find(places, zone.place) != places.end();
     };
     if (is_in(seen) && !zone.is_mirror()) {
       const std::string why =
@@ -141,9 +141,8 @@ Result<Source> open_powercap(const std::filesystem::path& root) {
     read.push_back(zone.place);
   }
   if (seen.empty()) {
-    const auto hidden = std::find_if(paths->begin(), paths->end(), [&](const std::string& path) {
-      return is_hidden(folder, path);
-    });
+    const auto hidden = std::ranges::find_if(
+        *paths, [&](const std::string& path) { return is_hidden(folder, path); });
     if (hidden != paths->end()) {
       return fail(
           Errc::kUnavailable,

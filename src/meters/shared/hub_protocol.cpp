@@ -187,8 +187,8 @@ constexpr std::array kProgramTypes{"hello", "read", "names", "devices", "lost", 
 constexpr std::array kHubTypes{"welcome", "domain", "sensor", "ready", "refused", "done", "joined"};
 
 bool is_possible(std::initializer_list<std::optional<Duration>> periods) {
-  return std::all_of(periods.begin(), periods.end(),
-                     [](const auto& p) { return !p || (*p >= Duration{} && *p <= 1h); });
+  return std::ranges::all_of(periods,
+                             [](const auto& p) { return !p || (*p >= Duration{} && *p <= 1h); });
 }
 bool is_possible(const Hello& m) {
   const Demand& d = m.demand;

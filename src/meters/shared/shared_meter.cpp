@@ -318,15 +318,14 @@ OwnMeters::OwnMeters(std::vector<std::unique_ptr<Meter>> meters,
   for (auto& meter : meters) {
     Source source;
     for (const auto& own : meter->domains()) {
-      const auto found = std::find_if(domains.begin(), domains.end(),
-                                      [&own](const auto& d) { return is_same(d, own); });
+      const auto found =
+          std::ranges::find_if(domains, [&own](const auto& d) { return is_same(d, own); });
       source.domains.push_back(found != domains.end() ? std::optional(found->id) : std::nullopt);
     }
     for (const auto& own : meter->sensors()) {
       const auto domain = source.domains.at(static_cast<std::size_t>(own.domain));
-      const auto found = std::find_if(absent_.begin(), absent_.end(), [&](const auto& s) {
-        return domain && s.domain == *domain && is_same(s, own);
-      });
+      const auto found = std::ranges::find_if(
+          absent_, [&](const auto& s) { return domain && s.domain == *domain && is_same(s, own); });
       source.sensors.emplace_back();
       if (found == absent_.end()) continue;
       source.sensors.back() = found->id;

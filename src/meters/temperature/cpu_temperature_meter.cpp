@@ -117,7 +117,7 @@ std::unique_ptr<Meter> with_cpu_temperatures(std::unique_ptr<Meter> meter,
   for (const auto& domain : meter->domains()) {
     if (domain.kind != model::DomainKind::kCpu || domain.parent) continue;
     const auto& sensors = meter->sensors();
-    const bool is_estimate = std::any_of(sensors.begin(), sensors.end(), [&](const auto& s) {
+    const bool is_estimate = std::ranges::any_of(sensors, [&](const auto& s) {
       return s.domain == domain.id && s.provenance == model::Provenance::kEstimated;
     });
     Files files;
@@ -219,11 +219,10 @@ std::vector<CpuTemperature> find_cpu_temperatures(const fs::path& root) {
       }
     }
   }
-  std::sort(found.begin(), found.end(),
-            [](const auto& a, const auto& b) { return a.package < b.package; });
+  std::ranges::sort(found, [](const auto& a, const auto& b) { return a.package < b.package; });
   const auto ids = packages(root);
   if (found.empty() && !amd.empty()) {
-    std::sort(amd.begin(), amd.end());
+    std::ranges::sort(amd);
     for (const auto& [address, file] : amd) found.push_back({file, std::nullopt});
     assign(found, ids);
   }

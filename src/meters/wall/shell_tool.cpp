@@ -87,7 +87,7 @@ Result<std::unique_ptr<ShellTool>> ShellTool::start(const std::string& command, 
   std::array<std::string, 7> words{
       "sh", "-c", kLoop, "sh", command, std::string(kMark), std::move(seconds_text)};
   std::array<char*, 8> argv{};
-  std::transform(words.begin(), words.end(), argv.begin(), [](auto& word) { return word.data(); });
+  std::ranges::transform(words, argv.begin(), [](auto& word) { return word.data(); });
   const int error = ::posix_spawn(&tool->shell_, "/bin/sh", &files, &how, argv.data(), environ);
   ::posix_spawn_file_actions_destroy(&files);
   ::posix_spawnattr_destroy(&how);

@@ -186,11 +186,10 @@ Result<WallReading> first_number(std::string_view text, double unit) {
 
 // In a command of a shell.
 bool is_plain(std::string_view text) {
-  return !text.empty() && text.front() != '-' &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) {
-           return std::isalnum(c) != 0 ||
-                  std::string_view(".:-_/[]").find(static_cast<char>(c)) != std::string_view::npos;
-         });
+  return !text.empty() && text.front() != '-' && std::ranges::all_of(text, [](unsigned char c) {
+    return std::isalnum(c) != 0 ||
+           std::string_view(".:-_/[]").find(static_cast<char>(c)) != std::string_view::npos;
+  });
 }
 
 Result<std::unique_ptr<WallSource>> open_snmp(const WallSpec& spec) {
@@ -235,8 +234,7 @@ Result<WallSpec> parse_wall_spec(std::string_view text) {
   auto words = split(text.substr(0, colon), ',');
   spec.kind = words.empty() ? "" : std::string(words.front());
   if (colon != std::string_view::npos) spec.address = std::string(text.substr(colon + 1));
-  const auto kind = std::find_if(kKinds.begin(), kKinds.end(),
-                                 [&](const Kind& k) { return k.name == spec.kind; });
+  const auto kind = std::ranges::find(kKinds, spec.kind, &Kind::name);
   // An address may hold what no message should repeat.
   const std::string shown = fmt::format("{}:...", text.substr(0, colon));
   if (kind == kKinds.end()) {

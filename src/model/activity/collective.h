@@ -31,13 +31,13 @@ inline std::string_view collective_kind(std::string_view name) {
     const auto at = name.find(prefix);
     if (at == name.npos) continue;
     const std::string_view rest = name.substr(at + prefix.size());
-    const auto end = std::find_if_not(rest.begin(), rest.end(), is_letter);
+    const auto end = std::ranges::find_if_not(rest, is_letter);
     const std::string_view kind = rest.substr(0, static_cast<std::size_t>(end - rest.begin()));
     return kind.empty() ? "other" : kind;
   }
   const auto contains = [name](std::string_view part) { return name.find(part) != name.npos; };
-  if (std::any_of(kAllReduces.begin(), kAllReduces.end(), contains)) return "AllReduce";
-  if (std::any_of(kOthers.begin(), kOthers.end(), contains)) return "other";
+  if (std::ranges::any_of(kAllReduces, contains)) return "AllReduce";
+  if (std::ranges::any_of(kOthers, contains)) return "other";
   return {};
 }
 

@@ -215,8 +215,7 @@ void DeviceTimeline::end_scopes(std::int64_t end) {
 
 void DeviceTimeline::end_late() {
   if (late_.empty()) return;
-  std::sort(late_.begin(), late_.end(),
-            [](const Launch& a, const Launch& b) { return a.begin < b.begin; });
+  std::ranges::sort(late_, {}, &Launch::begin);
   std::map<std::pair<std::int64_t, std::uint32_t>, ClassSum> sums;
   FlatSums scopes;
   std::int64_t last = nanoseconds_of(late_.front().begin) + 1;
@@ -260,7 +259,7 @@ void FlatSums::clear() {
   if (slots_.size() > 64 && sums_.size() * 16 < slots_.size()) {
     slots_.assign(slots_.size() / 2, 0);
   } else {
-    std::fill(slots_.begin(), slots_.end(), 0);
+    std::ranges::fill(slots_, 0);
   }
   sums_.clear();
   last_ = 0;
@@ -300,11 +299,11 @@ void ActivityBins::finish() {
 
 void ActivityBins::sweep(HostTime until) {
   const auto earlier = [](const Launch& a, const Launch& b) { return a.begin < b.begin; };
-  if (!std::is_sorted(pending_.begin(), pending_.end(), earlier)) {
-    std::stable_sort(pending_.begin(), pending_.end(), earlier);
+  if (!std::ranges::is_sorted(pending_, earlier)) {
+    std::ranges::stable_sort(pending_, earlier);
   }
-  const auto stop = std::find_if(pending_.begin(), pending_.end(),
-                                 [until](const Launch& launch) { return launch.begin >= until; });
+  const auto stop = std::ranges::find_if(
+      pending_, [until](const Launch& launch) { return launch.begin >= until; });
   for (auto it = pending_.begin(); it != stop; ++it) {
     if (!timeline_.add(*it)) ++late_;
     last_end_ = std::max(last_end_, it->end);

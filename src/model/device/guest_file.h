@@ -27,8 +27,8 @@ struct GuestFile {
   std::vector<std::pair<DomainKind, Energy>> energies;  // cpu, dram; each once
 
   std::optional<Energy> energy(DomainKind kind) const {
-    const auto found = std::find_if(energies.begin(), energies.end(),
-                                    [kind](const auto& e) { return e.first == kind; });
+    const auto found =
+        std::ranges::find_if(energies, [kind](const auto& e) { return e.first == kind; });
     return found == energies.end() ? std::nullopt : std::optional(found->second);
   }
 

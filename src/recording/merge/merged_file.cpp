@@ -398,7 +398,7 @@ Result<std::size_t> append_recording(const fs::path& recording, const fs::path& 
   const auto names = names_in(file);
   if (!names) return forward_error(names);
   const auto is_taken = [&](const std::string& name) {
-    return std::find(names->begin(), names->end(), name) != names->end();
+    return std::ranges::find(*names, name) != names->end();
   };
   std::size_t number = names->size() + 1;
   while (is_taken(part_name(file, number))) ++number;
@@ -414,7 +414,7 @@ Result<std::size_t> append_recording(const fs::path& recording, const fs::path& 
   if (auto placed = fresh->take_place(); !placed) return forward_error(placed);
   const auto now = names_in(file);
   if (!now) return forward_error(now);
-  return static_cast<std::size_t>(std::find(now->begin(), now->end(), name) - now->begin()) + 1;
+  return static_cast<std::size_t>(std::ranges::find(*now, name) - now->begin()) + 1;
 }
 
 }  // namespace jouleprof::recording

@@ -246,7 +246,7 @@ Result<void> SpoolReader::find_files(SpoolConsumer& consumer) {
 // before; a listing begun after the later one was seen has both.
 Result<void> SpoolReader::find_skipped() {
   const auto skipped = [](const auto& entry) { return entry.second->skips_files(); };
-  if (std::none_of(processes_.begin(), processes_.end(), skipped)) return {};
+  if (std::ranges::none_of(processes_, skipped)) return {};
   auto names = list_folder(folder_);
   if (!names) return forward_error(names);
   for (const auto& text : *names) {

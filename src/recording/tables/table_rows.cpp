@@ -132,8 +132,8 @@ class TraceReader {
 template <class T, class TimeOf>
 void sort_by_time(std::vector<T>& items, TimeOf time_of) {
   const auto earlier = [&](const T& a, const T& b) { return time_of(a) < time_of(b); };
-  if (!std::is_sorted(items.begin(), items.end(), earlier)) {
-    std::stable_sort(items.begin(), items.end(), earlier);
+  if (!std::ranges::is_sorted(items, earlier)) {
+    std::ranges::stable_sort(items, earlier);
   }
 }
 
@@ -241,8 +241,7 @@ void read_levels(SQLite::Database& db, Inspection& inspection, const Ids& known,
     const auto id = row.reference<model::DomainId>(known);
     const std::string name = row.text();
     if (name != kRest && name != kHeld) row.complain("has an unknown value");
-    const auto domain = std::find_if(domains.begin(), domains.end(),
-                                     [id](const model::Domain& d) { return d.id == id; });
+    const auto domain = std::ranges::find(domains, id, &model::Domain::id);
     if (domain == domains.end()) return;  // which is a problem by now
     auto& level = name == kRest ? domain->known_levels.rest : domain->known_levels.held;
     if (level) row.complain("is there twice");

@@ -79,8 +79,8 @@ class Tree {
     const auto more = [&](std::size_t a, std::size_t b) {
       return key_of(rows_[a], by) > key_of(rows_[b], by);
     };
-    std::stable_sort(roots_.begin(), roots_.end(), more);
-    for (auto& list : below_) std::stable_sort(list.begin(), list.end(), more);
+    std::ranges::stable_sort(roots_, more);
+    for (auto& list : below_) std::ranges::stable_sort(list, more);
   }
 
   std::vector<ActivityLine> lines() const {
@@ -176,7 +176,7 @@ model::FoldedLayers spread_of(const Folded& folded, std::size_t count) {
   for (const double joules : folded.joules) mean += joules / static_cast<double>(count);
   double squares = 0;
   for (const double joules : folded.joules) squares += (joules - mean) * (joules - mean);
-  const auto [least, greatest] = std::minmax_element(folded.joules.begin(), folded.joules.end());
+  const auto [least, greatest] = std::ranges::minmax_element(folded.joules);
   out.joules = {mean, std::sqrt(squares / static_cast<double>(count - 1)), *least, *greatest};
   return out;
 }
@@ -286,7 +286,7 @@ ActivityView view_of(const model::ActivityProfile& profile, const ActivityOption
     // Of a flat list the first; of a tree those that matter most.
     if (view.tree) {
       const auto sort = options.sort.value_or(ActivitySort::kEnergy);
-      std::stable_sort(best.begin(), best.end(), [&](std::size_t a, std::size_t b) {
+      std::ranges::stable_sort(best, [&](std::size_t a, std::size_t b) {
         return key_of(rows[a], sort) > key_of(rows[b], sort);
       });
     }
@@ -341,9 +341,8 @@ std::vector<EnergyStack> energy_stacks(const model::ActivityProfile& profile) {
 std::string folded_name(std::string_view name) {
   std::string folded;
   for (const std::string_view part : split(name, '.')) {
-    const bool is_number = !part.empty() && std::all_of(part.begin(), part.end(), [](char c) {
-      return c >= '0' && c <= '9';
-    });
+    const bool is_number =
+        !part.empty() && std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
     folded += folded.empty() ? "" : ".";
     folded += is_number ? "*" : part;
   }

@@ -127,7 +127,7 @@ ChromeLaunches::ChromeLaunches(const model::Trace& trace, std::uint32_t device,
       pid_(pid),
       sink_(sink),
       rows_(trace.classes.size(), model::kNone) {
-  any_ = std::any_of(trace.chunks.begin(), trace.chunks.end(), [&](const auto& chunk) {
+  any_ = std::ranges::any_of(trace.chunks, [&](const auto& chunk) {
     return chunk.kind == model::ChunkKind::kEvents && chunk.device == device;
   });
   if (profile) {
@@ -239,7 +239,7 @@ std::vector<std::uint32_t> ChromeLaunches::path_of(std::uint32_t scope, bool lay
     path.push_back(at);
     at = layers ? trace_.layers[at].parent : trace_.ranges[at].parent;
   }
-  std::reverse(path.begin(), path.end());
+  std::ranges::reverse(path);
   return path;
 }
 

@@ -53,8 +53,7 @@ class Writer {
 
  private:
   const model::Domain* domain_of(model::DomainId id) const {
-    const auto found = std::find_if(recording_.domains.begin(), recording_.domains.end(),
-                                    [id](const auto& d) { return d.id == id; });
+    const auto found = std::ranges::find(recording_.domains, id, &model::Domain::id);
     return found == recording_.domains.end() ? nullptr : &*found;
   }
 

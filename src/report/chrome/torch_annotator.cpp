@@ -39,9 +39,8 @@ TorchAnnotator::TorchAnnotator(const model::ProfiledTrace& trace,
   for (const auto& launch : trace.launches) most = std::max<std::size_t>(most, launch.device + 1);
   devices_.resize(most);
   for (std::size_t i = 0; i < std::min(most, trace.domains.size()); ++i) {
-    const auto profile = std::find_if(profiles.begin(), profiles.end(), [&](const auto& p) {
-      return p.domain.id == trace.domains[i];
-    });
+    const auto profile = std::ranges::find_if(
+        profiles, [&](const auto& p) { return p.domain.id == trace.domains[i]; });
     if (profile == profiles.end()) continue;
     Device& device = devices_[i];
     device.profile = &*profile;
@@ -90,8 +89,7 @@ void TorchAnnotator::sum_by_call() {
     threads_[calls[i].thread].push_back(by_call[i]);
   }
   for (auto& thread : threads_) {
-    std::sort(thread.begin(), thread.end(),
-              [](const Launched& a, const Launched& b) { return a.ts < b.ts; });
+    std::ranges::sort(thread, {}, &Launched::ts);
     Launched sum;
     for (Launched& l : thread) {
       l.sum = sum.sum += l.sum;
@@ -124,8 +122,8 @@ std::string TorchAnnotator::launch_args(const Launch& launch) {
 std::string TorchAnnotator::range_args(const model::TracePiece& range) {
   if (!range.thread || *range.thread >= threads_.size()) return {};
   const auto& thread = threads_[*range.thread];
-  const auto first = std::partition_point(thread.begin(), thread.end(),
-                                          [&](const Launched& l) { return l.ts < range.ts; });
+  const auto first =
+      std::ranges::partition_point(thread, [&](const Launched& l) { return l.ts < range.ts; });
   const auto last = std::partition_point(
       first, thread.end(), [&](const Launched& l) { return l.ts <= range.ts + range.duration; });
   if (first == last) return {};

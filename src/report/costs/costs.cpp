@@ -19,9 +19,7 @@ namespace {
 constexpr double kJoulesPerKilowattHour = 3.6e6;
 
 const CarbonSeries::Step* step_at(const CarbonSeries& series, RealTime t) {
-  const auto after = std::upper_bound(
-      series.steps.begin(), series.steps.end(), t,
-      [](RealTime time, const CarbonSeries::Step& step) { return time < step.begin; });
+  const auto after = std::ranges::upper_bound(series.steps, t, {}, &CarbonSeries::Step::begin);
   if (after == series.steps.begin()) return nullptr;
   const auto& step = *(after - 1);
   return t < step.begin + series.length ? &step : nullptr;
@@ -218,7 +216,7 @@ std::optional<std::size_t> column_with(const std::vector<std::string>& head,
                                        std::initializer_list<std::string_view> words) {
   for (std::size_t i = 0; i < head.size(); ++i) {
     const auto has = [&](std::string_view word) { return head[i].find(word) != std::string::npos; };
-    if (std::all_of(words.begin(), words.end(), has)) return i;
+    if (std::ranges::all_of(words, has)) return i;
   }
   return std::nullopt;
 }
@@ -273,8 +271,7 @@ Result<CarbonSeries> parse_carbon_series(std::string_view text, std::string file
     series.steps.push_back({*begin, *value, is_estimated});
   }
   if (series.steps.empty()) return damaged(1, "the file has no carbon intensity");
-  std::sort(series.steps.begin(), series.steps.end(),
-            [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  std::ranges::sort(series.steps, [](const auto& a, const auto& b) { return a.begin < b.begin; });
   // Of a single row: an hour. A longer pause between rows is a missing value.
   std::optional<Duration> shortest;
   for (std::size_t i = 1; i < series.steps.size(); ++i) {

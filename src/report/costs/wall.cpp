@@ -81,10 +81,8 @@ Result<WallEnergy> wall_energy(const model::WallLog& log, RealTime begin, RealTi
                     duration_text(most)));
   }
   out = longest;
-  out.readings =
-      static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [&](const Reading& r) {
-        return r.at >= out.begin && r.at <= out.end;
-      }));
+  out.readings = static_cast<std::size_t>(std::ranges::count_if(
+      all, [&](const Reading& r) { return r.at >= out.begin && r.at <= out.end; }));
   return out;
 }
 
@@ -195,7 +193,7 @@ std::vector<model::WallLog> recorded_walls(const analysis::Run& run) {
     }
     // As the domain's timeline: a machine that draws power does not draw 0 W for a moment.
     const auto draws = [](const Reading& r) { return r.watts > 5; };
-    if (std::any_of(log.readings.begin(), log.readings.end(), draws)) {
+    if (std::ranges::any_of(log.readings, draws)) {
       std::erase_if(log.readings, [](const Reading& r) { return r.watts == 0; });
     }
     if (log.readings.size() >= 2) out.push_back(std::move(log));
@@ -205,8 +203,7 @@ std::vector<model::WallLog> recorded_walls(const analysis::Run& run) {
 
 Result<WallComparison> compare_wall(const analysis::Job& job, const std::string& host,
                                     const model::WallLog& log) {
-  const auto found = std::find_if(job.hosts.begin(), job.hosts.end(),
-                                  [&](const auto& h) { return h.host == host; });
+  const auto found = std::ranges::find(job.hosts, host, &analysis::JobHost::host);
   if (found == job.hosts.end()) {
     return fail(Errc::kNotFound,
                 fmt::format("--wall {}={}: the job has no such machine", host, log.file));

@@ -63,7 +63,7 @@ class Writer {
     out_ << "time_unix_seconds,time_seconds,device,domain," << fields_header << ",provenance\n";
     std::vector<std::size_t> order(readings.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
       return time_of(readings[a]) < time_of(readings[b]);
     });
     for (const std::size_t i : order) {

@@ -29,8 +29,8 @@ constexpr Duration kShortest = std::chrono::microseconds{100};  // segment: date
 // The mean over what the curve covers of [begin, end]; nothing where that is less than half.
 std::optional<double> mean_watts(const std::vector<PowerStep>& steps, HostTime begin,
                                  HostTime end) {
-  const auto first = std::partition_point(steps.begin(), steps.end(),
-                                          [&](const PowerStep& s) { return s.end <= begin; });
+  const auto first =
+      std::ranges::partition_point(steps, [&](const PowerStep& s) { return s.end <= begin; });
   double joules = 0;
   Duration covered{};
   for (auto s = first; s != steps.end() && s->begin < end; ++s) {
@@ -63,8 +63,7 @@ class Latest {
   template <typename KeyOf>
   Latest(std::vector<Reading> readings, KeyOf key_of)
       : readings_(std::move(readings)), key_of_(std::move(key_of)) {
-    std::stable_sort(readings_.begin(), readings_.end(),
-                     [](const Reading& a, const Reading& b) { return a.at < b.at; });
+    std::ranges::stable_sort(readings_, {}, &Reading::at);
   }
   const std::map<Key, Reading>& at(HostTime t) {
     for (; next_ < readings_.size() && readings_[next_].at <= t; ++next_) {
@@ -165,8 +164,7 @@ class Shares {
 std::vector<Drawn> drawn_of(const Recording& recording, const std::vector<PowerCurve>& curves) {
   std::vector<Drawn> drawn;
   for (const PowerCurve& curve : curves) {
-    const auto it = std::find_if(recording.domains.begin(), recording.domains.end(),
-                                 [&](const Domain& d) { return d.id == curve.domain; });
+    const auto it = std::ranges::find(recording.domains, curve.domain, &Domain::id);
     if (it == recording.domains.end() || curve.steps.empty() || !it->visible) continue;
     drawn.push_back({&*it, &curve.steps, provenance_of(recording, it->id)});
   }
@@ -403,15 +401,14 @@ std::vector<std::vector<Point>> segments_of(HostTime begin, HostTime end, Durati
     }
   }
   for (HostTime& edge : edges) edge = std::clamp(edge, begin, end);
-  std::sort(edges.begin(), edges.end());
+  std::ranges::sort(edges);
   std::vector<std::vector<Point>> segments;
   for (std::size_t i = 1; i < edges.size(); ++i) {
-    const bool is_after_step = std::binary_search(steps.begin(), steps.end(), edges[i - 1]);
+    const bool is_after_step = std::ranges::binary_search(steps, edges[i - 1]);
     const HostTime from = edges[i - 1] + (is_after_step ? Duration{1} : Duration{});
     const HostTime to = edges[i];
-    const bool has_power = std::any_of(drawn.begin(), drawn.end(), [&](const Drawn& d) {
-      return mean_watts(*d.steps, from, to).has_value();
-    });
+    const bool has_power = std::ranges::any_of(
+        drawn, [&](const Drawn& d) { return mean_watts(*d.steps, from, to).has_value(); });
     if (to - from < kShortest || !has_power) continue;
     const auto count =
         std::max<std::int64_t>(1, std::llround(seconds(to - from) / seconds(period)));
@@ -434,10 +431,8 @@ void complete(const analysis::Run& run, const analysis::PartSpan& span,
               std::vector<PowerCurve>& curves) {
   for (PowerCurve& curve : curves) {
     const auto& domains = run.recording().domains;
-    const auto domain =
-        static_cast<std::size_t>(std::find_if(domains.begin(), domains.end(),
-                                              [&](const auto& d) { return d.id == curve.domain; }) -
-                                 domains.begin());
+    const auto domain = static_cast<std::size_t>(
+        std::ranges::find(domains, curve.domain, &model::Domain::id) - domains.begin());
     const auto rest = [&](HostTime begin, HostTime end) -> std::optional<model::PowerStep> {
       if (begin >= end || end - begin > kStep) return std::nullopt;
       const auto energy = run.energy(domain, begin, end);

@@ -23,10 +23,9 @@ constexpr std::array kFormats{
 
 // What to record for rows of `by`, on a machine like this one.
 std::string missing_trace_text(const model::Recording& recording, ActivityBy by) {
-  const bool has_gpu =
-      std::any_of(recording.domains.begin(), recording.domains.end(), [](const auto& domain) {
-        return domain.kind == model::DomainKind::kGpu && !domain.name.empty();
-      });
+  const bool has_gpu = std::ranges::any_of(recording.domains, [](const auto& domain) {
+    return domain.kind == model::DomainKind::kGpu && !domain.name.empty();
+  });
   if (dimension(by).of_layers) {
     return fmt::format(
         "the recording has no trace of layers: it was made without --layers, or no traced process "
@@ -55,8 +54,8 @@ std::string missing_trace_text(const model::Recording& recording, ActivityBy by)
 std::span<const Format* const> formats() { return kFormats; }
 
 const Format* find_format(std::string_view name) {
-  const auto found = std::find_if(kFormats.begin(), kFormats.end(),
-                                  [&](const Format* f) { return f->name == name; });
+  const auto found =
+      std::ranges::find_if(kFormats, [&](const Format* f) { return f->name == name; });
   return found == kFormats.end() ? nullptr : *found;
 }
 

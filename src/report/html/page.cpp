@@ -129,7 +129,7 @@ Json packed_rows(const Json& rows, const std::vector<std::string_view>& dropped)
   packed["rows"] = Json::array();
   if (rows.empty()) return packed;
   for (const auto& [key, value] : rows.front().items()) {
-    if (std::find(dropped.begin(), dropped.end(), key) == dropped.end()) {
+    if (std::ranges::find(dropped, key) == dropped.end()) {
       packed["keys"].push_back(key);
     }
   }

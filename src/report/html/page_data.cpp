@@ -180,8 +180,8 @@ Json index_json(std::uint32_t index) { return index == model::kNone ? Json(nullp
 // Those with the most energy; what is left out is one stack of its phase.
 std::vector<ActivityStack> main_stacks(std::vector<ActivityStack> stacks) {
   if (stacks.size() <= kMostStacks) return stacks;
-  std::stable_sort(stacks.begin(), stacks.end(),
-                   [](const auto& a, const auto& b) { return a.energy > b.energy; });
+  std::ranges::stable_sort(stacks,
+                           [](const auto& a, const auto& b) { return a.energy > b.energy; });
   std::array<ActivityStack, 256> others{};
   for (std::size_t i = kMostStacks; i < stacks.size(); ++i) {
     auto& other = others[static_cast<std::uint8_t>(stacks[i].phase)];
@@ -257,8 +257,8 @@ Json serving_data(const model::ServingProfile& profile, const FormatOptions& opt
                   bool being_written) {
   if (profile.requests.empty()) return nullptr;
   model::ServingProfile shown = profile;
-  std::stable_sort(shown.requests.begin(), shown.requests.end(),
-                   [](const auto& a, const auto& b) { return a.energy > b.energy; });
+  std::ranges::stable_sort(shown.requests,
+                           [](const auto& a, const auto& b) { return a.energy > b.energy; });
   const std::size_t kept = std::min(shown.requests.size(), kMostRows);
   shown.requests.resize(kept);
   if (options.redact) {

@@ -34,8 +34,7 @@ std::string cell(const std::optional<JoulesPer>& per) {
 // Levels that no row has: a warning says why.
 void drop_absent(std::vector<std::string>& headings, std::vector<std::vector<std::string>>& rows) {
   for (std::size_t i = headings.size(); i-- > 1;) {
-    if (std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row[i] != "-"; }))
-      continue;
+    if (std::ranges::any_of(rows, [&](const auto& row) { return row[i] != "-"; })) continue;
     headings.erase(headings.begin() + static_cast<std::ptrdiff_t>(i));
     for (auto& row : rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(i));
   }
@@ -134,7 +133,7 @@ Result<std::string> bench_to_html(const model::BenchDocument& document,
   for (const auto& result : results) {
     html += case_html(result, html.empty() ? "h1" : "h2", options.redact);
   }
-  if (std::any_of(results.begin(), results.end(), is_simulated)) {
+  if (std::ranges::any_of(results, is_simulated)) {
     html = element("p", "alert", kSimulatedText) + html;
   }
   const std::string workload = results.empty() ? "" : ": " + results.front().bench.workload;

@@ -71,8 +71,7 @@ std::vector<GaugeReading> readings_of(const analysis::Run& run, model::SensorId 
   for (const auto& r : run.recording().readings.gauges) {
     if (r.sensor == sensor && span.contains(r.at) && std::isfinite(r.value)) own.push_back(r);
   }
-  std::stable_sort(own.begin(), own.end(),
-                   [](const auto& a, const auto& b) { return a.at < b.at; });
+  std::ranges::stable_sort(own, [](const auto& a, const auto& b) { return a.at < b.at; });
   return own;
 }
 
@@ -130,7 +129,7 @@ Json gauge_tracks(const analysis::Run& run, const analysis::PartSpan& span, Host
   Json tracks = Json::array();
   for (const auto& sensor : run.recording().sensors) {
     if (sensor.kind != model::SensorKind::kGauge) continue;
-    if (std::find(kShown.begin(), kShown.end(), sensor.name) == kShown.end()) continue;
+    if (std::ranges::find(kShown, sensor.name) == kShown.end()) continue;
     const auto readings = changes(extremes(readings_of(run, sensor.id, span), points / 2));
     if (readings.empty()) continue;
     Json track = Json::object();
@@ -203,7 +202,7 @@ std::vector<const Window*> ordered(const model::Recording& recording,
   for (const Window& w : recording.windows) {
     if (span.contains(w.begin) && w.end >= w.begin) windows.push_back(&w);
   }
-  std::stable_sort(windows.begin(), windows.end(), [](const Window* a, const Window* b) {
+  std::ranges::stable_sort(windows, [](const Window* a, const Window* b) {
     return a->begin != b->begin ? a->begin < b->begin : a->end > b->end;
   });
   return windows;
@@ -259,14 +258,13 @@ Json energies_of(const analysis::Run& run, const Block& block) {
     const auto id = run.recording().domains[d].id;
     Energy sum;
     Energy error;
-    const bool known =
-        std::all_of(block.windows.begin(), block.windows.end(), [&](const Window* window) {
-          const auto energy = run.energy(d, *window);
-          if (!energy || !window->devices.contains(id)) return false;
-          sum += energy->energy;
-          error += energy->error;
-          return true;
-        });
+    const bool known = std::ranges::all_of(block.windows, [&](const Window* window) {
+      const auto energy = run.energy(d, *window);
+      if (!energy || !window->devices.contains(id)) return false;
+      sum += energy->energy;
+      error += energy->error;
+      return true;
+    });
     if (!known) continue;
     energies.push_back({static_cast<std::uint32_t>(id), sum.microjoules(), error.microjoules()});
   }

@@ -151,8 +151,7 @@ void CsvColumns::take(const Column& c) {
 }
 
 std::string CsvColumns::joined(std::string Cell::*part) {
-  std::stable_sort(cells_.begin(), cells_.end(),
-                   [](const Cell& a, const Cell& b) { return a.place < b.place; });
+  std::ranges::stable_sort(cells_, {}, &Cell::place);
   std::string line;
   for (const Cell& cell : cells_) {
     // A line break within quotes is correct CSV that line-based tools fall over.

@@ -226,8 +226,7 @@ constexpr std::string_view name_of(MetricType type) {
 std::span<const Metric> all_metrics() { return kMetrics; }
 
 const Metric& metric(std::string_view name) {
-  return *std::find_if(kMetrics.begin(), kMetrics.end(),
-                       [name](const Metric& m) { return m.name == name; });
+  return *std::ranges::find_if(kMetrics, [name](const Metric& m) { return m.name == name; });
 }
 
 std::string metrics_table() {

@@ -129,8 +129,8 @@ class Kepler {
     metric_ = {"kepler_node_cpu_info", kGauge, "", "A logical CPU, as Kepler names it.", ""};
     out_.begin(metric_);
     const auto& domains = state_.snapshot.domains;
-    const auto cpu = std::find_if(domains.begin(), domains.end(),
-                                  [](const auto& d) { return d.domain.kind == DomainKind::kCpu; });
+    const auto cpu = std::ranges::find_if(
+        domains, [](const auto& d) { return d.domain.kind == DomainKind::kCpu; });
     if (cpu == domains.end()) return;
     for (unsigned i = 0; i < options_.cpus; ++i) {
       Labels labels;

@@ -216,7 +216,7 @@ class Writer {
       if (!bits) continue;
       const auto now = model::ClockReasons::of_gauge(*bits).names();
       for (const auto name : model::ClockReasons::all().names()) {
-        const bool is_set = std::find(now.begin(), now.end(), name) != now.end();
+        const bool is_set = std::ranges::find(now, name) != now.end();
         out_.sample(Labels(domains_[d]).add("reason", name), is_set ? 1.0 : 0.0);
       }
     }
@@ -268,8 +268,8 @@ class Writer {
   }
 
   static bool has_series(const analysis::Entity& entity) {
-    return std::any_of(entity.energies.begin(), entity.energies.end(),
-                       [](const auto& series) { return series.has_value(); });
+    return std::ranges::any_of(entity.energies,
+                               [](const auto& series) { return series.has_value(); });
   }
 
   void information() {

@@ -68,7 +68,7 @@ class Sentence {
     if (c_.is_blocked()) {
       const auto blocks = [](const analysis::Condition& each) { return each.blocks; };
       return fmt::format("No verdict: the sides cannot be compared ({})",
-                         std::find_if(c_.conditions.begin(), c_.conditions.end(), blocks)->code);
+                         std::ranges::find_if(c_.conditions, blocks)->code);
     }
     const std::string energy = of_energy();
     if (c_.energy.verdict != Verdict::kInconclusive || !c_.time.low()) return energy;

@@ -64,8 +64,8 @@ class Redactor {
 
 Redactor::Redactor(std::vector<std::pair<std::string, std::string>> replaced)
     : replaced_(std::move(replaced)) {
-  std::stable_sort(replaced_.begin(), replaced_.end(),
-                   [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
+  std::ranges::stable_sort(
+      replaced_, [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
 }
 
 void Redactor::redact(std::string& sentence) const {

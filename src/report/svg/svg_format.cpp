@@ -386,8 +386,7 @@ std::vector<std::vector<Line>> charts_of(const model::Profile& profile,
     for (std::size_t i = 0; i < profile.domains.size(); ++i) {
       const auto& d = profile.domains[i].domain;
       if (d.id != outer.domain.id && d.parent != outer.domain.id) continue;
-      const auto track = std::find_if(tracks.begin(), tracks.end(),
-                                      [&](const PowerTrack& t) { return t.id == d.id; });
+      const auto track = std::ranges::find(tracks, d.id, &PowerTrack::id);
       if (track == tracks.end() || lines.size() > kPartColours.size()) continue;
       const bool is_gpu = d.kind == model::DomainKind::kGpu;
       const char* const own = is_gpu ? kGpuColour : kOtherColour;

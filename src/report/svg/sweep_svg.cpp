@@ -43,8 +43,8 @@ class Plot {
     const auto by_x = [](const CurvePoint& a, const CurvePoint& b) { return a.x < b.x; };
     const auto by_y = [](const CurvePoint& a, const CurvePoint& b) { return a.y < b.y; };
     const auto& raw = panel.raw;
-    const auto [left, right] = std::minmax_element(raw.begin(), raw.end(), by_x);
-    const auto [low, high] = std::minmax_element(raw.begin(), raw.end(), by_y);
+    const auto [left, right] = std::ranges::minmax_element(raw, by_x);
+    const auto [low, high] = std::ranges::minmax_element(raw, by_y);
     across_ = padded_axis(left->x, right->x, x + kLeft, x + kWidth - kRight);
     up_ = padded_axis(low->y, high->y, y + kHeight - kBottom, y + kTop);
   }
@@ -118,8 +118,8 @@ std::vector<Panel> panels_of(const analysis::Sweep& sweep,
   }
   // A setting that the work never reached has ranked runs, but is no point of the sweep.
   const auto is_point = [&](double setting) {
-    return std::any_of(sweep.points.begin(), sweep.points.end(),
-                       [&](const analysis::SweepPoint& p) { return p.setting == setting; });
+    return std::ranges::any_of(sweep.points,
+                               [&](const analysis::SweepPoint& p) { return p.setting == setting; });
   };
   const auto add = [&](const char* title, std::optional<double> model::SweepRun::*value,
                        double scale) {

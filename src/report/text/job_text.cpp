@@ -159,7 +159,7 @@ class Writer {
   // Of ranks whose kernels were traced.
   void kernels_by_rank() {
     const auto is_traced = [](const analysis::JobRank& r) { return r.kernels.has_value(); };
-    if (std::none_of(job_.ranks.begin(), job_.ranks.end(), is_traced)) return;
+    if (std::ranges::none_of(job_.ranks, is_traced)) return;
     Table table({"rank", "kernels", "between", "held", "waiting", "energy", "imbalance"});
     const auto energy = [](const auto& e) { return e ? energy_text(*e) : "-"; };
     for (const auto& rank : job_.ranks) {

@@ -153,7 +153,7 @@ std::string mark_of(const Recommendation& advice, std::size_t i) {
   };
   if (i == advice.best) add("recommended");
   if (i == advice.reference) add("reference");
-  const bool tied = std::find(advice.ties.begin(), advice.ties.end(), i) != advice.ties.end();
+  const bool tied = std::ranges::find(advice.ties, i) != advice.ties.end();
   if (tied && i != advice.best) add("equal within error");
   if (!advice.points[i].feasible) {
     add(advice.points[i].within ? "may be outside the constraints" : "outside the constraints");
@@ -277,7 +277,7 @@ Lines one(const AdvisedSweep& advised, const RecommendationOptions& options,
 }
 
 std::string heading_of(std::string label) {
-  std::replace(label.begin(), label.end(), '_', ' ');
+  std::ranges::replace(label, '_', ' ');
   return label;
 }
 

@@ -105,8 +105,7 @@ class Writer {
     } else {
       std::vector<const model::RequestEnergy*> order;
       for (const auto& r : profile_.requests) order.push_back(&r);
-      std::stable_sort(order.begin(), order.end(),
-                       [](auto* a, auto* b) { return a->energy > b->energy; });
+      std::ranges::stable_sort(order, [](auto* a, auto* b) { return a->energy > b->energy; });
       left = order.size() - std::min(most, order.size());
       order.resize(order.size() - left);
       for (const auto* r : order) row(table, r->id, r->tenant, *r, notes_of(*r));

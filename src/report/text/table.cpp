@@ -88,7 +88,7 @@ std::vector<std::vector<std::size_t>> Table::groups(std::vector<std::size_t>& wi
     groups.back().push_back(*i);
     used += 1 + widths[*i];
   }
-  for (auto& group : groups) std::sort(group.begin(), group.end());
+  for (auto& group : groups) std::ranges::sort(group);
   return groups;
 }
 

@@ -166,7 +166,7 @@ std::string kinds_text(const TextContext& c) {
   const Energy whole = is_reported ? *c.total.reported : c.total.energy->energy;
   std::vector<model::DomainKind> kinds;
   const auto add = [&kinds](model::DomainKind kind) {
-    if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
+    if (std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);
   };
   for (const DomainProfile* d : domains) add(d->domain.kind);
   std::string text;
@@ -197,16 +197,16 @@ std::string kinds_text(const TextContext& c) {
         return counted->domain.kind == model::DomainKind::kGpu &&
                counted->domain.device == d.domain.device;
       };
-      if (std::none_of(domains.begin(), domains.end(), is_its_board)) {
+      if (std::ranges::none_of(domains, is_its_board)) {
         missing.push_back(fmt::format("{} (its whole module, with the CPU: {})", d.domain.device,
                                       energy_text(d.energy->energy)));
       }
       continue;
     }
     if (!d.domain.visible || d.energy || d.reported) continue;
-    const bool is_partly = std::find(kinds.begin(), kinds.end(), d.domain.kind) != kinds.end();
+    const bool is_partly = std::ranges::find(kinds, d.domain.kind) != kinds.end();
     const std::string name = is_partly ? label_of(c, d) : std::string(everyday_name(d.domain.kind));
-    if (std::find(missing.begin(), missing.end(), name) == missing.end()) missing.push_back(name);
+    if (std::ranges::find(missing, name) == missing.end()) missing.push_back(name);
   }
   for (std::size_t i = 0; i < missing.size(); ++i) {
     text += (i == 0 ? "; without " : i + 1 == missing.size() ? " and " : ", ") + missing[i];
@@ -285,8 +285,8 @@ Lines answer_block(const TextContext& c) {
   if (!c.total.energy) {
     if (!c.profile.has_span() || c.profile.domains.empty()) return lines;  // said below
     const auto& domains = c.profile.domains;
-    const bool any = std::any_of(domains.begin(), domains.end(),
-                                 [](const DomainProfile& d) { return d.energy.has_value(); });
+    const bool any =
+        std::ranges::any_of(domains, [](const DomainProfile& d) { return d.energy.has_value(); });
     lines.push_back(paint(any ? "No total: the figures below are of a whole module, or of parts"
                               : "Energy unavailable: each device has its reason below",
                           Style::kAttention, c.text.colour));
@@ -332,7 +332,7 @@ TextContext::TextContext(const model::Profile& p, const TextOptions& o)
   }
   // Each part below what contains it; what has lost its whole stands at the end.
   for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
-    const auto whole = std::find_if(shown.begin(), shown.end(), [&](std::size_t i) {
+    const auto whole = std::ranges::find_if(shown, [&](std::size_t i) {
       return p.domains[i].domain.id == *p.domains[*part].domain.parent;
     });
     shown.insert(whole == shown.end() ? whole : whole + 1, *part);
@@ -399,7 +399,7 @@ Lines brief_domain_block(const TextContext& c, std::size_t most) {
   if (shown + 1 > most) {
     shown = most - 2;
     // Those that took most.
-    std::stable_sort(whole.begin(), whole.end(), [&](std::size_t a, std::size_t b) {
+    std::ranges::stable_sort(whole, [&](std::size_t a, std::size_t b) {
       const auto of = [&](std::size_t i) {
         const auto& energy = c.profile.domains[i].energy;
         return energy ? energy->energy : Energy::microjoules(-1);
@@ -475,11 +475,11 @@ Lines level_block(const TextContext& c) {
 }
 
 Lines balance_block(const TextContext& c) {
-  const bool at_rest = std::all_of(c.shown.begin(), c.shown.end(), [&](std::size_t i) {
+  const bool at_rest = std::ranges::all_of(c.shown, [&](std::size_t i) {
     const DomainProfile& d = c.profile.domains[i];
     return !d.idle_part || d.levels.rest;
   });
-  const bool has_unowned = std::any_of(c.shown.begin(), c.shown.end(), [&](std::size_t i) {
+  const bool has_unowned = std::ranges::any_of(c.shown, [&](std::size_t i) {
     return c.profile.domains[i].held_unowned.value_or(Energy{}) != Energy{};
   });
   std::vector<std::string> headings{

@@ -289,7 +289,7 @@ std::string brief_text(const TextContext& c) {
 }  // namespace
 
 std::string to_text(const model::Profile& profile, TextOptions options, const std::string& below) {
-  options.lines_below = static_cast<std::size_t>(std::count(below.begin(), below.end(), '\n'));
+  options.lines_below = static_cast<std::size_t>(std::ranges::count(below, '\n'));
   return to_text(profile, options) + below;
 }
 

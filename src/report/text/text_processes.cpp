@@ -22,7 +22,7 @@ std::vector<DomainKind> shared_kinds(const Profile& profile) {
   std::vector<DomainKind> kinds;
   for (const DomainProfile& d : profile.domains) {
     if (d.domain.parent || !processes_of(profile, d)) continue;
-    if (std::find(kinds.begin(), kinds.end(), d.domain.kind) == kinds.end()) {
+    if (std::ranges::find(kinds, d.domain.kind) == kinds.end()) {
       kinds.push_back(d.domain.kind);
     }
   }
@@ -42,7 +42,7 @@ std::optional<Energy> share_of(const Profile& profile, const ProcessProfile& p, 
 
 // Whether shares of this kind are of all energy, because that at rest is unknown.
 bool includes_rest(const Profile& profile, DomainKind kind) {
-  return std::any_of(profile.domains.begin(), profile.domains.end(), [kind](const auto& d) {
+  return std::ranges::any_of(profile.domains, [kind](const auto& d) {
     return d.domain.kind == kind && !d.domain.parent && d.shares_include_rest;
   });
 }
@@ -108,15 +108,14 @@ std::vector<Column> columns_of(const Profile& profile) {
   columns.push_back({"memory", memory_text});
   columns.push_back(
       {"GPU mem", single_text([](const auto& p) { return p.peak_gpu_memory_bytes; }, bytes_text)});
-  const bool any_within =
-      std::any_of(profile.domains.begin(), profile.domains.end(),
-                  [](const auto& d) { return d.within_command.value_or(Energy{}) > Energy{}; });
+  const bool any_within = std::ranges::any_of(profile.domains, [](const auto& d) {
+    return d.within_command.value_or(Energy{}) > Energy{};
+  });
   const std::size_t shares = shared_kinds(profile).size();
   std::vector<Column> kept;
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    const bool any =
-        std::any_of(profile.processes.begin(), profile.processes.end(),
-                    [&](const auto& p) { return columns[i].text(&p, &p + 1).has_value(); });
+    const bool any = std::ranges::any_of(
+        profile.processes, [&](const auto& p) { return columns[i].text(&p, &p + 1).has_value(); });
     // The row of what is not divided has these.
     if (any || (any_within && i <= shares)) kept.push_back(std::move(columns[i]));
   }

@@ -43,7 +43,7 @@ std::vector<Column> columns_of(const TextContext& c, const Groups& groups) {
     return static_cast<std::size_t>(d - known.domains.data());
   };
   for (const auto* d : total_of(known).counted) {
-    const auto kind = std::find(kinds.begin(), kinds.end(), d->domain.kind);
+    const auto kind = std::ranges::find(kinds, d->domain.kind);
     if (kind == kinds.end()) {
       kinds.push_back(d->domain.kind);
       columns.push_back({c.labels[place(d)], {place(d)}});
@@ -124,7 +124,7 @@ WindowGroup folded(const Groups& groups) {
 }
 
 std::string heading_of(std::string label) {
-  std::replace(label.begin(), label.end(), '_', ' ');
+  std::ranges::replace(label, '_', ' ');
   if (label.ends_with(" watts")) label.replace(label.size() - 5, 5, "W");
   return label;
 }
@@ -145,8 +145,8 @@ std::vector<std::string> common_labels(const Groups& groups) {
 // Whether the labels have each word of the name, as those of a sweep that it is made of.
 bool says_name(const WindowGroup* group) {
   const auto words = split_blanks(group->name);
-  return std::all_of(words.begin(), words.end(), [&](std::string_view word) {
-    return std::any_of(group->labels.begin(), group->labels.end(), [&](const auto& label) {
+  return std::ranges::all_of(words, [&](std::string_view word) {
+    return std::ranges::any_of(group->labels, [&](const auto& label) {
       return label.value.find(word) != std::string::npos;
     });
   });
@@ -171,8 +171,8 @@ class Block {
   Block(const TextContext& c, const Groups& groups)
       : c_(c),
         columns_(columns_of(c, groups)),
-        single_(std::all_of(groups.begin(), groups.end(),
-                            [](const WindowGroup* group) { return group->count == 1; })) {}
+        single_(std::ranges::all_of(groups,
+                                    [](const WindowGroup* group) { return group->count == 1; })) {}
 
   // Splits the groups into those with a row of their own and the rest: where there are too many,
   // those that took most keep theirs. A table made by another tool is cut where it is.
@@ -188,8 +188,8 @@ class Block {
       };
       std::vector<std::pair<double, Duration>> weights;
       for (const std::size_t i : order) weights.push_back(weight(i));
-      std::stable_sort(order.begin(), order.end(),
-                       [&](std::size_t a, std::size_t b) { return weights[a] > weights[b]; });
+      std::ranges::stable_sort(
+          order, [&](std::size_t a, std::size_t b) { return weights[a] > weights[b]; });
     }
     std::sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(most));
     std::pair<Groups, Groups> chosen;
@@ -219,7 +219,7 @@ class Block {
       std::vector<Cell> row;
       if (named) row.push_back({c_.safe(group->name)});
       for (const auto& label : group->labels) {
-        const bool shows = std::find(labels.begin(), labels.end(), label.name) != labels.end();
+        const bool shows = std::ranges::find(labels, label.name) != labels.end();
         if (shows) row.push_back({c_.safe(label.value)});
       }
       table.add(with_figures(std::move(row), *group));
@@ -320,17 +320,16 @@ Lines lines_of(const TextContext& c, const Groups& groups, std::size_t most) {
   const auto [shown, rest] = block.choose(groups, most);
   std::vector<std::string> labels = common_labels(groups);
   const Lines lines = block.lines(shown, rest, labels, labels.empty());
-  const bool is_said = std::all_of(groups.begin(), groups.end(), says_name);
+  const bool is_said = std::ranges::all_of(groups, says_name);
   if (block.fits() && (labels.empty() || is_said)) return lines;
   // Then the name, and what it does not say; in a summary not what is the same in all rows.
   std::erase_if(labels, [&](const std::string& label) {
     const auto value_in = [&](const WindowGroup* group) -> const std::string& {
-      return std::find_if(group->labels.begin(), group->labels.end(),
-                          [&](const auto& l) { return l.name == label; })
+      return std::ranges::find_if(group->labels, [&](const auto& l) { return l.name == label; })
           ->value;
     };
     const std::string& first = value_in(groups.front());
-    return std::all_of(groups.begin(), groups.end(), [&](const WindowGroup* group) {
+    return std::ranges::all_of(groups, [&](const WindowGroup* group) {
       const std::string& value = value_in(group);
       return (c.text.is_brief() && value == first) || group->name.find(value) != std::string::npos;
     });
@@ -351,9 +350,11 @@ class Writer {
 
   std::string write() {
     for (const std::size_t i : c_.shown) {
-      const auto has_figure = [&](const WindowGroup& g) { return mean_of_any(g.energies[i]); };
+      const auto has_figure = [&](const WindowGroup& g) {
+        return mean_of_any(g.energies[i]).has_value();
+      };
       const auto& groups = c_.profile.windows;
-      if (std::any_of(groups.begin(), groups.end(), has_figure)) domains_.push_back(i);
+      if (std::ranges::any_of(groups, has_figure)) domains_.push_back(i);
     }
     Table table({"window", "<device", "count", "time each", "energy each", "95 %", "median",
                  "<quartiles", "dynamic", "total", "<"});

@@ -71,9 +71,9 @@ bool HandedWindows::take(ClientId id, meters::Names&& names, HostTime) {
 
 bool HandedWindows::take(ClientId id, meters::Devices&& devices, HostTime) {
   std::vector<model::DomainId> some;
-  std::copy_if(measured_.begin(), measured_.end(), std::back_inserter(some), [&](auto domain) {
+  std::ranges::copy_if(measured_, std::back_inserter(some), [&](auto domain) {
     const auto& all = devices.domains;
-    return std::find(all.begin(), all.end(), domain) != all.end();
+    return std::ranges::find(all, domain) != all.end();
   });
   clients_.at(id).devices =
       some.size() == measured_.size() ? model::DeviceSet{} : model::DeviceSet(some);
@@ -126,7 +126,7 @@ void HandedWindows::look_at_open_windows(HostTime now) {
   for (const auto& [id, client] : clients_) {
     if (client.rings < 0) continue;
     auto found = named(client, spans::read_left_open(client.rings).windows, now);
-    std::move(found.begin(), found.end(), std::back_inserter(open));
+    std::ranges::move(found, std::back_inserter(open));
   }
   const std::lock_guard lock(mutex_);
   open_ = std::move(open);

@@ -272,8 +272,8 @@ void HubServer::add_client(int fd) {
     ::close(fd);
     return;
   }
-  const auto of_user = std::count_if(clients_.begin(), clients_.end(),
-                                     [&](const auto& c) { return c.second.uid == peer.uid; });
+  const auto of_user =
+      std::ranges::count_if(clients_, [&](const auto& c) { return c.second.uid == peer.uid; });
   const bool is_full =
       clients_.size() >= kMostClients || static_cast<std::size_t>(of_user) >= kMostClientsOfUser;
   if (!is_known || (is_full && !options_.records)) {
@@ -332,9 +332,8 @@ bool HubServer::take(ClientId id, Client& client, meters::ProgramMessage& messag
         if constexpr (std::is_same_v<Message, meters::ReadRequest>) {
           {
             const std::lock_guard lock(mutex_);
-            const auto waiting =
-                std::count_if(wanted_.begin(), wanted_.end(),
-                              [id](const auto& wanted) { return wanted.first == id; });
+            const auto waiting = std::ranges::count_if(
+                wanted_, [id](const auto& wanted) { return wanted.first == id; });
             if (static_cast<std::size_t>(waiting) >= kMostWanted) return false;
             wanted_.emplace_back(id, m.id);
           }

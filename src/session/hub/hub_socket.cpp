@@ -67,8 +67,8 @@ int open_folder(const fs::path& path) {
 bool is_name_of_ours(std::string_view name) {
   if (!name.starts_with(kPrefix) || name.size() != kPrefix.size() + kRandomLetters) return false;
   name.remove_prefix(kPrefix.size());
-  return std::all_of(name.begin(), name.end(),
-                     [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; });
+  return std::ranges::all_of(
+      name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; });
 }
 
 bool is_old_and_mine(int folder, Duration age) {

@@ -34,9 +34,8 @@ void JobMembers::release_leaving() {
 
 bool JobMembers::end_admission() {
   const std::lock_guard lock(mutex_);
-  const bool has_members = std::any_of(clients_.begin(), clients_.end(), [](const auto& c) {
-    return c.second.state != Client::kAsking;
-  });
+  const bool has_members = std::ranges::any_of(
+      clients_, [](const auto& c) { return c.second.state != Client::kAsking; });
   if (!has_members) closed_ = true;
   return !has_members;
 }

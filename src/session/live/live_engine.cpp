@@ -55,8 +55,7 @@ LiveEngine::LiveEngine(std::vector<model::Domain> domains, std::vector<model::Se
       power_(sensors_),
       begins_(ledger_.domains().size()),
       shown_(ledger_.domains().size()) {
-  packages_ = static_cast<std::size_t>(
-      std::count_if(ledger_.domains().begin(), ledger_.domains().end(), is_package));
+  packages_ = static_cast<std::size_t>(std::ranges::count_if(ledger_.domains(), is_package));
 }
 
 void LiveEngine::append(const model::Readings& readings) {
@@ -77,8 +76,8 @@ void LiveEngine::append(const std::vector<model::MachineReading>& readings) {
 
 model::Snapshot LiveEngine::snapshot(const ClockPoint& now, HostTime since) {
   if (since != since_) {
-    std::fill(begins_.begin(), begins_.end(), since);
-    std::fill(shown_.begin(), shown_.end(), Energy{});
+    std::ranges::fill(begins_, since);
+    std::ranges::fill(shown_, Energy{});
   }
   since_ = since;
   model::Snapshot out{now.real, since, now.host - since, {}};

@@ -62,7 +62,7 @@ std::vector<File> recordings_in(const fs::path& folder) {
     const auto part = match[3].matched ? parse_integer(match[3].str()) : std::nullopt;
     out.push_back({match[1].str(), part.value_or(1), folder / name, size_of(folder / name)});
   }
-  std::sort(out.begin(), out.end(), [](const File& a, const File& b) {
+  std::ranges::sort(out, [](const File& a, const File& b) {
     return std::pair(a.day, a.part) < std::pair(b.day, b.part);
   });
   return out;

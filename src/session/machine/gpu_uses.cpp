@@ -95,11 +95,11 @@ void GpuUses::append(const Sampled& sampled) {
       listed[{*place, boards_[*place].looks.back().at}] = static_cast<std::size_t>(r.value);
     } else if (const auto used = place_of(r.sensor, model::gauge::kGpuUtilisation)) {
       boards_[*used].utilisation.push_back(r);
-    } else if (const auto sensor = std::find_if(gauges_.begin(), gauges_.end(),
-                                                [&](const auto& g) {
-                                                  return g.id == r.sensor &&
-                                                         g.name == model::gauge::kSmActivity;
-                                                });
+    } else if (const auto sensor = std::ranges::find_if(
+                   gauges_,
+                   [&](const auto& g) {
+                     return g.id == r.sensor && g.name == model::gauge::kSmActivity;
+                   });
                sensor != gauges_.end() && parts_.contains(sensor->domain)) {
       const auto [board, part] = parts_.at(sensor->domain);
       boards_[board].parts[part].activity.push_back(r);
@@ -119,8 +119,7 @@ void GpuUses::append(const Sampled& sampled) {
       look.has_unidentified = true;
       continue;
     }
-    auto listed_use = std::find_if(look.uses.begin(), look.uses.end(),
-                                   [&](const auto& u) { return u.process == *process; });
+    auto listed_use = std::ranges::find(look.uses, *process, &analysis::BoardLook::Use::process);
     const bool is_first = listed_use == look.uses.end();
     if (is_first)
       listed_use = look.uses.insert(look.uses.end(), {*process, use.compute_utilisation});
@@ -137,7 +136,7 @@ void GpuUses::append(const Sampled& sampled) {
 }
 
 bool GpuUses::has_looked(HostTime t) const {
-  return std::all_of(boards_.begin(), boards_.end(), [t](const auto& entry) {
+  return std::ranges::all_of(boards_, [t](const auto& entry) {
     const auto& looks = entry.second.looks;
     return looks.empty() || looks.back().at >= t || t - looks.back().at > kLost;
   });
@@ -198,22 +197,20 @@ void GpuUses::forget_before(HostTime t) {
   for (auto& [place, board] : boards_) {
     // The last one before says what held the board then.
     auto& looks = board.looks;
-    const auto first =
-        std::partition_point(looks.begin(), looks.end(), [t](const auto& l) { return l.at < t; });
+    const auto first = std::ranges::partition_point(looks, [t](const auto& l) { return l.at < t; });
     if (first - looks.begin() > 1) looks.erase(looks.begin(), std::prev(first));
     std::erase_if(board.utilisation, [t](const auto& r) { return r.at < t; });
     for (auto& part : board.parts) {
       // A reading is the mean since the one before.
       auto& all = part.activity;
-      const auto kept =
-          std::partition_point(all.begin(), all.end(), [t](const auto& r) { return r.at < t; });
+      const auto kept = std::ranges::partition_point(all, [t](const auto& r) { return r.at < t; });
       if (kept - all.begin() > 1) all.erase(all.begin(), std::prev(kept));
     }
     for (const auto& look : looks) {
       for (const auto& use : look.uses) used[use.process] = true;
     }
   }
-  if (std::all_of(used.begin(), used.end(), [](bool u) { return u; })) return;
+  if (std::ranges::all_of(used, [](bool u) { return u; })) return;
   std::vector<std::size_t> moved(known_.size());
   std::vector<Found> kept;
   for (std::size_t i = 0; i < known_.size(); ++i) {

@@ -422,8 +422,8 @@ bool MachineService::count_by_counter(std::size_t domain, HostTime at, const cha
 void MachineService::note_failures(const std::vector<model::ReadFailure>& failures) {
   for (const auto& failure : failures) {
     const auto& sensors = sampling_.sensors();
-    const auto sensor = std::find_if(sensors.begin(), sensors.end(),
-                                     [&](const auto& s) { return s.id == failure.sensor; });
+    const auto sensor =
+        std::ranges::find_if(sensors, [&](const auto& s) { return s.id == failure.sensor; });
     if (sensor == sensors.end()) continue;
     const auto& domains = sampling_.domains();
     for (std::size_t d = 0; d < domains.size(); ++d) {

@@ -19,7 +19,7 @@ bool is_name_character(char c) {
 
 Result<void> MachineWindows::check(std::string_view name) const {
   if (!name.empty() && name.size() <= options_.longest_name &&
-      std::all_of(name.begin(), name.end(), is_name_character)) {
+      std::ranges::all_of(name, is_name_character)) {
     return {};
   }
   return fail(Errc::kInvalidArgument,
@@ -137,9 +137,8 @@ void MachineWindows::tidy(HostTime now) {
     ++all;
   }
   for (; all > options_.most_ended; --all) {
-    const auto most =
-        std::max_element(ended.begin(), ended.end(),
-                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto most = std::ranges::max_element(
+        ended, [](const auto& a, const auto& b) { return a.second < b.second; });
     auto oldest = windows_.end();
     for (auto at = windows_.begin(); at != windows_.end(); ++at) {
       if (!at->second.window.end || at->second.caller != most->first) continue;

@@ -130,7 +130,7 @@ HostTime Engine::serve_programs() {
   // A program may end before the next look is due, and has windows: its process is listed too.
   const auto newcomers = hub->take_newcomers();
   const auto is_new = [this](pid_t pid) { return !processes.knows(pid); };
-  if (std::any_of(newcomers.begin(), newcomers.end(), is_new)) look_at_processes();
+  if (std::ranges::any_of(newcomers, is_new)) look_at_processes();
   return reads_.serve(*hub, sampling_);
 }
 
@@ -140,7 +140,7 @@ void Engine::serve_members() {
     // What one of the job's commands can see is visible.
     for (model::Domain domain : sampling_.domains()) {
       const auto& seen = member.visible;
-      if (domain.visible || std::find(seen.begin(), seen.end(), domain.id) == seen.end()) continue;
+      if (domain.visible || std::ranges::find(seen, domain.id) == seen.end()) continue;
       domain.visible = true;
       sampling_.batch.domains.push_back(std::move(domain));
     }

@@ -45,7 +45,7 @@ std::optional<rlimit> given_files;  // to this process, which then allowed itsel
 std::vector<char*> environment_with(const std::vector<std::string>& variables) {
   std::vector<char*> all;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const bool replaced = std::any_of(variables.begin(), variables.end(), [&](const auto& v) {
+    const bool replaced = std::ranges::any_of(variables, [&](const auto& v) {
       return std::string_view(*entry).starts_with(v.substr(0, v.find('=') + 1));
     });
     if (!replaced) all.push_back(*entry);
@@ -218,9 +218,7 @@ Result<void> check_attachable(const std::vector<pid_t>& pids) {
 
 std::vector<pid_t> topmost(const std::vector<pid_t>& pids, const std::filesystem::path& root) {
   spans::ProcFs procs(root);
-  const auto is_named = [&](pid_t pid) {
-    return std::find(pids.begin(), pids.end(), pid) != pids.end();
-  };
+  const auto is_named = [&](pid_t pid) { return std::ranges::find(pids, pid) != pids.end(); };
   const auto descends = [&](pid_t pid) {
     for (int i = 0; i < kMostGenerations; ++i) {
       const auto stat = procs.stat(pid);
@@ -232,7 +230,7 @@ std::vector<pid_t> topmost(const std::vector<pid_t>& pids, const std::filesystem
   };
   std::vector<pid_t> out;
   for (const pid_t pid : pids) {
-    if (std::find(out.begin(), out.end(), pid) == out.end() && !descends(pid)) out.push_back(pid);
+    if (std::ranges::find(out, pid) == out.end() && !descends(pid)) out.push_back(pid);
   }
   return out;
 }

@@ -259,7 +259,7 @@ std::vector<std::string> set_visibility(std::vector<model::Domain>& domains,
   for (const pid_t pid : options.attach) {
     auto of_this = domains;
     for (auto& text : apply_visibility(of_this, environment_of(pid, options.root)).warnings) {
-      const bool is_new = std::find(warnings.begin(), warnings.end(), text) == warnings.end();
+      const bool is_new = std::ranges::find(warnings, text) == warnings.end();
       if (is_new) warnings.push_back(std::move(text));
     }
     for (std::size_t i = 0; i < domains.size(); ++i) seen[i] = seen[i] || of_this[i].visible;

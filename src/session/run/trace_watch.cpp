@@ -290,7 +290,7 @@ void TraceWatch::take(std::vector<Batch::TracePart>& parts, std::vector<std::str
         fmt::format("the rest of the trace cannot be read: {}", polled.error().message));
   }
   collector_->take(reader_, parts);
-  std::move(collector_->warnings.begin(), collector_->warnings.end(), std::back_inserter(warnings));
+  std::ranges::move(collector_->warnings, std::back_inserter(warnings));
   collector_->warnings.clear();
 }
 
@@ -301,7 +301,7 @@ void TraceWatch::take_rest(std::vector<Batch::TracePart>& parts, std::vector<std
   for (;;) {
     // Asked before the reading: what a process wrote before its death is there to be read.
     const auto open = reader_.open_processes();
-    const bool more_to_come = std::any_of(open.begin(), open.end(), is_alive);
+    const bool more_to_come = std::ranges::any_of(open, is_alive);
     take(parts, warnings);
     if (!more_to_come && reader_.open_processes() == open) break;
     if (HostClock::now() >= last) break;
@@ -341,9 +341,8 @@ void TraceWatch::explain(std::vector<std::string>& warnings) const {
         : rocm_           ? "program that uses CUDA or ROCm"
                           : "program that uses CUDA"));
   } else if (options_.kernels && activities == 0) {
-    const bool reported =
-        std::any_of(collector_->sinks.begin(), collector_->sinks.end(),
-                    [](const auto& s) { return !s->more.status.problem.empty(); });
+    const bool reported = std::ranges::any_of(
+        collector_->sinks, [](const auto& s) { return !s->more.status.problem.empty(); });
     if (!reported) warnings.push_back("no kernels were traced: the program launched none");
   }
 }

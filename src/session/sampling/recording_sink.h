@@ -172,8 +172,8 @@ class MemorySink : public Sink {
   // One that was described before is replaced.
   template <typename T>
   static Result<void> put(std::vector<T>& all, const T& item) {
-    const auto same = std::find_if(all.begin(), all.end(),
-                                   [&item](const T& other) { return other.id == item.id; });
+    const auto same =
+        std::ranges::find_if(all, [&item](const T& other) { return other.id == item.id; });
     if (same == all.end()) {
       all.push_back(item);
     } else {

@@ -44,7 +44,7 @@ void append_renumbered(std::vector<T>& from, std::vector<T>& to, Id T::*id,
 
 bool is_wanted(const meters::Probe& probe, const IdMap& ids) {
   return probe.sensors.empty() ||
-         std::any_of(probe.sensors.begin(), probe.sensors.end(), [&ids](model::SensorId sensor) {
+         std::ranges::any_of(probe.sensors, [&ids](model::SensorId sensor) {
            const auto own = static_cast<std::size_t>(sensor);
            return own < ids.sensors.size() && ids.sensors[own];
          });
@@ -105,12 +105,11 @@ void Sampler::on_news(const std::function<void()>& reported) {
 }
 
 bool Sampler::has_buffer() const {
-  return std::any_of(lanes_.begin(), lanes_.end(), [](const auto& l) { return l->has_buffer(); });
+  return std::ranges::any_of(lanes_, [](const auto& l) { return l->has_buffer(); });
 }
 
 bool Sampler::has_new_process() const {
-  return std::any_of(lanes_.begin(), lanes_.end(),
-                     [](const auto& l) { return l->has_new_process(); });
+  return std::ranges::any_of(lanes_, [](const auto& l) { return l->has_new_process(); });
 }
 
 void Sampler::start() {
@@ -235,7 +234,7 @@ struct Lane::State {
     std::map<pid_t, pid_t> parents;
     if (uses && *uses) {
       for (const auto& use : **uses) {
-        if (std::find(listed.begin(), listed.end(), use.pid) != listed.end()) continue;
+        if (std::ranges::find(listed, use.pid) != listed.end()) continue;
         const auto stat = procs.stat(use.pid);
         parents[use.pid] = stat ? stat->parent : 0;
       }

@@ -39,8 +39,7 @@ bool is_amd(const Domain& d) {
 }
 
 const Domain* by_id(const std::vector<Domain>& domains, model::DomainId id) {
-  const auto found =
-      std::find_if(domains.begin(), domains.end(), [id](const Domain& d) { return d.id == id; });
+  const auto found = std::ranges::find(domains, id, &Domain::id);
   return found != domains.end() ? &*found : nullptr;
 }
 
@@ -72,7 +71,7 @@ struct Selection {
 
   // False: listed twice, which the runtimes take for an error and show no device at all.
   bool add(std::size_t place) {
-    if (std::find(places.begin(), places.end(), place) != places.end()) {
+    if (std::ranges::find(places, place) != places.end()) {
       places.clear();
       return false;
     }
@@ -106,12 +105,12 @@ std::optional<std::size_t> board_with_uuid(const std::vector<Domain>& domains,
     if (domain.uuid.starts_with(prefix)) {
       const auto board = board_of(domains, domain).id;
       if (domain.uuid == prefix) hits.clear();
-      if (std::find(hits.begin(), hits.end(), board) == hits.end()) hits.push_back(board);
+      if (std::ranges::find(hits, board) == hits.end()) hits.push_back(board);
       if (domain.uuid == prefix) break;
     }
   }
   if (hits.size() != 1) return std::nullopt;
-  const auto place = std::find(boards.begin(), boards.end(), hits.front());
+  const auto place = std::ranges::find(boards, hits.front());
   if (place == boards.end()) return std::nullopt;
   return static_cast<std::size_t>(place - boards.begin());
 }
@@ -124,8 +123,8 @@ Selection by_uuids(std::string_view list, const std::vector<Domain>& domains,
     const auto word = trim(part);
     if (!word.starts_with(mig ? "MIG-" : "GPU-")) break;
     auto place = board_with_uuid(domains, boards, word);
-    const bool any_mig = std::any_of(domains.begin(), domains.end(),
-                                     [](const Domain& d) { return d.uuid.starts_with("MIG-"); });
+    const bool any_mig =
+        std::ranges::any_of(domains, [](const Domain& d) { return d.uuid.starts_with("MIG-"); });
     if (!place && mig && !any_mig) {
       // The driver's name of a MIG device does not say on which board it is.
       if (boards.size() == 1) {
@@ -149,7 +148,7 @@ Selection cuda(const std::string& list, const std::vector<Domain>& domains,
   const auto text = trim(list);
   if (is_uuid(text)) return by_uuids(text, domains, boards);
   Selection s = by_integers(text, boards.size());
-  const bool one_model = std::all_of(boards.begin(), boards.end(), [&](model::DomainId id) {
+  const bool one_model = std::ranges::all_of(boards, [&](model::DomainId id) {
     return by_id(domains, id)->name == by_id(domains, boards.front())->name;
   });
   const bool all_or_none = s.places.empty() || s.places.size() == boards.size();
@@ -198,8 +197,7 @@ Selection rocm(const std::vector<std::pair<std::string, std::string>>& lists,
 void hide_others(std::vector<Domain>& domains, const std::vector<model::DomainId>& boards,
                  const Selection& selection) {
   for (std::size_t i = 0; i < boards.size(); ++i) {
-    const bool visible =
-        std::find(selection.places.begin(), selection.places.end(), i) != selection.places.end();
+    const bool visible = std::ranges::find(selection.places, i) != selection.places.end();
     for (auto& domain : domains) {
       if (board_of(domains, domain).id == boards[i]) domain.visible = visible;
     }
@@ -219,7 +217,7 @@ Result<std::vector<bool>> choose_gpus(const std::vector<model::Domain>& domains,
     boards.push_back(order[static_cast<std::size_t>(index)]);
   }
   const auto is_board = [&](model::DomainId id) {
-    return std::find(boards.begin(), boards.end(), id) != boards.end();
+    return std::ranges::find(boards, id) != boards.end();
   };
   std::vector<bool> chosen;
   for (const auto& d : domains) {
@@ -277,7 +275,7 @@ namespace {
 // a UUID.
 const Domain* find_silent(const std::vector<Domain>& domains, const std::string& word) {
   if (!is_uuid(word)) return nullptr;
-  const auto silent = std::find_if(domains.begin(), domains.end(), [](const Domain& d) {
+  const auto silent = std::ranges::find_if(domains, [](const Domain& d) {
     return d.kind == model::DomainKind::kGpu && d.uuid.empty() && !d.unavailable_reason.empty();
   });
   return silent == domains.end() ? nullptr : &*silent;
@@ -306,9 +304,8 @@ Result<std::vector<bool>> select_devices(const std::vector<Domain>& domains,
       }
     }
     if (exact.empty() && !begun.empty()) {
-      const bool one = std::all_of(begun.begin(), begun.end(), [&](std::size_t i) {
-        return domains[i].uuid == domains[begun.front()].uuid;
-      });
+      const bool one = std::ranges::all_of(
+          begun, [&](std::size_t i) { return domains[i].uuid == domains[begun.front()].uuid; });
       if (one) exact = begun;
     }
     if (exact.empty()) {
@@ -319,7 +316,7 @@ Result<std::vector<bool>> select_devices(const std::vector<Domain>& domains,
       }
       std::vector<std::string> devices;
       for (const auto& d : domains) {
-        if (std::find(devices.begin(), devices.end(), d.device) == devices.end()) {
+        if (std::ranges::find(devices, d.device) == devices.end()) {
           devices.push_back(d.device);
         }
       }

@@ -170,9 +170,8 @@ analysis::RecommendOptions recommend_options(const model::SweepPlan& plan,
   options.eta = plan.eta;
   options.max_slowdown = plan.max_slowdown;
   options.max_watts = plan.max_watts;
-  const bool has_reference =
-      std::any_of(sweep.points.begin(), sweep.points.end(),
-                  [&](const auto& point) { return point.setting == plan.reference; });
+  const bool has_reference = std::ranges::any_of(
+      sweep.points, [&](const auto& point) { return point.setting == plan.reference; });
   if (has_reference) options.reference = plan.reference;
   return options;
 }
@@ -196,7 +195,7 @@ std::vector<double> SweepPlanner::order_of(unsigned block) const {
 
 void SweepPlanner::add(SweepRun run) {
   // A run that failed is run again.
-  const auto at = std::find(pending_.begin(), pending_.end(), run.setting);
+  const auto at = std::ranges::find(pending_, run.setting);
   if (run.block == block_ && at != pending_.end() && run.exit_status.value_or(0) == 0) {
     pending_.erase(at);
   }

@@ -468,8 +468,8 @@ Result<std::unique_ptr<LiveMonitor>> LiveMonitor::open(
   Sampler sampler(std::move(meters), process_period, [&](const model::Domain& domain) {
     return choice->chosen[static_cast<std::size_t>(domain.id)];
   });
-  const bool any = std::any_of(sampler.sensors().begin(), sampler.sensors().end(),
-                               [](auto& s) { return s.kind != model::SensorKind::kGauge; });
+  const bool any = std::ranges::any_of(sampler.sensors(),
+                                       [](auto& s) { return s.kind != model::SensorKind::kGauge; });
   const bool is_under_run = !options.session.empty();
   if (!any && !is_under_run) {
     return fail(Errc::kUnavailable,

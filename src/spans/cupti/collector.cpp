@@ -129,8 +129,7 @@ constexpr ResourceCall kResourceCalls[] = {
 template <std::size_t N>
 bool is_one_of(const DriverCall (&calls)[N], abi::Domain domain, std::uint32_t call) {
   return domain == abi::Domain::kDriverApi &&
-         std::find(std::begin(calls), std::end(calls), static_cast<DriverCall>(call)) !=
-             std::end(calls);
+         std::ranges::find(calls, static_cast<DriverCall>(call)) != std::end(calls);
 }
 
 }  // namespace
@@ -336,8 +335,7 @@ void Collector::on_launch(abi::Domain domain, std::uint32_t call,
 }
 
 void Collector::on_driver_call(DriverCall call, const abi::CallbackData& data) noexcept {
-  if (std::find(std::begin(kGraphLaunches), std::end(kGraphLaunches), call) !=
-      std::end(kGraphLaunches)) {
+  if (std::ranges::find(kGraphLaunches, call) != std::end(kGraphLaunches)) {
     on_graph_launch(data);
   } else if (const auto bytes = memset_bytes(call, data.function_parameters)) {
     memsets_.on_call(data.site, *bytes);

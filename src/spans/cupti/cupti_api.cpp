@@ -62,7 +62,7 @@ bool of_cuda(const std::string& name) {
 std::vector<std::string> cupti_candidates(const std::vector<std::string>& loaded) {
   std::vector<std::string> found;
   const auto add = [&](const std::string& path) {
-    if (std::find(found.begin(), found.end(), path) == found.end()) found.push_back(path);
+    if (std::ranges::find(found, path) == found.end()) found.push_back(path);
   };
   bool cuda_12 = false;
   std::vector<std::string> places;

@@ -56,7 +56,7 @@ std::uint8_t* BufferPool::take() noexcept {
 void BufferPool::full(std::uint8_t* buffer, std::size_t valid) noexcept {
   const std::scoped_lock lock(mutex_);
   // Another client of CUPTI may have handed out buffers before us.
-  if (std::find(all_.begin(), all_.end(), buffer) == all_.end()) return;
+  if (std::ranges::find(all_, buffer) == all_.end()) return;
   completed_.fetch_add(1, std::memory_order_relaxed);
   --outside_;
   if (valid == 0) {

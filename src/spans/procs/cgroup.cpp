@@ -182,7 +182,7 @@ CgroupTimes::CgroupTimes(const fs::path& root) : root_(root) {
     const Mount mount{std::string(fields[3]),
                       root / fs::path(std::string(fields[4])).relative_path()};
     const auto options = split(kind[2], ',');
-    const bool counts = std::find(options.begin(), options.end(), "cpuacct") != options.end();
+    const bool counts = std::ranges::find(options, "cpuacct") != options.end();
     if (kind[0] == "cgroup2" && !unified_) unified_ = mount;
     if (kind[0] == "cgroup" && counts && !cpuacct_) cpuacct_ = mount;
   }

@@ -94,7 +94,7 @@ bool is_printable(char c) { return c > ' ' && c < 127; }
 
 // A number, or an element of an array of jobs: 17, 17[3].
 bool is_number_of_array(std::string_view text) {
-  const auto digits = std::find_if_not(text.begin(), text.end(), is_digit) - text.begin();
+  const auto digits = std::ranges::find_if_not(text, is_digit) - text.begin();
   if (digits == 0) return false;
   text.remove_prefix(static_cast<std::size_t>(digits));
   return text.empty() || (text.size() > 2 && text.front() == '[' && text.back() == ']' &&
@@ -104,8 +104,7 @@ bool is_number_of_array(std::string_view text) {
 // An allocation of Nomad: a UUID.
 bool is_uuid(std::string_view text) {
   return text.size() == 36 && text[8] == '-' && text[13] == '-' && text[18] == '-' &&
-         text[23] == '-' &&
-         std::all_of(text.begin(), text.end(), [](char c) { return is_hex(c) || c == '-'; });
+         text[23] == '-' && std::ranges::all_of(text, [](char c) { return is_hex(c) || c == '-'; });
 }
 
 std::string_view up_to_dot(std::string_view text) { return text.substr(0, text.find('.')); }
@@ -113,19 +112,17 @@ std::string_view up_to_dot(std::string_view text) { return text.substr(0, text.f
 bool is_id(std::string_view text, Id kind) {
   switch (kind) {
     case Id::kHash:
-      return text.size() == 64 && std::all_of(text.begin(), text.end(), is_hex);
+      return text.size() == 64 && std::ranges::all_of(text, is_hex);
     case Id::kPod:  // a uid with dashes or, of systemd, underscores; of static pods 32 digits
       return (text.size() == 36 || text.size() == 32) &&
-             std::all_of(text.begin(), text.end(),
-                         [](char c) { return is_hex(c) || c == '-' || c == '_'; });
+             std::ranges::all_of(text, [](char c) { return is_hex(c) || c == '-' || c == '_'; });
     case Id::kNumber:
-      return !text.empty() && text.size() <= 10 && std::all_of(text.begin(), text.end(), is_digit);
+      return !text.empty() && text.size() <= 10 && std::ranges::all_of(text, is_digit);
     case Id::kSluid:  // of Slurm 26: s, and 13 letters and digits
-      return text.size() == 14 && text.front() == 's' &&
-             std::all_of(text.begin(), text.end(), is_alphanumeric);
+      return text.size() == 14 && text.front() == 's' && std::ranges::all_of(text, is_alphanumeric);
     case Id::kName:
       return !text.empty() && text.size() <= kLongestName &&
-             std::all_of(text.begin(), text.end(), is_printable);
+             std::ranges::all_of(text, is_printable);
     case Id::kPbsJob: {  // 2404743.server, 12[3].server
       const auto host = text.find('.');
       return host != std::string_view::npos && text.size() <= kLongestName &&
@@ -138,7 +135,7 @@ bool is_id(std::string_view text, Id kind) {
              is_number_of_array(up_to_dot(text));
     case Id::kSlot:  // slot1_23@host
       return !text.empty() && is_digit(text.front()) && text.size() + 4 <= kLongestName &&
-             std::all_of(text.begin(), text.end(), is_printable);
+             std::ranges::all_of(text, is_printable);
     case Id::kTask:  // allocation.task
       return text.size() <= kLongestName && is_uuid(up_to_dot(text));
   }
@@ -160,9 +157,8 @@ std::optional<std::string_view> id_in(std::string_view segment, const Rule& rule
 
 // [imp-]shell-RANK-JOB.service
 std::string_view flux_job_in(std::string_view unit) {
-  const auto* const shell =
-      std::find_if(kFluxShells.begin(), kFluxShells.end(),
-                   [unit](std::string_view prefix) { return unit.starts_with(prefix); });
+  const auto* const shell = std::ranges::find_if(
+      kFluxShells, [unit](std::string_view prefix) { return unit.starts_with(prefix); });
   if (shell == kFluxShells.end() || !unit.ends_with(kService)) return {};
   unit.remove_prefix(shell->size());
   unit.remove_suffix(kService.size());
@@ -171,7 +167,7 @@ std::string_view flux_job_in(std::string_view unit) {
   const auto job = unit.substr(dash + 1);
   const bool is_job =
       job.size() > 1 && job.size() <= kLongestName && job.front() == 'f' &&
-      std::all_of(job.begin(), job.end(), is_alphanumeric) &&
+      std::ranges::all_of(job, is_alphanumeric) &&
       std::all_of(unit.begin(), unit.begin() + static_cast<std::ptrdiff_t>(dash), is_digit);
   return is_job ? job : std::string_view{};
 }
@@ -187,7 +183,7 @@ void assign(const Rule& rule, std::string_view id, model::Owner& owner) {
       break;
     case Field::kPod:
       owner.pod = id;
-      std::replace(owner.pod.begin(), owner.pod.end(), '_', '-');
+      std::ranges::replace(owner.pod, '_', '-');
       owner.container.clear();  // what was found further up contains the pod
       owner.runtime.clear();
       break;
@@ -264,7 +260,7 @@ Named name_of_path(std::string_view path) {
       if (const auto job = flux_job_in(segment); !job.empty()) out.owner.job = job;
       continue;
     }
-    const auto* const rule = std::find_if(kRules.begin(), kRules.end(), [&](const Rule& r) {
+    const auto* const rule = std::ranges::find_if(kRules, [&](const Rule& r) {
       return (r.parent.empty() || parent == r.parent) && id_in(segment, r) &&
              (r.below.empty() || above.find(r.below) != std::string::npos);
     });
@@ -284,11 +280,10 @@ Named name_of_path(std::string_view path) {
       is_below_user = true;
     }
     out.has_unknown_job |= is_below_scheduler && out.owner.job.empty() && segment != kSlurmOwn;
-    is_below_scheduler =
-        std::any_of(kSchedulers.begin(), kSchedulers.end(), [&](const Scheduler& s) {
-          return (s.parent.empty() || parent == s.parent) && segment.starts_with(s.prefix) &&
-                 segment.ends_with(s.suffix);
-        });
+    is_below_scheduler = std::ranges::any_of(kSchedulers, [&](const Scheduler& s) {
+      return (s.parent.empty() || parent == s.parent) && segment.starts_with(s.prefix) &&
+             segment.ends_with(s.suffix);
+    });
     above += segment + "/";
     parent = segment;
   }
@@ -303,7 +298,7 @@ constexpr std::size_t kLongestJob = 128;
 
 bool is_number(std::string_view text) {
   return !text.empty() && text.size() <= 6 &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+         std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 std::optional<GpuJobs> parse_name(std::string_view name) {
@@ -321,11 +316,11 @@ std::optional<GpuJobs> parse_name(std::string_view name) {
 
 bool is_job(std::string_view text) {
   return !text.empty() && text.size() <= kLongestJob &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 127; });
+         std::ranges::all_of(text, [](char c) { return c > ' ' && c < 127; });
 }
 
 void add_once(std::string_view job, std::vector<std::string>& to) {
-  if (std::find(to.begin(), to.end(), job) == to.end()) to.emplace_back(job);
+  if (std::ranges::find(to, job) == to.end()) to.emplace_back(job);
 }
 
 }  // namespace
@@ -348,8 +343,7 @@ ProcessGroup parse_process_group(std::string_view text) {
     const auto controllers = split(line.substr(first + 1, second - first - 1), ',');
     const auto path = line.substr(second + 1);
     const bool unified = line.starts_with("0::");
-    const bool counts =
-        std::find(controllers.begin(), controllers.end(), "cpuacct") != controllers.end();
+    const bool counts = std::ranges::find(controllers, "cpuacct") != controllers.end();
     if (counts) cpuacct = path;
     if (unified) group.path = path;
     if (path.find("/..") != std::string_view::npos) group.hidden = true;
@@ -358,8 +352,7 @@ ProcessGroup parse_process_group(std::string_view text) {
   // On a hybrid machine the CPU time is counted by cgroup v1's controller.
   group.unified = cpuacct.empty();
   if (!group.unified) group.path = cpuacct;
-  std::stable_sort(lines.begin(), lines.end(),
-                   [](const Line& a, const Line& b) { return a.order < b.order; });
+  std::ranges::stable_sort(lines, {}, &Line::order);
   for (const auto& line : lines) {
     auto named = name_of_path(line.path);
     complete(group.owner, named.owner);
@@ -407,20 +400,20 @@ constexpr std::string_view kLog = ".log";
 
 // Kubernetes' names: no underscore, so that one separates them here.
 bool is_name(std::string_view text) {
-  return !text.empty() && text.size() <= 253 && std::all_of(text.begin(), text.end(), [](char c) {
+  return !text.empty() && text.size() <= 253 && std::ranges::all_of(text, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
   });
 }
 
 bool is_container_id(std::string_view text) {
-  return text.size() == kContainerId && std::all_of(text.begin(), text.end(), [](char c) {
+  return text.size() == kContainerId && std::ranges::all_of(text, [](char c) {
            return (c >= 'a' && c <= 'f') || (c >= '0' && c <= '9');
          });
 }
 
 void add_pod(std::string_view folder, model::KubeNames& names) {
   const auto parts = split(folder, '_');
-  if (parts.size() != 3 || !std::all_of(parts.begin(), parts.end(), is_name)) return;
+  if (parts.size() != 3 || !std::ranges::all_of(parts, is_name)) return;
   names.pods[std::string(parts[2])] = {std::string(parts[0]), std::string(parts[1])};
 }
 
@@ -432,7 +425,7 @@ void add_container(std::string_view file, model::KubeNames& names) {
   if (!is_container_id(id) || !file.ends_with('-')) return;
   file.remove_suffix(1);
   const auto parts = split(file, '_');
-  if (parts.size() != 3 || !std::all_of(parts.begin(), parts.end(), is_name)) return;
+  if (parts.size() != 3 || !std::ranges::all_of(parts, is_name)) return;
   names.containers[std::string(id)] = parts[2];
 }
 

@@ -116,7 +116,7 @@ std::vector<pid_t> ProcessTree::discover(std::size_t first) {
     listed = procs_.children(options_.adopter, 1, found);
   }
   if (!listed) scan(found);
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   found.erase(std::unique(found.begin(), found.end()), found.end());
   std::erase_if(found, [this](pid_t pid) { return !is_news(pid); });
   return found;
@@ -167,8 +167,8 @@ void ProcessTree::adopt(const std::vector<pid_t>& pids, TreeChanges& out) {
   }
   while (!fresh.empty()) {
     // One whose parent is not waiting here itself.
-    auto next = std::find_if(fresh.begin(), fresh.end(),
-                             [&](const auto& f) { return !fresh.contains(f.second.parent); });
+    auto next = std::ranges::find_if(
+        fresh, [&](const auto& f) { return !fresh.contains(f.second.parent); });
     if (next == fresh.end()) next = fresh.begin();  // pids reused while they were listed
     Entry entry;
     entry.process = describe(next->second, true);

@@ -229,7 +229,7 @@ std::size_t ProcFs::count_estimate() const {
 std::string ProcFs::command_line(pid_t pid) {
   if (read(fmt::format("{}/cmdline", pid).c_str()) != 0) return {};
   std::string text = buffer_.substr(0, buffer_.find_last_not_of('\0') + 1);
-  std::replace(text.begin(), text.end(), '\0', ' ');
+  std::ranges::replace(text, '\0', ' ');
   return text;
 }
 

@@ -453,8 +453,8 @@ void LaunchRecorder::keep(RecordedKernel& kernel, Launch launch, std::uint64_t s
   auto at = kernel.variants.find(size);
   if (at == kernel.variants.end()) {
     if (kernel.variants.size() >= kMostVariants) {
-      const auto oldest = std::min_element(
-          kernel.variants.begin(), kernel.variants.end(),
+      const auto oldest = std::ranges::min_element(
+          kernel.variants,
           [](const auto& a, const auto& b) { return a.second.last_used < b.second.last_used; });
       kernel.given_way += oldest->second.launches;
       for (const Launch& old : oldest->second.kept) bytes_ -= old.parameters.size();
@@ -511,7 +511,7 @@ void LaunchRecorder::cleared(const Cleared& memset, cuda::Context context) {
 void LaunchRecorder::find_cleared(std::uint64_t address, Launch& launch) const {
   for (const Cleared& memset : recent_) {
     if (address < memset.address || address >= memset.address + memset.bytes()) continue;
-    if (std::find(launch.cleared.begin(), launch.cleared.end(), memset) == launch.cleared.end()) {
+    if (std::ranges::find(launch.cleared, memset) == launch.cleared.end()) {
       launch.cleared.push_back(memset);
     }
   }
@@ -598,8 +598,8 @@ bool LaunchRecorder::is_allocated(cuda::DevicePtr address) const {
 
 // Whether all memory that was freed since, and that its parameters point to, is allocated again.
 bool LaunchRecorder::is_there(const Launch& launch) const {
-  bool there = std::all_of(launch.addresses.begin(), launch.addresses.end(),
-                           [&](std::uint64_t address) { return is_allocated(address); });
+  bool there = std::ranges::all_of(launch.addresses,
+                                   [&](std::uint64_t address) { return is_allocated(address); });
   each_word(launch.parameters, [&](std::uint64_t word) {
     const auto after = freed_.upper_bound(word);
     if (after == freed_.begin() || !there) return;
@@ -635,8 +635,8 @@ std::vector<RecordedKernel> LaunchRecorder::kernels() const {
     }
     std::erase_if(copy.variants, [](const auto& entry) { return entry.second.kept.empty(); });
     if (copy.variants.empty()) {
-      const bool any = std::any_of(kernel.variants.begin(), kernel.variants.end(),
-                                   [](const auto& entry) { return !entry.second.kept.empty(); });
+      const bool any = std::ranges::any_of(
+          kernel.variants, [](const auto& entry) { return !entry.second.kept.empty(); });
       copy.why_not = any ? "its memory was freed" : "its parameters were not read";
     }
   };

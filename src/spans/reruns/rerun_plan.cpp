@@ -29,7 +29,7 @@ bool reads_indices(std::string name) {
                                                    "embedding", "nll_loss", "multinomial"};
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   const auto has = [&](std::string_view word) { return name.find(word) != std::string::npos; };
-  return !has("gemm") && std::any_of(kWords.begin(), kWords.end(), has);
+  return !has("gemm") && std::ranges::any_of(kWords, has);
 }
 
 }  // namespace
@@ -73,13 +73,12 @@ Plan plan(std::span<const RecordedKernel> recorded, const std::map<Signature, In
     }
   }
   const auto rank = [&](const Planned& one) {
-    const bool unloaded = std::any_of(
-        one.kernels.begin(), one.kernels.end(),
-        [&](const RecordedKernel* kernel) { return is_short_and_unloaded(*kernel, one.in_place); });
+    const bool unloaded = std::ranges::any_of(one.kernels, [&](const RecordedKernel* kernel) {
+      return is_short_and_unloaded(*kernel, one.in_place);
+    });
     return std::tuple(unloaded, reads_indices(one.name), -one.in_place.busy);
   };
-  std::sort(out.kernels.begin(), out.kernels.end(),
-            [&](const Planned& a, const Planned& b) { return rank(a) < rank(b); });
+  std::ranges::sort(out.kernels, {}, rank);
   return out;
 }
 
@@ -116,8 +115,7 @@ std::vector<double> loop_seconds(std::span<const double> busy, double most, doub
 
 std::string described(std::span<const Plan::LeftOut> left_out) {
   std::vector<Plan::LeftOut> sorted(left_out.begin(), left_out.end());
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.share > b.share; });
+  std::ranges::stable_sort(sorted, [](const auto& a, const auto& b) { return a.share > b.share; });
   std::string out;
   for (std::size_t i = 0; i < std::min(sorted.size(), kMostNamed); ++i) {
     std::string name = demangle(sorted[i].name);

@@ -91,7 +91,7 @@ std::vector<Choice> choices_of(const Planned& planned) {
       choices.push_back({kernel, &variant, static_cast<double>(variant.launches) + more});
     }
   }
-  std::sort(choices.begin(), choices.end(), [](const Choice& a, const Choice& b) {
+  std::ranges::sort(choices, [](const Choice& a, const Choice& b) {
     return std::pair(a.launches, a.variant->last_used) >
            std::pair(b.launches, b.variant->last_used);
   });
@@ -339,8 +339,7 @@ void RerunRunner::add_region(cuda::Context context, std::uint64_t word, bool exa
 }
 
 void RerunRunner::join_regions() {
-  std::sort(regions_.begin(), regions_.end(),
-            [](const Region& a, const Region& b) { return a.begin < b.begin; });
+  std::ranges::sort(regions_, {}, &Region::begin);
   std::vector<Region> joined;
   for (const Region& region : regions_) {
     // Neighbours are no one allocation, and no copy reaches over two.
@@ -359,9 +358,7 @@ void RerunRunner::join_regions() {
 void RerunRunner::add_pointed() {
   const std::vector<Region> known = regions_;  // in order, and apart
   const auto is_known = [&known](std::uint64_t word) {
-    const auto after =
-        std::upper_bound(known.begin(), known.end(), word,
-                         [](std::uint64_t w, const Region& r) { return w < r.begin; });
+    const auto after = std::ranges::upper_bound(known, word, {}, &Region::begin);
     return after != known.begin() && word < std::prev(after)->end;
   };
   std::unordered_set<std::uint64_t> seen;
@@ -453,9 +450,7 @@ std::vector<std::size_t> RerunRunner::regions_of(const std::vector<Turn>& turns)
     for (std::size_t i = 0; i + 8 <= bytes.size(); i += 8) {
       std::uint64_t word = 0;
       std::memcpy(&word, bytes.data() + i, 8);
-      const auto after = std::upper_bound(
-          regions_.begin(), regions_.end(), word,
-          [](std::uint64_t address, const Region& region) { return address < region.begin; });
+      const auto after = std::ranges::upper_bound(regions_, word, {}, &Region::begin);
       if (after == regions_.begin() || word >= std::prev(after)->end) continue;
       found.insert(static_cast<std::size_t>(std::prev(after) - regions_.begin()));
     }
@@ -694,7 +689,7 @@ std::string RerunRunner::rerun(const Planned& planned, double seconds_in_all) {
     newest += one.launches * one.once_newest;
     all += one.launches * one.once_all;
     launches += one.launches;
-    const auto same = std::find_if(loops.begin(), loops.end(), [&](const Loop& other) {
+    const auto same = std::ranges::find_if(loops, [&](const Loop& other) {
       const auto [short_one, long_one] = std::minmax(other.once_newest, one.once_newest);
       return long_one <= kSameTime * short_one &&
              other.newest.front().kernel->context == choice.kernel->context;
@@ -716,7 +711,7 @@ std::string RerunRunner::rerun(const Planned& planned, double seconds_in_all) {
   const double busy = in_turn ? all : newest;
   slower_there_ = in_place / busy;
   // Sizes run in the proportions of the program, so that together they are the program's mixture.
-  std::sort(loops.begin(), loops.end(), [&](const Loop& a, const Loop& b) {
+  std::ranges::sort(loops, [&](const Loop& a, const Loop& b) {
     return a.launches * once_of(a) > b.launches * once_of(b);
   });
   loops.resize(std::min(loops.size(), kMostSizes));

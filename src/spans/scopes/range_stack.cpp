@@ -40,7 +40,7 @@ constexpr std::array<std::string_view, 17> kOwn = {"while",
                                                    "body_fun"};
 
 bool is_own(std::string_view name) {
-  return name.starts_with("branch_") || std::find(kOwn.begin(), kOwn.end(), name) != kOwn.end();
+  return name.starts_with("branch_") || std::ranges::find(kOwn, name) != kOwn.end();
 }
 
 // Calls part(text) for what lies between slashes that are in no brackets.

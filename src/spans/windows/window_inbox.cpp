@@ -90,8 +90,7 @@ bool WindowInbox::in_other_process() const noexcept { return getpid() != pid_; }
 WindowInbox::ThreadRing* WindowInbox::find_ring() {
   ThreadRings& mine = thread_rings_;
   if (mine.last_inbox == id_) return mine.last;
-  const auto found = std::find_if(mine.all.begin(), mine.all.end(),
-                                  [this](const auto& m) { return m.inbox == id_; });
+  const auto found = std::ranges::find(mine.all, id_, &ThreadRings::Mine::inbox);
   ThreadRing* const ring = found != mine.all.end() ? found->ring.get() : make_ring();
   if (ring != nullptr) {
     mine.last_inbox = id_;
@@ -264,8 +263,7 @@ std::vector<OpenWindow> OpenWindows::all() const {
     const std::int64_t begin = entry.begin.load(std::memory_order_acquire);
     if (begin > 0) found.push_back({begin, entry.name.load(std::memory_order_relaxed)});
   }
-  std::sort(found.begin(), found.end(),
-            [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  std::ranges::sort(found, [](const auto& a, const auto& b) { return a.begin < b.begin; });
   return found;
 }
 

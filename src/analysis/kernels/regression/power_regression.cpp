@@ -172,8 +172,7 @@ class Solver {
   }
 
   bool any_rerun() const {
-    return std::any_of(rows_.rows.begin(), rows_.rows.end(),
-                       [](const PowerRow& row) { return row.in_rerun; });
+    return std::ranges::any_of(rows_.rows, [](const PowerRow& row) { return row.in_rerun; });
   }
 
   MatrixXd program_information() const {

@@ -93,8 +93,7 @@ class BinParts {
       }
       if (count > 0) placed += entry.busy;
     }
-    std::sort(pieces_.begin(), pieces_.end(),
-              [](const Piece& a, const Piece& b) { return a.place < b.place; });
+    std::ranges::sort(pieces_, {}, &Piece::place);
     const auto add_even = [&] {
       for (const auto& entry : entries) {
         if (!is_placed(class_of(entry.kernel_class)))
@@ -128,8 +127,8 @@ class BinParts {
     return count > kMostPieces || busy <= 0 ? 0 : count;
   }
   bool is_placed(std::uint32_t kernel_class) const {
-    return std::any_of(pieces_.begin(), pieces_.end(),
-                       [&](const Piece& p) { return p.kernel_class == kernel_class; });
+    return std::ranges::any_of(pieces_,
+                               [&](const Piece& p) { return p.kernel_class == kernel_class; });
   }
 
   void add(std::uint32_t id, double share) {
@@ -332,9 +331,8 @@ bool is_alike(std::span<const PowerRows::Term> a, std::span<const PowerRows::Ter
 std::optional<std::size_t> mixes_of(const PowerRows& rows) {
   std::vector<std::size_t> first;  // row of each mix
   for (std::size_t i = 0; i < rows.rows.size(); ++i) {
-    const bool known = std::any_of(first.begin(), first.end(), [&](std::size_t row) {
-      return is_alike(rows.of(row), rows.of(i));
-    });
+    const bool known = std::ranges::any_of(
+        first, [&](std::size_t row) { return is_alike(rows.of(row), rows.of(i)); });
     if (known) continue;
     if (first.size() == kMostMixes) return std::nullopt;
     first.push_back(i);
@@ -378,8 +376,7 @@ PowerRows power_rows(const ActivityTable& table, std::span<const std::uint32_t> 
       open.push_back(std::move(fresh));
       continue;
     }
-    const auto at = std::find_if(open.begin(), open.end(),
-                                 [&](const Open& o) { return o.window == event.window; });
+    const auto at = std::ranges::find(open, event.window, &Open::window);
     if (at == open.end()) continue;  // it ends where it begins
     const RowWindow& window = windows[event.window];
     const ObservedPower& s = observed[window.row];

@@ -86,7 +86,7 @@ class Density {
  public:
   // In order; log densities need no common constant.
   Density(std::vector<double> at, const std::vector<double>& log_density) : at_(std::move(at)) {
-    const double most = *std::max_element(log_density.begin(), log_density.end());
+    const double most = *std::ranges::max_element(log_density);
     double sum = 0;
     for (std::size_t i = 0; i < at_.size(); ++i) {
       const double left = at_[i > 0 ? i - 1 : i];
@@ -103,7 +103,7 @@ class Density {
     return middle + least * std::log(u / (1 - u)) / 1.702;
   }
   double quantile(double u) const {
-    const auto next = std::lower_bound(upto_.begin(), upto_.end(), u);
+    const auto next = std::ranges::lower_bound(upto_, u);
     const auto i = std::min(static_cast<std::size_t>(next - upto_.begin()), at_.size() - 1);
     if (i == 0) return at_[0];
     const double part = (u - upto_[i - 1]) / std::max(upto_[i] - upto_[i - 1], 1e-12);
@@ -199,8 +199,7 @@ class Timings {
     constexpr int kPhases = 10;
     for (int i = 0; i < kPhases; ++i) weigh(adds.counter_every * i / kPhases);
     const auto best = [&] {
-      return std::max_element(found.begin(), found.end(),
-                              [](auto& a, auto& b) { return a.second < b.second; });
+      return std::ranges::max_element(found, [](auto& a, auto& b) { return a.second < b.second; });
     };
     const double first = best()->first;
     for (const double part : {-0.25, 0.25, -0.5, 0.5}) {
@@ -308,8 +307,7 @@ class Timings {
     };
     const auto best = [&] {
       const auto value = [sigma](const auto& f) { return f.second + log_prior(f.first, sigma); };
-      return std::max_element(found.begin(), found.end(),
-                              [&](auto& a, auto& b) { return value(a) < value(b); })
+      return std::ranges::max_element(found, [&](auto& a, auto& b) { return value(a) < value(b); })
           ->first;
     };
     for (double late = -0.012; late <= 0.020 + 1e-9; late += 0.002) weigh(late);
@@ -332,7 +330,7 @@ class Timings {
       if (above_last && above_next)
         peaks.emplace_back(-f->second - log_prior(f->first, sigma), f->first);
     }
-    std::sort(peaks.begin(), peaks.end());
+    std::ranges::sort(peaks);
     peaks.resize(std::min<std::size_t>(peaks.size(), 3));
     for (const auto& [unlikely, at] : peaks) {
       weigh(at - 1e-3);
@@ -403,7 +401,7 @@ class Columns {
   explicit Columns(const ActivityTable& table) : column_of_(table.classes.size()) {
     std::vector<std::uint32_t> order(table.classes.size());
     std::iota(order.begin(), order.end(), 0U);
-    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
       return table.classes[a].whole_busy > table.classes[b].whole_busy;
     });
     own_ = std::min(order.size(), kMostColumns);

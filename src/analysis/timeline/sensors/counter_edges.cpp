@@ -224,8 +224,7 @@ EdgePhase fit_phase(const Lattice& lattice, double period, double near,
       at.push_back(x);
       value.push_back(score(x));
     }
-    const auto top =
-        static_cast<std::size_t>(std::max_element(value.begin(), value.end()) - value.begin());
+    const auto top = static_cast<std::size_t>(std::ranges::max_element(value) - value.begin());
     double weight = 0;
     double mean = 0;
     double square = 0;

@@ -101,8 +101,7 @@ std::vector<bool> PowerShape::doubtful_stamps() const {
 
 void PowerShape::leave_out(double at, const char* why) {
   ++left_out_;
-  const auto last =
-      std::find_if(newest_.begin(), newest_.end(), [&](const Trouble& x) { return x.text == why; });
+  const auto last = std::ranges::find(newest_, why, &Trouble::text);
   if (last == newest_.end()) {
     newest_.push_back({at, why});
   } else {
@@ -185,8 +184,7 @@ void PowerShape::add(double begin, double end, double watts) {
 }
 
 void PowerShape::forget_before(double t) {
-  auto keep = std::lower_bound(samples_.begin(), samples_.end(), t,
-                               [](const PowerSample& s, double at) { return s.end < at; });
+  auto keep = std::ranges::lower_bound(samples_, t, {}, &PowerSample::end);
   if (keep != samples_.begin()) --keep;
   samples_.erase(samples_.begin(), keep);
 }
@@ -237,8 +235,7 @@ std::optional<double> PowerShape::turn(double t) const {
 }
 
 PowerShape::Range PowerShape::around(double from, double to) const {
-  auto first = std::lower_bound(samples_.begin(), samples_.end(), from,
-                                [](const PowerSample& s, double at) { return s.end < at; });
+  auto first = std::ranges::lower_bound(samples_, from, {}, &PowerSample::end);
   auto last = std::upper_bound(first, samples_.end(), to,
                                [](double at, const PowerSample& s) { return at < s.begin; });
   if (first != samples_.begin()) --first;

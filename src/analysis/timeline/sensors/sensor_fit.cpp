@@ -202,8 +202,7 @@ std::vector<Point> new_values(std::span<const model::PowerReading> readings, Sta
                               TimeBase time) {
   std::vector<Point> points;
   for (const auto& r : readings) points.push_back({time.seconds_of(r.at), r.power.watts()});
-  std::stable_sort(points.begin(), points.end(),
-                   [](const Point& a, const Point& b) { return a.at < b.at; });
+  std::ranges::stable_sort(points, {}, &Point::at);
   if (points.empty()) return points;
   if (stamps == Stamps::kOfSensor) {
     mend(points);

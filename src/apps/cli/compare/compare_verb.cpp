@@ -195,7 +195,7 @@ class CompareVerb : public Verb {
   bool are_commands() const {
     if (files_.size() != 2 || !baseline_.empty() || !save_baseline_.empty()) return false;
     return before_.empty() && after_.empty() &&
-           std::none_of(files_.begin(), files_.end(), [](const std::string& word) {
+           std::ranges::none_of(files_, [](const std::string& word) {
              std::error_code ignored;
              return fs::exists(word, ignored) || word.find(".jprof") != std::string::npos;
            });
@@ -222,7 +222,7 @@ class CompareVerb : public Verb {
     report_.options.paired = paired_ || pairs_ > 0;
     for (const auto& code : accepted_) {
       const auto is_in = [&](const auto& codes) {
-        return std::find(codes.begin(), codes.end(), code) != codes.end();
+        return std::ranges::find(codes, code) != codes.end();
       };
       if (is_in(analysis::kBlockingCodes) || is_in(analysis::kOtherCodes)) continue;
       return fail(Errc::kInvalidArgument,
@@ -282,9 +282,8 @@ class CompareVerb : public Verb {
     }
     for (const auto& file : after_) {
       std::error_code ignored;
-      const bool twice = std::any_of(before_.begin(), before_.end(), [&](const auto& other) {
-        return fs::equivalent(file, other, ignored);
-      });
+      const bool twice = std::ranges::any_of(
+          before_, [&](const auto& other) { return fs::equivalent(file, other, ignored); });
       if (twice) {
         return fail(Errc::kInvalidArgument, fmt::format("{} is on both sides", file));
       }

@@ -195,7 +195,7 @@ class PairRunner {
 bool is_file_name(std::string_view name) {
   return !name.empty() && name.front() != '.' && name.size() <= 100 &&
          name.find_first_of("/@\\") == std::string_view::npos &&
-         std::all_of(name.begin(), name.end(), [](unsigned char c) { return c >= ' '; });
+         std::ranges::all_of(name, [](unsigned char c) { return c >= ' '; });
 }
 
 Error error_of(const std::string& what, const std::error_code& code) {
@@ -214,7 +214,7 @@ std::vector<fs::path> sorted_entries(const fs::path& folder) {
 
 Result<std::pair<std::vector<std::string>, std::vector<std::string>>> split_commands(
     const std::vector<std::string>& words) {
-  const auto dashes = std::find(words.begin(), words.end(), "---");
+  const auto dashes = std::ranges::find(words, "---");
   if (dashes == words.begin() || dashes == words.end() || dashes + 1 == words.end()) {
     return fail(Errc::kInvalidArgument,
                 "--pairs needs two commands: jouleprof compare --pairs 10 -- COMMAND BEFORE --- "
@@ -297,11 +297,10 @@ Result<Baselines::Found> Baselines::find(std::string_view name) const {
         Errc::kInvalidArgument,
         fmt::format("--baseline {}: {} commits begin so; give more of it", name, found.size()));
   }
-  const auto newest =
-      std::max_element(found.begin(), found.end(), [](const fs::path& a, const fs::path& b) {
-        std::error_code ignored;
-        return fs::last_write_time(a, ignored) < fs::last_write_time(b, ignored);
-      });
+  const auto newest = std::ranges::max_element(found, [](const fs::path& a, const fs::path& b) {
+    std::error_code ignored;
+    return fs::last_write_time(a, ignored) < fs::last_write_time(b, ignored);
+  });
   Found baseline{newest->filename().string(), {}};
   for (const auto& path : sorted_entries(*newest)) {
     if (path.extension() == ".jprof") baseline.recordings.push_back(path);

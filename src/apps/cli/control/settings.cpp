@@ -100,7 +100,7 @@ std::string smi_devices(const std::string& sweep_file, const model::SweepPlan& p
     for (const auto& domain : run->recording().domains) {
       const auto index = model::gpu_index(domain);
       const auto& uuids = plan.devices;
-      if (index && std::find(uuids.begin(), uuids.end(), domain.uuid) != uuids.end()) {
+      if (index && std::ranges::find(uuids, domain.uuid) != uuids.end()) {
         indices.push_back(std::to_string(*index));
       }
     }

@@ -95,8 +95,8 @@ void copy_board(Tree& tree, const fs::path& from, const fs::path& to) {
   if (!uevent) return;
   std::string kept;
   for (const auto line : split(*uevent, '\n')) {
-    if (std::any_of(kUeventKeys.begin(), kUeventKeys.end(),
-                    [&](std::string_view key) { return line.starts_with(key); })) {
+    if (std::ranges::any_of(kUeventKeys,
+                            [&](std::string_view key) { return line.starts_with(key); })) {
       kept.append(line) += '\n';
     }
   }

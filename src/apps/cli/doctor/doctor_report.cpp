@@ -301,7 +301,7 @@ UnitLooks look_at_units(meters::MeterSet& meters) {
   auto looked = both_sensors(meters);
   std::vector<meters::Meter*> read;
   for (const Looked& l : looked) {
-    if (std::find(read.begin(), read.end(), l.meter) != read.end()) continue;
+    if (std::ranges::find(read, l.meter) != read.end()) continue;
     meters::Demand demand;
     demand.counter_period = kCounterPeriod;
     l.meter->set_demand(demand);

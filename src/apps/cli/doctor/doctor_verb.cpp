@@ -255,9 +255,8 @@ std::string wrapped(std::string_view text, std::size_t width) {
     const std::size_t room = width - begin.size() - 2;
     const auto words = split_blanks(line);
     // A path stays whole, for who copies it.
-    const bool has_room = std::all_of(words.begin(), words.end(), [room](std::string_view word) {
-      return report::display_width(word) <= room;
-    });
+    const bool has_room = std::ranges::all_of(
+        words, [room](std::string_view word) { return report::display_width(word) <= room; });
     if (report::display_width(line) <= width || !has_room) {
       out.append(line) += "\n";
       continue;

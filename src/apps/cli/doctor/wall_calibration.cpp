@@ -314,9 +314,9 @@ Result<void> calibrate_by_wall(const WallCalibration& options) {
                             "another machine, stands still, or others' power changed meanwhile",
                             found));
   }
-  const auto gpu = std::find_if(
-      series->recording.domains.begin(), series->recording.domains.end(),
-      [](const auto& d) { return d.kind == model::DomainKind::kGpu && !d.uuid.empty(); });
+  const auto gpu = std::ranges::find_if(series->recording.domains, [](const auto& d) {
+    return d.kind == model::DomainKind::kGpu && !d.uuid.empty();
+  });
   meters::nvml::BoardGain gain;
   gain.gain = slope->ratio * efficiency;
   const double meter = meter_error(options);

@@ -128,8 +128,7 @@ Result<void> check_options(const std::vector<std::string_view>& given, unsigned 
     const auto fits = [&, name = option](const Allowed& row) {
       return row.option == name && (row.views & view) != 0 && (as & ~row.as) == 0;
     };
-    if (std::find(given.begin(), given.end(), option) == given.end() ||
-        std::any_of(std::begin(kAllowed), std::end(kAllowed), fits)) {
+    if (std::ranges::find(given, option) == given.end() || std::ranges::any_of(kAllowed, fits)) {
       continue;
     }
     return fail(Errc::kInvalidArgument,
@@ -219,7 +218,7 @@ report::SlurmEnergy slurm_energy_of(const std::string& job, std::string_view lin
 // fails or has none.
 std::vector<report::SlurmEnergy> slurm_energies(const std::vector<std::string>& jobs) {
   std::vector<std::string> known;
-  std::copy_if(jobs.begin(), jobs.end(), std::back_inserter(known), is_job);
+  std::ranges::copy_if(jobs, std::back_inserter(known), is_job);
   std::string lines;
   bool ran = known.empty();
   if (!known.empty()) {

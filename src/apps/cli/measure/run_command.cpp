@@ -58,8 +58,8 @@ Spread spread_of(const std::vector<double>& values) {
   for (const double v : values) squares += (v - estimate.mean) * (v - estimate.mean);
   const auto n = static_cast<double>(values.size());
   return {estimate.mean, n > 1 ? std::sqrt(squares / (n - 1)) : 0,
-          *std::min_element(values.begin(), values.end()),
-          *std::max_element(values.begin(), values.end()), estimate.half.value_or(0)};
+          *std::ranges::min_element(values), *std::ranges::max_element(values),
+          estimate.half.value_or(0)};
 }
 
 template <typename Text>
@@ -170,9 +170,8 @@ int run_as_member(const std::vector<std::string>& command, session::Membership m
   const pid_t recorder = membership.recorder;
   const std::string file = membership.recording;
   const std::string prefix = fmt::format("{}=", session::kTraceVariable);
-  const bool is_traced =
-      std::any_of(membership.variables.begin(), membership.variables.end(),
-                  [&](const auto& variable) { return variable.starts_with(prefix); });
+  const bool is_traced = std::ranges::any_of(
+      membership.variables, [&](const auto& variable) { return variable.starts_with(prefix); });
   if (!quiet) {
     say("jouleprof: recorded by process {} of this job{}\n", recorder,
         file.empty() ? "" : ", in " + file);
@@ -241,11 +240,10 @@ std::string repeats_to_text(const std::vector<RepeatedRun>& runs,
   double repeatability = 0;  // of the sensors
   auto provenance = model::Provenance::kUnavailable;
   // A mean is of one thing: of all devices where it is that of one run.
-  const bool is_command = std::all_of(runs.begin(), runs.end(), [](const RepeatedRun& run) {
-    return !run.energy || run.energy->is_command;
-  });
-  const bool is_undecided = std::any_of(runs.begin(), runs.end(),
-                                        [](const RepeatedRun& run) { return run.is_undecided; });
+  const bool is_command = std::ranges::all_of(
+      runs, [](const RepeatedRun& run) { return !run.energy || run.energy->is_command; });
+  const bool is_undecided =
+      std::ranges::any_of(runs, [](const RepeatedRun& run) { return run.is_undecided; });
   std::set<std::string> domains;
   for (const auto& run : runs) domains.insert(run.domains.begin(), run.domains.end());
   for (const auto& run : runs) {

@@ -67,8 +67,8 @@ Result<void> check_state(const std::filesystem::path& path) {
 }  // namespace
 
 Result<std::uint64_t> parse_size(std::string_view text) {
-  const auto unit = std::find_if(kUnits.begin(), kUnits.end(),
-                                 [text](const Unit& u) { return text.ends_with(u.name); });
+  const auto unit =
+      std::ranges::find_if(kUnits, [text](const Unit& u) { return text.ends_with(u.name); });
   double scale = 1;
   if (unit != kUnits.end()) {
     scale = unit->bytes;
@@ -189,7 +189,7 @@ Result<gid_t> group_of(const std::string& name) {
 Result<mode_t> mode_of(const std::string& text) {
   mode_t mode = 0;
   const bool is_octal =
-      !text.empty() && text.size() <= 4 && std::all_of(text.begin(), text.end(), [&mode](char c) {
+      !text.empty() && text.size() <= 4 && std::ranges::all_of(text, [&mode](char c) {
         mode = mode * 8 + static_cast<mode_t>(c - '0');
         return c >= '0' && c <= '7';
       });

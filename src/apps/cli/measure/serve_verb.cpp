@@ -107,7 +107,7 @@ class ServeVerb : public Verb {
  private:
   report::ForeignNames names() const {
     const auto has = [this](const char* name) {
-      return std::find(names_.begin(), names_.end(), name) != names_.end();
+      return std::ranges::find(names_, name) != names_.end();
     };
     return {has("dcgm"), has("kepler"), has("aipowermeter")};
   }
@@ -140,8 +140,7 @@ class ServeVerb : public Verb {
       if (!levels_.empty()) options.accounts.families.push_back(*family);
     }
     auto& families = options.accounts.families;
-    const bool has_units =
-        std::find(families.begin(), families.end(), analysis::Family::kUnit) != families.end();
+    const bool has_units = std::ranges::find(families, analysis::Family::kUnit) != families.end();
     if (!guests_.empty() && !has_units) families.push_back(analysis::Family::kUnit);
     auto share = share_.options();
     if (!share) return forward_error(share);
@@ -330,7 +329,7 @@ class ServeVerb : public Verb {
     if (auto shared = (*opened)->start_sharing(); !shared) (void)complain_of(shared.error());
     for (const auto& domain : (*opened)->domains()) {
       const auto& known = before->domains();
-      const bool is_new = std::none_of(known.begin(), known.end(), [&](const model::Domain& d) {
+      const bool is_new = std::ranges::none_of(known, [&](const model::Domain& d) {
         return d.kind == domain.kind && d.device == domain.device && d.uuid == domain.uuid &&
                d.unavailable_reason.empty();
       });

@@ -39,8 +39,7 @@ namespace {
 
 const VerbText* find_verb(std::string_view name) {
   const auto& all = verb_texts();
-  const auto found = std::find_if(all.begin(), all.end(),
-                                  [name](const VerbText& text) { return text.name == name; });
+  const auto found = std::ranges::find(all, name, &VerbText::name);
   return found == all.end() ? nullptr : &*found;
 }
 
@@ -138,7 +137,7 @@ std::string short_help(const VerbText& verb, std::size_t width) {
          0, width);
   }
   out += "\nExamples:\n";
-  const auto lines = static_cast<std::size_t>(std::count(out.begin(), out.end(), '\n'));
+  const auto lines = static_cast<std::size_t>(std::ranges::count(out, '\n'));
   const std::size_t room = std::max<std::size_t>(2, kShortLines - std::min(kShortLines, lines));
   for (std::size_t i = 0; i < std::min(room, verb.examples.size()); ++i) {
     out += fmt::format("  {}\n", verb.examples[i]);

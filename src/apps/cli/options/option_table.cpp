@@ -73,7 +73,7 @@ CLI::Validator a_duration_or_seconds() {
 
 CLI::Validator one_of(std::vector<std::string> words) {
   return {[words](const std::string& text) {
-            if (std::find(words.begin(), words.end(), text) != words.end()) return std::string();
+            if (std::ranges::find(words, text) != words.end()) return std::string();
             const std::string close = nearest(text, words);
             return fmt::format("'{}' is none of {}{}", text, fmt::join(words, ", "),
                                close.empty() ? "" : fmt::format("; did you mean {}?", close));

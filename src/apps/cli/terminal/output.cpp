@@ -36,7 +36,7 @@ using Write = std::function<bool(std::ostream&)>;
 bool is_stdout(std::string_view path) {
   constexpr std::array<std::string_view, 5> kNames{"", "-", "/dev/stdout", "/dev/fd/1",
                                                    "/proc/self/fd/1"};
-  return std::find(kNames.begin(), kNames.end(), path) != kNames.end();
+  return std::ranges::find(kNames, path) != kNames.end();
 }
 
 // A name of an open file, not of one on a disk: /dev/fd/3 may be an ordinary file, but stays it.

@@ -400,7 +400,7 @@ Result<SteadyPower> steady_power(const std::vector<model::PowerReading>& reading
                 fmt::format("its power was still {} ({:.1f} to {:.1f} W)",
                             last.mean < first.mean ? "falling" : "rising", first.mean, last.mean));
   }
-  const auto [low, high] = std::minmax_element(bins.begin(), bins.end());
+  const auto [low, high] = std::ranges::minmax_element(bins);
   const Level level = level_of(all);
   if (*high - *low > at_least(3, 0.03, level.mean)) {
     return fail(Errc::kUnavailable,

@@ -69,7 +69,7 @@ std::optional<Duration> RingContent::refresh() const {
   if (samples.size() < 8) return std::nullopt;
   std::vector<std::uint64_t> stamps;
   for (const auto& s : samples) stamps.push_back(s.timestamp);
-  std::sort(stamps.begin(), stamps.end());
+  std::ranges::sort(stamps);
   std::vector<std::uint64_t> steps;
   for (std::size_t i = 1; i < stamps.size(); ++i) steps.push_back(stamps[i] - stamps[i - 1]);
   const auto step = upper_median(std::move(steps));
@@ -121,7 +121,7 @@ RingProbe::RingProbe(const NvmlApi& api, abi::Device device, abi::SamplingType t
 void RingProbe::remember() {
   seen_.clear();
   for (const auto& s : ring_.samples) seen_.push_back(s.timestamp);
-  std::sort(seen_.begin(), seen_.end());
+  std::ranges::sort(seen_);
 }
 
 HostTime RingProbe::read(model::Readings& out) {
@@ -157,7 +157,7 @@ void RingProbe::take(const ClockPoint& now, model::Readings& out) {
   std::size_t unplaced = 0;
   std::size_t without_value = 0;
   for (const auto& sample : ring_.samples) {
-    if (std::binary_search(seen_.begin(), seen_.end(), sample.timestamp)) continue;
+    if (std::ranges::binary_search(seen_, sample.timestamp)) continue;
     const auto at = place(sample.timestamp, now);
     if (!at) {
       ++unplaced;
@@ -171,7 +171,7 @@ void RingProbe::take(const ClockPoint& now, model::Readings& out) {
     }
     fresh_.push_back({sensor_, *at, *power});
   }
-  std::sort(fresh_.begin(), fresh_.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
+  std::ranges::sort(fresh_, [](const auto& a, const auto& b) { return a.at < b.at; });
   if (without_value == 0) finish(unplaced, now, out);
   if (!fresh_.empty()) newest_ = fresh_.back().at;
   out.powers.insert(out.powers.end(), fresh_.begin(), fresh_.end());

@@ -174,8 +174,7 @@ std::vector<std::string> shortened_names(const std::vector<std::string>& names, 
   // In alphabetical order the most similar name is a neighbour.
   std::vector<std::size_t> order(names.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return cores[a] < cores[b]; });
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) { return cores[a] < cores[b]; });
   std::vector<std::size_t> differs(names.size());
   for (std::size_t i = 1; i < order.size(); ++i) {
     const auto a = order[i - 1];
@@ -197,8 +196,8 @@ std::vector<std::string> shortened_names(const std::vector<std::string>& names, 
 
 Lines part_lines(const ActivityContext& c) {
   Lines lines;
-  const bool calls = std::any_of(c.view.lines.begin(), c.view.lines.end(),
-                                 [](const auto& line) { return line.row->count > 0; });
+  const bool calls =
+      std::ranges::any_of(c.view.lines, [](const auto& line) { return line.row->count > 0; });
   std::vector<std::string> headings{std::string(to_string(c.options.by)),
                                     calls ? "calls" : "launches",
                                     "time",

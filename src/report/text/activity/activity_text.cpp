@@ -231,9 +231,8 @@ class Section {
   // What the mark means, where a row has it.
   void memory() {
     const auto& use = c_.profile.remembered;
-    const bool marked = std::any_of(c_.view.lines.begin(), c_.view.lines.end(), [](const auto& l) {
-      return l.row->remembered && l.row->resolvable;
-    });
+    const bool marked = std::ranges::any_of(
+        c_.view.lines, [](const auto& l) { return l.row->remembered && l.row->resolvable; });
     if (!use || !marked) return;
     const std::string first = utc_text(use->first).substr(0, 10);
     const std::string last = utc_text(use->last).substr(0, 10);
@@ -272,7 +271,7 @@ std::string activity_to_text(const std::vector<ActivityProfile>& profiles,
                              const ActivityOptions& options, const TextOptions& text) {
   // A CPU has no kernels: a section without rows is shown only where there is no other.
   const auto is_empty = [&](const auto& profile) { return rows_of(profile, options.by).empty(); };
-  const bool all_empty = std::all_of(profiles.begin(), profiles.end(), is_empty);
+  const bool all_empty = std::ranges::all_of(profiles, is_empty);
   std::string all;
   for (const auto& profile : profiles) {
     if (is_empty(profile) && !all_empty) continue;

@@ -186,8 +186,8 @@ void ActivityAggregator::take_nodes(bool dropped) {
     for (const Activity& node : mend_overwritten(waiting_, first_new_, unrecorded_)) {
       templates_.observe(node);
     }
-    const auto graphs = static_cast<std::size_t>(std::count_if(
-        waiting_.begin(), waiting_.end(), [](const Activity& a) { return a.whole_graph; }));
+    const auto graphs = static_cast<std::size_t>(
+        std::ranges::count_if(waiting_, [](const Activity& a) { return a.whole_graph; }));
     graph_launches_ += graphs - waiting_graphs_;  // those that were mended
     waiting_graphs_ = graphs;
   }
@@ -237,8 +237,8 @@ void ActivityAggregator::settle(bool all, bool dropped) {
     }
   }
   const auto earlier = [](const Order& a, const Order& b) { return a.start < b.start; };
-  if (!std::is_sorted(order_.begin(), order_.end(), earlier)) {
-    std::stable_sort(order_.begin(), order_.end(), earlier);
+  if (!std::ranges::is_sorted(order_, earlier)) {
+    std::ranges::stable_sort(order_, earlier);
   }
   for (const Order& o : order_) {
     const Activity& a = waiting_[o.index];
@@ -351,7 +351,7 @@ std::uint32_t KernelClasses::graph(std::uint32_t id) {
 }
 
 std::string uuid_text(const char* kind, std::span<const unsigned char, 16> uuid) {
-  if (std::all_of(uuid.begin(), uuid.end(), [](unsigned char b) { return b == 0; })) return {};
+  if (std::ranges::all_of(uuid, [](unsigned char b) { return b == 0; })) return {};
   std::string text = kind;
   for (std::size_t i = 0; i != uuid.size(); ++i) {
     if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';

@@ -52,8 +52,7 @@ void GraphTemplates::learn(std::uint32_t graph, std::vector<Activity>& nodes, bo
     return;
   }
   nodes_ += nodes.size() - known.nodes.size();
-  std::sort(nodes.begin(), nodes.end(),
-            [](const Activity& a, const Activity& b) { return a.start < b.start; });
+  std::ranges::sort(nodes, {}, &Activity::start);
   const std::int64_t begin = nodes.front().start;
   std::int64_t end = begin;
   for (Activity& node : nodes) {
@@ -169,9 +168,9 @@ void find_unrecorded_writer(const std::vector<Activity>& waiting,
     if (later.graph != key.first || after <= 0) continue;
     const std::int64_t call = later.begin;
     if (call - launch.begin <= std::max<std::int64_t>(launch.end - call, 0)) continue;
-    const auto first = std::min_element(launch.nodes.begin(), launch.nodes.end(), begins_first);
-    const auto early = std::count_if(launch.nodes.begin(), launch.nodes.end(),
-                                     [&](const Activity& node) { return node.start < call; });
+    const auto first = std::ranges::min_element(launch.nodes, begins_first);
+    const auto early = std::ranges::count_if(
+        launch.nodes, [&](const Activity& node) { return node.start < call; });
     if (early != 1 || first->end <= call) continue;
     launch.writer = *first;
     launch.writer->whole_graph = true;
