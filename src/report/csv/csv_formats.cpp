@@ -34,22 +34,14 @@ std::string line(const Record&... record) {
 
 Result<void> write_domains(const Run& run, const Part& part, const FormatOptions& options,
                            std::ostream& out) {
-  if (options.serving) {
-    const auto made = served_requests(run, part);
-    if (!made) return forward_error(made);
-    out << serving_to_csv(**made, *options.serving);
-    return {};
-  }
-  if (options.windows) {
-    const auto made = profile_with_windows(run, part);
-    if (!made) return forward_error(made);
-    out << windows_to_csv(**made);
-    return {};
-  }
   return write_table_or_summary(
-      run, part, options, out,
-      [&](const auto& activity) { return activity_to_csv(activity, *options.by); },
-      [&](const auto& profile) { return to_csv(profile); });
+      run, part, options,
+      {.serving = [&](const auto& served) { return serving_to_csv(served, *options.serving); },
+       .windows = windows_to_csv,
+       .collectives = nullptr,
+       .activity = [&](const auto& rows) { return activity_to_csv(rows, *options.by); },
+       .summary = to_csv},
+      out);
 }
 
 Result<void> write_processes(const Run& run, const Part& part, const FormatOptions&,

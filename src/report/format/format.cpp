@@ -90,6 +90,8 @@ Result<const std::vector<model::ActivityProfile>*> traced_activity(const analysi
   return fail(Errc::kUnavailable, missing_trace_text(recording, by) + why);
 }
 
+namespace {
+
 Result<const model::Profile*> profile_with_windows(const analysis::Run& run,
                                                    const analysis::Part& part) {
   const auto& profile = run.profile(part);
@@ -97,50 +99,6 @@ Result<const model::Profile*> profile_with_windows(const analysis::Run& run,
   if (!profile->windows.empty()) return &*profile;
   return fail(Errc::kUnavailable,
               "no windows were recorded; open some with jouleprof.window() or the C API");
-}
-
-Result<void> write_table_or_summary(
-    const analysis::Run& run, const analysis::Part& part, const FormatOptions& options,
-    std::ostream& out,
-    const std::function<std::string(const std::vector<model::ActivityProfile>&)>& table,
-    const std::function<std::string(const model::Profile&)>& summary) {
-  if (options.by) {
-    const auto activity = traced_activity(run, part, options.by->by);
-    if (!activity) return tl::unexpected(activity.error());
-    bool has_many = false;
-    std::vector<model::ActivityProfile> folded;
-    if (options.by->fold || options.by->fold_many) {
-      constexpr std::size_t kMany = 12;
-      for (const auto& profile : **activity) {
-        folded.push_back(fold_layers(profile));
-        for (const auto& row : folded.back().by_layer) {
-          has_many = has_many || (row.folded && row.folded->count >= kMany);
-        }
-      }
-    }
-    if (options.by->fold || has_many) {
-      out << table(folded);
-      return {};
-    }
-    out << table(**activity);
-    return {};
-  }
-  const auto& profile = run.profile(part);
-  if (!profile) return tl::unexpected(profile.error());
-  out << summary(*profile);
-  return {};
-}
-
-Result<analysis::PartSpan> readings_span(const analysis::Run& run, const analysis::Part& part) {
-  const auto span = run.span(part);
-  if (!part.is_whole()) return span;
-  if (!span && span.error().code == Errc::kCorrupt) return span;
-  return analysis::PartSpan{HostTime::min(), HostTime::max()};
-}
-
-std::string rank_name(const model::CollectiveRank& rank) {
-  return rank.rank.global ? fmt::format("rank {}", *rank.rank.global)
-                          : fmt::format("pid {}", rank.pid);
 }
 
 Result<const model::ServingProfile*> served_requests(const analysis::Run& run,
@@ -172,6 +130,66 @@ Result<const model::CollectiveProfile*> traced_collectives(const analysis::Run& 
   std::string why = "no kernel of a collective operation (NCCL, RCCL, NVSHMEM) was traced";
   for (const auto& problem : made->problems) why += "\n  " + problem;
   return fail(Errc::kUnavailable, why);
+}
+
+}  // namespace
+
+Result<void> write_table_or_summary(const analysis::Run& run, const analysis::Part& part,
+                                    const FormatOptions& options, const TableWriters& writers,
+                                    std::ostream& out) {
+  const auto write = [&out](const auto& made, const auto& writer) -> Result<void> {
+    if (!made) return forward_error(made);
+    out << writer(**made);
+    return {};
+  };
+  if (options.serving) return write(served_requests(run, part), writers.serving);
+  if (options.windows) return write(profile_with_windows(run, part), writers.windows);
+  if (options.collectives && writers.collectives) {
+    return write(traced_collectives(run, part), writers.collectives);
+  }
+  if (options.by) {
+    const auto activity = traced_activity(run, part, options.by->by);
+    if (!activity) return tl::unexpected(activity.error());
+    bool has_many = false;
+    std::vector<model::ActivityProfile> folded;
+    if (options.by->fold || options.by->fold_many) {
+      constexpr std::size_t kMany = 12;
+      for (const auto& profile : **activity) {
+        folded.push_back(fold_layers(profile));
+        for (const auto& row : folded.back().by_layer) {
+          has_many = has_many || (row.folded && row.folded->count >= kMany);
+        }
+      }
+    }
+    out << writers.activity(options.by->fold || has_many ? folded : **activity);
+    return {};
+  }
+  const auto& profile = run.profile(part);
+  if (!profile) return tl::unexpected(profile.error());
+  const auto text = writers.summary(*profile);
+  if (!text) return forward_error(text);
+  out << *text;
+  return {};
+}
+
+Result<std::optional<Costs>> requested_costs(const analysis::Run& run, const analysis::Part& part,
+                                             const FormatOptions& options) {
+  if (!options.costs.any()) return std::nullopt;
+  auto made = costs_of(run, part, options.costs, options.text.whole_machine);
+  if (!made) return forward_error(made);
+  return std::move(*made);
+}
+
+Result<analysis::PartSpan> readings_span(const analysis::Run& run, const analysis::Part& part) {
+  const auto span = run.span(part);
+  if (!part.is_whole()) return span;
+  if (!span && span.error().code == Errc::kCorrupt) return span;
+  return analysis::PartSpan{HostTime::min(), HostTime::max()};
+}
+
+std::string rank_name(const model::CollectiveRank& rank) {
+  return rank.rank.global ? fmt::format("rank {}", *rank.rank.global)
+                          : fmt::format("pid {}", rank.pid);
 }
 
 }  // namespace jouleprof::report

@@ -72,16 +72,23 @@ const Format* format_of_file(std::string_view path);
 Result<const std::vector<model::ActivityProfile>*> traced_activity(
     const analysis::Run& run, const analysis::Part& part, ActivityBy by = ActivityBy::kKernel);
 
-// The profile of a part that has windows. Errors: as Run::profile(); unavailable where it has none.
-Result<const model::Profile*> profile_with_windows(const analysis::Run& run,
-                                                   const analysis::Part& part);
+// How a format writes each of the tables that options ask for, and the summary.
+struct TableWriters {
+  std::function<std::string(const model::ServingProfile&)> serving;
+  std::function<std::string(const model::Profile&)> windows;
+  std::function<std::string(const model::CollectiveProfile&)> collectives;  // empty: it has none
+  std::function<std::string(const std::vector<model::ActivityProfile>&)> activity;
+  std::function<Result<std::string>(const model::Profile&)> summary;
+};
+// Errors: as the Run's; unavailable, and what records it, when the recording has nothing for the
+// table.
+Result<void> write_table_or_summary(const analysis::Run& run, const analysis::Part& part,
+                                    const FormatOptions& options, const TableWriters& writers,
+                                    std::ostream& out);
 
-// Writes the table of options.by where it is asked for, else the summary. Errors: as the Run's.
-Result<void> write_table_or_summary(
-    const analysis::Run& run, const analysis::Part& part, const FormatOptions& options,
-    std::ostream& out,
-    const std::function<std::string(const std::vector<model::ActivityProfile>&)>& table,
-    const std::function<std::string(const model::Profile&)>& summary);
+// Absent: they are not requested. Errors: as costs_of().
+Result<std::optional<Costs>> requested_costs(const analysis::Run& run, const analysis::Part& part,
+                                             const FormatOptions& options);
 
 // The moments whose readings a table of readings has: of a part its own, of the whole all that was
 // recorded. Errors: as Run::span(), of which imported windows without a time are none.
@@ -130,11 +137,6 @@ std::string serving_to_brief_text(const model::ServingProfile& profile,
 std::string serving_to_json(const model::ServingProfile& profile, bool being_written);
 std::string serving_to_csv(const model::ServingProfile& profile, const ServingOptions& options);
 
-// run.serving(part), which has at least one request. Errors: as Run::serving(); unavailable, and
-// what records requests, without any.
-Result<const model::ServingProfile*> served_requests(const analysis::Run& run,
-                                                     const analysis::Part& part);
-
 // --- Collectives by rank, as people and programs read them ---
 
 std::string collectives_to_text(const model::CollectiveProfile& profile,
@@ -150,10 +152,5 @@ std::string collectives_to_json(const model::CollectiveProfile& profile);
 
 // "rank 3", or "pid 71" of a process without a number.
 std::string rank_name(const model::CollectiveRank& rank);
-
-// run.collectives(part), which has at least one rank. Errors: as traced_activity(); unavailable,
-// and why, without collectives.
-Result<const model::CollectiveProfile*> traced_collectives(const analysis::Run& run,
-                                                           const analysis::Part& part);
 
 }  // namespace jouleprof::report

@@ -290,15 +290,10 @@ Result<void> write(const analysis::Run& run, const analysis::Part& part,
   const auto& whole = run.profile(part);
   if (!whole) return tl::unexpected(whole.error());
   const model::Profile profile = options.redact ? redacted(*whole) : *whole;
-  std::optional<Costs> costs;
-  if (options.costs.any()) {
-    auto made = costs_of(run, part, options.costs, options.text.whole_machine);
-    if (!made) return forward_error(made);
-    costs = std::move(*made);
-    auto& series = costs->factors.series;
-    if (options.redact && series) series->file = "(redacted)";
-  }
-  const Costs* shown = costs ? &*costs : nullptr;
+  auto costs = requested_costs(run, part, options);
+  if (!costs) return forward_error(costs);
+  Costs* const shown = *costs ? &**costs : nullptr;
+  if (options.redact && shown && shown->factors.series) shown->factors.series->file = "(redacted)";
   auto data = page_data(run, part, options, profile, shown);
   if (!data) return tl::unexpected(data.error());
   auto page =

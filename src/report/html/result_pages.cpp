@@ -299,18 +299,6 @@ Result<std::string> job_to_html(const analysis::Job& whole, const JobOptions& jo
 
 namespace {
 
-using analysis::Change;
-
-std::string percent(double ratio) {
-  return fmt::format("{:.1f} %", std::abs(ratio) < 0.0005 ? 0.0 : 100 * ratio);
-}
-
-std::string with_interval(const Change& change) {
-  if (!change.interval) return percent(change.ratio);
-  return fmt::format("{} ({:.1f} to {:.1f})", percent(change.ratio), 100 * change.interval->low,
-                     100 * change.interval->high);
-}
-
 // Half of the 95 % interval of a mean by the spread of its runs; empty of one run.
 std::string spread_text(const analysis::RatedPoint& rated, double analysis::SweepSample::*of) {
   std::vector<double> logarithms;

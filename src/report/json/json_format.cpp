@@ -11,52 +11,37 @@
 namespace jouleprof::report {
 namespace {
 
-Result<void> write(const analysis::Run& run, const analysis::Part& part,
-                   const FormatOptions& options, std::ostream& out) {
-  if (options.serving) {
-    const auto made = served_requests(run, part);
-    if (!made) return forward_error(made);
-    out << serving_to_json(**made, run.recording().run.being_written);
-    return {};
-  }
-  if (options.windows) {
-    const auto made = profile_with_windows(run, part);
-    if (!made) return forward_error(made);
-    out << windows_to_json(**made);
-    return {};
-  }
-  if (options.collectives) {
-    const auto made = traced_collectives(run, part);
-    if (!made) return forward_error(made);
-    out << collectives_to_json(**made);
-    return {};
-  }
-  std::optional<Costs> costs;
-  if (options.costs.any() && !options.by) {
-    auto made = costs_of(run, part, options.costs, options.text.whole_machine);
-    if (!made) return forward_error(made);
-    costs = std::move(*made);
-  }
+Result<std::string> summary(const analysis::Run& run, const analysis::Part& part,
+                            const FormatOptions& options, const model::Profile& profile) {
+  const auto costs = requested_costs(run, part, options);
+  if (!costs) return forward_error(costs);
   std::optional<WallComparison> wall;
-  if (options.wall && !options.by) {
+  if (options.wall) {
     auto made = compare_wall(run, part, *options.wall);
     if (!made) return forward_error(made);
     wall = std::move(*made);
-  } else if (const auto logs = recorded_walls(run); !logs.empty() && !options.by) {
+  } else if (const auto logs = recorded_walls(run); !logs.empty()) {
     auto made = compare_wall(run, part, logs.front());
     if (made) wall = std::move(*made);
   }
+  std::optional<PerUnit> per;
+  if (options.per) per = per_unit(profile, *options.per, options.text.whole_machine);
+  if (per && *costs) add_costs(*per, **costs);
+  return to_json(profile, *costs ? &**costs : nullptr, wall ? &*wall : nullptr,
+                 per ? &*per : nullptr);
+}
+
+Result<void> write(const analysis::Run& run, const analysis::Part& part,
+                   const FormatOptions& options, std::ostream& out) {
+  const bool being_written = run.recording().run.being_written;
   return write_table_or_summary(
-      run, part, options, out,
-      [&](const auto& activity) { return activity_to_json(activity, *options.by); },
-      [&](const auto& profile) {
-        auto per = options.per
-                       ? std::optional(per_unit(profile, *options.per, options.text.whole_machine))
-                       : std::nullopt;
-        if (per && costs) add_costs(*per, *costs);
-        return to_json(profile, costs ? &*costs : nullptr, wall ? &*wall : nullptr,
-                       per ? &*per : nullptr);
-      });
+      run, part, options,
+      {.serving = [&](const auto& served) { return serving_to_json(served, being_written); },
+       .windows = windows_to_json,
+       .collectives = collectives_to_json,
+       .activity = [&](const auto& rows) { return activity_to_json(rows, *options.by); },
+       .summary = [&](const auto& profile) { return summary(run, part, options, profile); }},
+      out);
 }
 
 }  // namespace

@@ -76,11 +76,11 @@ std::string key_of(std::string_view line) {
   return std::string(line.substr(3, line.find('`', 3) - 3));
 }
 
-class Table {
+class WrittenTable {
  public:
   // `apart`: kinds that have a table of their own.
-  Table(const std::vector<RecordKind>& kinds, std::set<std::string_view> apart,
-        std::vector<std::string_view> before)
+  WrittenTable(const std::vector<RecordKind>& kinds, std::set<std::string_view> apart,
+               std::vector<std::string_view> before)
       : kinds_(kinds), apart_(std::move(apart)), before_(std::move(before)) {}
 
   // The rows of a kind of record, each followed by those of the records within it. What is within
@@ -153,7 +153,7 @@ TEST(Records, TheTablesOfTheDocumentationHaveTheirColumns) {
     if (name.empty()) continue;
     std::vector<std::string_view> before;
     while (i + 1 < lines.size() && lines[i + 1].starts_with("|")) before.push_back(lines[++i]);
-    Table table(kinds, apart, std::move(before));
+    WrittenTable table(kinds, apart, std::move(before));
     table.keys = keys;  // what another table has is left out
     for (const auto& kind : kinds) {
       if (kind.name == name) table.add(kind);

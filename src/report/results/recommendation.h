@@ -47,6 +47,9 @@ std::string recommendation_to_json(const std::vector<AdvisedSweep>& sweeps,
 // for another knob, which the format does not have.
 Result<std::string> recommendation_to_zeus_profile(const AdvisedSweep& sweep);
 
+std::string signed_percent(double ratio);                   // "-3.1 %"
+std::string with_interval(const analysis::Change& change);  // "-3.1 % (-4.0 to -2.2)"
+
 // Joules of one day's work that `best` saves against the reference, in work of the reference's
 // pace.
 inline double saved_joules_per_day(const analysis::Recommendation& advice, const DailyUse& daily) {

@@ -39,8 +39,7 @@ std::string plus_minus(double half, double of, bool ascii) {
 }
 
 // A table with one line for each case.
-std::vector<std::string> bench_comparison(const std::vector<BenchResult>& results,
-                                          const TextOptions& text) {
+std::string bench_comparison(const std::vector<BenchResult>& results, const TextOptions& text) {
   Table table({"batch", "latency", "p99", "samples/s", "energy per sample", "95 %", "total", "W"});
   for (const auto& result : results) {
     const auto& bench = result.bench;
@@ -67,7 +66,9 @@ std::vector<std::string> bench_comparison(const std::vector<BenchResult>& result
     row.insert(row.end(), figures.begin(), figures.end());
     table.add(std::move(row));
   }
-  return table.lines(static_cast<std::size_t>(std::max(text.width, 60)), text.colour);
+  TextPage page(text);
+  page.add(table);
+  return page.joined();
 }
 
 constexpr std::size_t kMostReasonLines = 3;
@@ -88,12 +89,12 @@ std::string size_text(const std::vector<std::int64_t>& size) {
 class BenchText {
  public:
   BenchText(const BenchResult& result, const BenchOptions& options, const TextOptions& text)
-      : bench_(result.bench), result_(result), options_(options), text_(text) {}
+      : bench_(result.bench), result_(result), options_(options), page_(text, kMostReasonLines) {}
 
-  Lines lines() {
+  std::string write() {
     if (result_.energy && result_.energy->profile.simulated) {
-      note("SIMULATED", Style::kAlarm,
-           "These energies come from a simulated device. Nothing was measured.", Style::kAlarm);
+      page_.note("SIMULATED", "These energies come from a simulated device. Nothing was measured.",
+                 Style::kAlarm, Style::kAlarm);
     }
     answer();
     head();
@@ -101,28 +102,13 @@ class BenchText {
     if (result_.energy) {
       energies(*result_.energy);
     } else {
-      note("energy", Style::kAttention, "unavailable: " + result_.energy.error().message);
+      page_.note("energy", "unavailable: " + result_.energy.error().message, Style::kAttention);
     }
     card();
-    return std::move(lines_);
+    return page_.joined();
   }
 
  private:
-  void note(std::string_view label, Style style, const std::string& words,
-            Style words_style = Style::kPlain) {
-    add_note(lines_, {std::string(label), style}, {printable(words, text_.ascii), words_style},
-             kMostReasonLines, width(), text_.colour);
-  }
-  void dim(std::string_view label, const std::string& words) { note(label, Style::kDim, words); }
-  std::size_t width() const { return static_cast<std::size_t>(std::max(text_.width, 60)); }
-
-  void add(const Table& table) {
-    for (auto& line : table.lines(width(), text_.colour)) lines_.push_back(std::move(line));
-  }
-
-  // Whether what explains the figures is left out: on a terminal, without --details.
-  bool is_brief() const { return text_.height && !text_.details; }
-
   // What is read first: time and energy of an iteration, and of what it does several of.
   void answer() {
     std::string words = seconds_text(bench_.latency.median);
@@ -133,7 +119,7 @@ class BenchText {
         if (!row.phase.empty() || !joules) continue;
         if (row.unit == "iteration") {
           words += fmt::format(" and {} {}", joules_text(joules->joules),
-                               plus_minus(joules->error, joules->joules, text_.ascii));
+                               plus_minus(joules->error, joules->joules, page_.text.ascii));
           if (joules->provenance != model::Provenance::kMeasured) {
             words += fmt::format(" {}", provenance_word(joules->provenance));
           }
@@ -144,20 +130,18 @@ class BenchText {
       }
     }
     words += " for one iteration" + units;
-    for (const auto& line : wrap(words, width())) {
-      lines_.push_back(paint(line, Style::kBold, text_.colour));
-    }
+    page_.headline(words, Style::kBold);
   }
 
   void head() {
     std::string device = bench_.device;
     if (!bench_.device_name.empty()) device = bench_.device_name + " (" + device + ")";
-    note("bench", Style::kDim,
-         fmt::format("{}, {}, batch {}, {} on {}", bench_.workload, bench_.mode, bench_.batch,
-                     bench_.dtype, device),
-         Style::kBold);
-    if (!bench_.inputs.empty() && !is_brief()) {
-      dim("input", fmt::format("{}: {}", size_text(bench_.input_size), bench_.inputs));
+    page_.note("bench",
+               fmt::format("{}, {}, batch {}, {} on {}", bench_.workload, bench_.mode, bench_.batch,
+                           bench_.dtype, device),
+               Style::kDim, Style::kBold);
+    if (!bench_.inputs.empty() && !page_.text.is_brief()) {
+      page_.note("input", fmt::format("{}: {}", size_text(bench_.input_size), bench_.inputs));
     }
     std::string compared;
     for (const auto& name : bench_.compared) {
@@ -165,12 +149,12 @@ class BenchText {
     }
     const std::string warm_up = fmt::format(
         "{}, {} iterations", seconds_text(bench_.warm_up_seconds), bench_.warm_up_iterations);
-    if (bench_.steady && is_brief()) return;
+    if (bench_.steady && page_.text.is_brief()) return;
     if (bench_.steady) {
-      dim("warm-up", fmt::format("{}; then steady: {}", warm_up, compared));
+      page_.note("warm-up", fmt::format("{}; then steady: {}", warm_up, compared));
     } else {
-      note("warm-up", Style::kAttention,
-           fmt::format("{}; NOT STEADY: {}", warm_up, bench_.not_steady), Style::kAttention);
+      page_.note("warm-up", fmt::format("{}; NOT STEADY: {}", warm_up, bench_.not_steady),
+                 Style::kAttention, Style::kAttention);
     }
   }
 
@@ -180,7 +164,7 @@ class BenchText {
         fmt::format("{} median of {} blocks of {} iteration{}", seconds_text(l.median), l.blocks,
                     l.iterations_per_block, l.iterations_per_block == 1 ? "" : "s");
     if (l.mean_error) words += fmt::format("; mean {}", with_error(l.mean, *l.mean_error));
-    note("latency", Style::kDim, words, Style::kBold);
+    page_.note("latency", words, Style::kDim, Style::kBold);
     std::string spread;
     if (l.quartiles && l.blocks >= model::kFewestForQuartiles) {
       spread =
@@ -191,67 +175,65 @@ class BenchText {
       spread += fmt::format("{}{} thread{}", spread.empty() ? "" : "; ", *bench_.threads,
                             *bench_.threads == 1 ? "" : "s");
     }
-    if (!spread.empty()) dim("", spread);
-    dim("", fmt::format("p50 {}, p90 {}, p99 {}{}", seconds_text(l.p50), seconds_text(l.p90),
-                        seconds_text(l.p99),
-                        l.quantiles_of > 1
-                            ? fmt::format(" (of means over {} iterations)", l.quantiles_of)
-                            : ""));
+    if (!spread.empty()) page_.note("", spread);
+    page_.note("", fmt::format("p50 {}, p90 {}, p99 {}{}", seconds_text(l.p50), seconds_text(l.p90),
+                               seconds_text(l.p99),
+                               l.quantiles_of > 1
+                                   ? fmt::format(" (of means over {} iterations)", l.quantiles_of)
+                                   : ""));
     if (l.first_token_p50) {
-      dim("", fmt::format("first token p50 {}, p99 {}", seconds_text(*l.first_token_p50),
-                          seconds_text(l.first_token_p99.value_or(*l.first_token_p50))));
+      page_.note("", fmt::format("first token p50 {}, p99 {}", seconds_text(*l.first_token_p50),
+                                 seconds_text(l.first_token_p99.value_or(*l.first_token_p50))));
     }
     if (l.inter_token_p50) {
-      dim("", fmt::format("between tokens p50 {}, p99 {}", seconds_text(*l.inter_token_p50),
-                          seconds_text(l.inter_token_p99.value_or(*l.inter_token_p50))));
+      page_.note("", fmt::format("between tokens p50 {}, p99 {}", seconds_text(*l.inter_token_p50),
+                                 seconds_text(l.inter_token_p99.value_or(*l.inter_token_p50))));
     }
     std::string rate = fmt::format("{} iterations/s", number_text(1 / l.mean));
     for (const auto& unit : bench_.units) {
       rate += fmt::format(", {} {}s/s", number_text(unit.per_iteration / l.mean), unit.name);
     }
-    dim("rate", rate);
+    page_.note("rate", rate);
     if (bench_.torch_timer_median) {
-      dim("timer", fmt::format("{} by torch.utils.benchmark, {:+.2f} % of this median",
-                               seconds_text(*bench_.torch_timer_median),
-                               100 * (*bench_.torch_timer_median / l.median - 1)));
+      page_.note("timer", fmt::format("{} by torch.utils.benchmark, {:+.2f} % of this median",
+                                      seconds_text(*bench_.torch_timer_median),
+                                      100 * (*bench_.torch_timer_median / l.median - 1)));
       for (const auto line : split(bench_.torch_timer_text, '\n')) {
-        if (!split_blanks(line).empty())
-          lines_.push_back("           " + printable(line, text_.ascii));
+        if (!split_blanks(line).empty()) page_.add({"           " + page_.safe(line)});
       }
     }
     if (bench_.reached_target && !*bench_.reached_target) {
-      note("target", Style::kAttention, "not reached within --max-time", Style::kAttention);
+      page_.note("target", "not reached within --max-time", Style::kAttention, Style::kAttention);
     }
   }
 
   std::string with_error(double value, double relative) const {
-    return seconds_text(value) + (text_.ascii ? " +-" : " ±") + percent_text(relative);
+    return seconds_text(value) + (page_.text.ascii ? " +-" : " ±") + percent_text(relative);
   }
 
   void energies(const BenchEnergy& energy) {
-    const TextContext context(energy.profile, text_);
-    if (is_brief()) {
-      for (auto& line : brief_domain_block(context, kBriefDomainLines)) {
-        lines_.push_back(std::move(line));
-      }
+    const TextContext context(energy.profile, page_.text);
+    if (page_.text.is_brief()) {
+      page_.add(brief_domain_block(context, kBriefDomainLines));
       per_unit(energy);
       if (!energy.profile.warnings.empty()) {
-        note("warning", Style::kAttention, energy.profile.warnings.front());
+        page_.note("warning", energy.profile.warnings.front(), Style::kAttention);
       }
-      dim("details", "--details: input, warm-up, repeatability, levels, clocks, warnings");
+      page_.note("details", "--details: input, warm-up, repeatability, levels, clocks, warnings");
       return;
     }
-    lines_.emplace_back();
-    dim("energy", fmt::format("of {} iterations in {}", bench_.iterations,
-                              duration_text(energy.profile.duration())));
-    for (auto& line : domain_block(context)) lines_.push_back(std::move(line));
-    lines_.emplace_back();
+    page_.blank();
+    page_.note("energy", fmt::format("of {} iterations in {}", bench_.iterations,
+                                     duration_text(energy.profile.duration())));
+    page_.add(domain_block(context));
+    page_.blank();
     per_unit(energy);
-    const Lines levels = level_block(context);
-    if (!levels.empty()) lines_.emplace_back();
-    lines_.insert(lines_.end(), levels.begin(), levels.end());
+    Lines levels = level_block(context);
+    if (!levels.empty()) page_.blank();
+    page_.add(std::move(levels));
     gauges(energy);
-    for (const auto& warning : energy.profile.warnings) note("warning", Style::kAttention, warning);
+    for (const auto& warning : energy.profile.warnings)
+      page_.note("warning", warning, Style::kAttention);
   }
 
   void per_unit(const BenchEnergy& energy) {
@@ -274,7 +256,7 @@ class BenchText {
       add_joules(cells, row.total, Style::kPlain);
       table.add(std::move(cells));
     }
-    add(table);
+    page_.add(table);
   }
 
   void add_joules(std::vector<Cell>& cells, const std::optional<JoulesPer>& j, Style style) const {
@@ -284,7 +266,7 @@ class BenchText {
       return;
     }
     cells.push_back({joules_text(j->joules), style});
-    cells.push_back({plus_minus(j->error, j->joules, text_.ascii), style_of(j->provenance)});
+    cells.push_back({plus_minus(j->error, j->joules, page_.text.ascii), style_of(j->provenance)});
   }
 
   void gauges(const BenchEnergy& energy) {
@@ -306,45 +288,44 @@ class BenchText {
       words +=
           fmt::format("{}limits: {}", words.empty() ? "" : ", ", limits.empty() ? "none" : limits);
     }
-    if (!words.empty()) dim("clocks", words);
+    if (!words.empty()) page_.note("clocks", words);
   }
 
   void card() {
-    if (bench_.parameters && !is_brief()) {
+    if (bench_.parameters && !page_.text.is_brief()) {
       const auto frozen = *bench_.parameters - bench_.trainable_parameters.value_or(0);
-      dim("model",
-          fmt::format("{} parameters{}", count_text(static_cast<double>(*bench_.parameters)),
-                      frozen == 0
-                          ? ", all trainable"
-                          : fmt::format(", {} trainable", count_text(static_cast<double>(
-                                                              *bench_.trainable_parameters)))));
+      page_.note("model",
+                 fmt::format("{} parameters{}", count_text(static_cast<double>(*bench_.parameters)),
+                             frozen == 0 ? ", all trainable"
+                                         : fmt::format(", {} trainable",
+                                                       count_text(static_cast<double>(
+                                                           *bench_.trainable_parameters)))));
     }
-    if (bench_.forward_macs && !is_brief()) {
-      dim("", fmt::format("{} multiply-accumulates in a forward pass",
-                          count_text(static_cast<double>(*bench_.forward_macs))));
+    if (bench_.forward_macs && !page_.text.is_brief()) {
+      page_.note("", fmt::format("{} multiply-accumulates in a forward pass",
+                                 count_text(static_cast<double>(*bench_.forward_macs))));
     }
     if (!bench_.macs && !bench_.macs_reason.empty()) {
-      dim("MACs", fmt::format("no energy per GMAC: {}", bench_.macs_reason));
+      page_.note("MACs", fmt::format("no energy per GMAC: {}", bench_.macs_reason));
     }
     if (!options_.card || bench_.layers.empty()) return;
-    lines_.emplace_back();
+    page_.blank();
     Table table({"layer", "<type", "<input", "<output", "parameters", "MACs"});
     for (const auto& layer : bench_.layers) {
-      table.add({{layer.name.empty() ? "(model)" : printable(layer.name, text_.ascii)},
+      table.add({{layer.name.empty() ? "(model)" : page_.safe(layer.name)},
                  {layer.type},
                  {size_text(layer.input_size)},
                  {size_text(layer.output_size)},
                  {fmt::format("{}", layer.parameters)},
                  {layer.macs ? fmt::format("{}", *layer.macs) : "-"}});
     }
-    add(table);
+    page_.add(table);
   }
 
   const BenchCase& bench_;
   const BenchResult& result_;
   const BenchOptions& options_;
-  const TextOptions& text_;
-  Lines lines_;
+  TextPage page_;
 };
 
 std::vector<Cell> row(const char* label, Power median, Power mean, Duration latency, Style style) {
@@ -379,14 +360,13 @@ std::string costs_of_some_text(const PerUnit& per) {
 std::string bench_to_text(const std::vector<BenchResult>& results, const BenchOptions& options,
                           const TextOptions& text) {
   std::string all;
-  const auto append = [&](const Lines& lines) { all += joined_lines(lines); };
   for (const auto& result : results) {
     if (!all.empty()) all += '\n';
-    append(BenchText(result, options, text).lines());
+    all += BenchText(result, options, text).write();
   }
   if (results.size() > 1) {
     all += '\n';
-    append(bench_comparison(results, text));
+    all += bench_comparison(results, text);
   }
   // Of torch.utils.benchmark, for who compares with it.
   if (!results.empty() && !results.back().bench.torch_compare_text.empty()) {
@@ -400,11 +380,9 @@ std::string bench_to_text(const std::vector<BenchResult>& results, const BenchOp
 
 std::string latency_energy_to_text(const std::vector<analysis::DevicePower>& devices,
                                    Duration latency, const TextOptions& text) {
-  const auto width = static_cast<std::size_t>(std::max(text.width, 60));
-  std::string all;
+  TextPage page(text);
   for (const auto& d : devices) {
-    Table table({printable(d.device, text.ascii), "median W", "mean W",
-                 "energy of " + duration_text(latency)});
+    Table table({page.safe(d.device), "median W", "mean W", "energy of " + duration_text(latency)});
     if (d.rest) table.add(row("idle", d.rest->median, d.rest->mean, latency, Style::kPlain));
     table.add(row("total", d.work.median, d.work.mean, latency, Style::kPlain));
     std::string words = fmt::format("median power of {} rows times the latency", d.work.readings);
@@ -424,9 +402,9 @@ std::string latency_energy_to_text(const std::vector<analysis::DevicePower>& dev
                             "`jouleprof bench` divides the energy of a window by its iterations",
                     Style::kPlain},
                    3);
-    for (const auto& line : table.lines(width, text.colour)) all += line + '\n';
+    page.add(table);
   }
-  return all;
+  return page.joined();
 }
 
 std::string per_unit_to_text(const PerUnit& per, const TextOptions& text) {
@@ -468,13 +446,9 @@ std::string per_unit_to_text(const PerUnit& per, const TextOptions& text) {
   if (!costs.empty()) words += fmt::format("; costs {}{}", most, costs);
   words += fmt::format("; {} for one, {} of them", duration_text(duration_of(per.seconds)),
                        units_text(per.unit.count));
-  Table table({""});
-  table.add_text({printable("per " + per.unit.name, text.ascii), Style::kBold},
-                 {printable(words, text.ascii)}, text.is_brief() ? 2 : 3);
-  const auto lines = table.lines(static_cast<std::size_t>(std::max(text.width, 60)), text.colour);
-  std::string all;
-  for (std::size_t i = 1; i < lines.size(); ++i) all += lines[i] + '\n';
-  return all;
+  TextPage page(text, text.is_brief() ? 2 : 3);
+  page.note(page.safe("per " + per.unit.name), words, Style::kBold);
+  return page.joined();
 }
 
 }  // namespace jouleprof::report

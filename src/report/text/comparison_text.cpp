@@ -19,47 +19,33 @@ Style style_of(const Difference& d) {
   return d.verdict == Verdict::kInconclusive ? Style::kAttention : Style::kBold;
 }
 
-void append(Lines& lines, Lines more) {
-  for (auto& line : more) lines.push_back(std::move(line));
-}
-
 constexpr std::size_t kBriefWarnings = 2;  // without details
 
 class Writer {
  public:
   Writer(const ComparisonReport& report, const TextOptions& text)
-      : report_(report),
-        c_(report.comparison),
-        text_(text),
-        width_(static_cast<std::size_t>(std::max(text.width, 60))) {}
+      : report_(report), c_(report.comparison), page_(text, text.details ? 4 : 2) {}
 
   std::string write() {
-    for (auto& line : wrap(printable(verdict_sentence(report_), text_.ascii), width_)) {
-      lines_.push_back(paint(std::move(line), style_of(c_.energy), text_.colour));
-    }
-    if (text_.details) {
-      lines_.emplace_back();
+    page_.headline(verdict_sentence(report_), style_of(c_.energy));
+    if (page_.text.details) {
+      page_.blank();
       heading();
-      lines_.emplace_back();
+      page_.blank();
     }
     totals();
     if (!c_.rows.empty() || !c_.unmatched.empty()) {
-      lines_.emplace_back();
+      page_.blank();
       rows();
     } else if (report_.by != analysis::CompareBy::kTotal) {
-      lines_.emplace_back();
-      note(std::string(to_string(report_.by)), "no rows: " + without_rows());
+      page_.blank();
+      page_.note(std::string(to_string(report_.by)), "no rows: " + without_rows());
     }
     notes();
-    return joined_lines(lines_);
+    return page_.joined();
   }
 
  private:
-  void note(const std::string& label, const std::string& words, Style style = Style::kDim) {
-    add_note(lines_, {label, style}, {printable(words, text_.ascii)}, text_.details ? 4 : 2, width_,
-             text_.colour);
-  }
-
   static std::string side(const std::string& title, const std::vector<std::string>& runs) {
     if (runs.size() == 1 && title.empty()) return runs.front();
     const std::string count = fmt::format("{} {}", runs.size(), runs.size() == 1 ? "run" : "runs");
@@ -67,20 +53,21 @@ class Writer {
   }
 
   void heading() {
-    note("before", side(report_.before, c_.before));
-    note("after", side(report_.after, c_.after));
+    page_.note("before", side(report_.before, c_.before));
+    page_.note("after", side(report_.after, c_.after));
     const auto blocks = [](std::size_t count) {
       return fmt::format("{} {}", count, count == 1 ? "block" : "blocks");
     };
-    note("test", report_.options.paired
-                     ? fmt::format("{} pairs of runs, Student's t of the logarithms' differences",
-                                   c_.units_before)
-                 : report_.options.spread
-                     ? fmt::format("{} before and {} after, with a given spread of {} between them",
-                                   blocks(c_.units_before), blocks(c_.units_after),
-                                   percent_text(*report_.options.spread))
-                     : fmt::format("{} of runs before and {} after, Welch's t of the logarithms",
-                                   blocks(c_.units_before), blocks(c_.units_after)));
+    page_.note("test",
+               report_.options.paired
+                   ? fmt::format("{} pairs of runs, Student's t of the logarithms' differences",
+                                 c_.units_before)
+               : report_.options.spread
+                   ? fmt::format("{} before and {} after, with a given spread of {} between them",
+                                 blocks(c_.units_before), blocks(c_.units_after),
+                                 percent_text(*report_.options.spread))
+                   : fmt::format("{} of runs before and {} after, Welch's t of the logarithms",
+                                 blocks(c_.units_before), blocks(c_.units_after)));
     std::string total = fmt::format("{}", fmt::join(c_.domains, " + "));
     if (!c_.excluded.empty()) {
       total += fmt::format("; without {}", fmt::join(c_.excluded, ", "));
@@ -90,7 +77,7 @@ class Writer {
     } else {
       total += c_.is_command ? "; of the command" : "; of whole devices";
     }
-    note("energy of", total);
+    page_.note("energy of", total);
   }
 
   void totals() {
@@ -103,7 +90,7 @@ class Writer {
                  {interval_text(*d)},
                  {std::string(to_string(d->verdict)), style_of(*d)}});
     }
-    append(lines_, table.lines(width_, text_.colour));
+    page_.add(table);
   }
 
   std::string without_rows() const {
@@ -131,15 +118,15 @@ class Writer {
                  {interval_text(d)},
                  {std::string(to_string(d.verdict)), style_of(d)}});
     }
-    append(lines_, table.lines(width_, text_.colour));
+    page_.add(table);
     if (left < c_.rows.size()) {
-      note("", fmt::format("{} more rows; --json has all", c_.rows.size() - left));
+      page_.note("", fmt::format("{} more rows; --json has all", c_.rows.size() - left));
     }
     unmatched();
   }
 
   std::string label(const std::string& name, const std::string& detail) const {
-    return printable(detail.empty() ? name : name + "  " + detail, text_.ascii);
+    return page_.safe(detail.empty() ? name : name + "  " + detail);
   }
 
   void unmatched() {
@@ -160,9 +147,9 @@ class Writer {
         energy = fmt::format(", with {} in their first run", energy_text(Energy::joules(joules)));
       }
       if (unknown > 0) energy += fmt::format(", {} of unknown energy", unknown);
-      note(before ? "only before" : "only after",
-           fmt::format("{} row{}{}: {}", count, count == 1 ? "" : "s", energy,
-                       fmt::join(names, ", ")));
+      page_.note(before ? "only before" : "only after",
+                 fmt::format("{} row{}{}: {}", count, count == 1 ? "" : "s", energy,
+                             fmt::join(names, ", ")));
     }
   }
 
@@ -175,55 +162,55 @@ class Writer {
     if (before.money && after.money) {
       const auto& price = *factors.price;
       const std::string unit = price.currency.empty() ? "" : " " + price.currency;
-      note("cost",
-           fmt::format("{:.4g}{} before, {:.4g}{} after, at {:g}{}/kWh (--price){}", *before.money,
-                       unit, *after.money, unit, price.per_kilowatt_hour, unit, pue));
+      page_.note("cost", fmt::format("{:.4g}{} before, {:.4g}{} after, at {:g}{}/kWh (--price){}",
+                                     *before.money, unit, *after.money, unit,
+                                     price.per_kilowatt_hour, unit, pue));
     }
     if (before.carbon_grams && after.carbon_grams) {
-      note("carbon", fmt::format("{:.4g} g CO2e before, {:.4g} g after, at {:g} g/kWh (--carbon){}",
-                                 *before.carbon_grams, *after.carbon_grams, *factors.grams, pue));
+      page_.note("carbon",
+                 fmt::format("{:.4g} g CO2e before, {:.4g} g after, at {:g} g/kWh (--carbon){}",
+                             *before.carbon_grams, *after.carbon_grams, *factors.grams, pue));
     }
-    if (factors.any() && text_.details) note("scope", std::string(scope_of_costs()));
+    if (factors.any() && page_.text.details) page_.note("scope", std::string(scope_of_costs()));
   }
 
   void notes() {
-    if (text_.details) lines_.emplace_back();
+    if (page_.text.details) page_.blank();
     costs();
     std::set<std::string> explained;
     std::size_t warnings = 0;
     for (const auto& condition : c_.conditions) {
       explained.insert(condition.code);
-      if (!condition.blocks && !text_.details && ++warnings > kBriefWarnings) continue;
-      note(condition.blocks ? "REFUSED" : "warning", condition.code + ": " + condition.text,
-           condition.blocks ? Style::kAlarm : Style::kAttention);
+      if (!condition.blocks && !page_.text.details && ++warnings > kBriefWarnings) continue;
+      page_.note(condition.blocks ? "REFUSED" : "warning", condition.code + ": " + condition.text,
+                 condition.blocks ? Style::kAlarm : Style::kAttention);
     }
     if (c_.is_blocked()) {
-      note("", "sides that differ in this cannot be compared; --accept CODE compares them anyway");
+      page_.note(
+          "", "sides that differ in this cannot be compared; --accept CODE compares them anyway");
     }
     const auto explain = [&](const Difference& d) {
       if (d.verdict != Verdict::kInconclusive || !explained.insert(d.reason).second) return;
-      note("why", d.reason + ": " + reason_text(d.reason));
+      page_.note("why", d.reason + ": " + reason_text(d.reason));
     };
     for (const Difference* d : {&c_.energy, &c_.time, &c_.power}) explain(*d);
     for (const Difference& d : c_.rows) explain(d);
     for (const auto& judged : report_.gates) {
-      note("gate", gate_text(report_, judged),
-           judged.outcome == analysis::GateOutcome::kPassed ? Style::kBold : Style::kAlarm);
+      page_.note("gate", gate_text(report_, judged),
+                 judged.outcome == analysis::GateOutcome::kPassed ? Style::kBold : Style::kAlarm);
     }
-    if (lines_.back().empty()) lines_.pop_back();
-    if (text_.details) return;
+    page_.end_block();
+    if (page_.text.details) return;
     const std::size_t more = warnings > kBriefWarnings ? warnings - kBriefWarnings : 0;
-    note("details", fmt::format("--details: {}runs, test, devices",
-                                more == 0   ? std::string()
-                                : more == 1 ? std::string("1 more warning, ")
-                                            : fmt::format("{} more warnings, ", more)));
+    page_.note("details", fmt::format("--details: {}runs, test, devices",
+                                      more == 0   ? std::string()
+                                      : more == 1 ? std::string("1 more warning, ")
+                                                  : fmt::format("{} more warnings, ", more)));
   }
 
   const ComparisonReport& report_;
   const analysis::Comparison& c_;
-  const TextOptions& text_;
-  std::size_t width_;
-  Lines lines_;
+  TextPage page_;
 };
 
 }  // namespace

@@ -22,14 +22,11 @@ constexpr std::int64_t kRounding = 10;  // microjoules, of the sum of some share
 class Writer {
  public:
   Writer(const Job& job, const JobOptions& options, const TextOptions& text)
-      : job_(job),
-        options_(options),
-        text_(text),
-        width_(static_cast<std::size_t>(std::max(text.width, 60))) {}
+      : job_(job), options_(options), page_(text) {}
 
   std::string write() {
     heading();
-    lines_.emplace_back();
+    page_.blank();
     if (options_.by == JobBy::kHost) {
       hosts();
     } else if (options_.by == JobBy::kRank) {
@@ -37,38 +34,32 @@ class Writer {
     } else {
       jobs();
     }
-    lines_.emplace_back();
+    page_.blank();
     total();
-    std::string all = joined_lines(lines_);
+    std::string all = page_.joined();
     const auto costs = costs_of(job_, options_.costs, options_.whole_machine);
-    if (costs) all += costs_to_text(*costs, text_);
+    if (costs) all += costs_to_text(*costs, page_.text);
     return all;
   }
 
  private:
-  void note(const std::string& label, const std::string& words, Style style = Style::kDim) {
-    add_note(lines_, {label, style}, {printable(words, text_.ascii)}, 4, width_, text_.colour);
-  }
-
-  void add(const Table& table) {
-    for (auto& line : table.lines(width_, text_.colour)) lines_.push_back(std::move(line));
-  }
-
   static std::string energy_of(const model::Measurement& m, bool is_partial) {
     return (is_partial ? "at least " : "") + energy_text(m.energy);
   }
   std::string error_of(const model::Measurement& m, bool is_partial = false) const {
     if (is_partial) return lower_interval_text(m.energy.joules(), m.below().joules());
-    return m.energy > Energy{} ? interval_text(m.energy, m.below(), m.above(), text_.ascii) : "-";
+    return m.energy > Energy{} ? interval_text(m.energy, m.below(), m.above(), page_.text.ascii)
+                               : "-";
   }
 
   void heading() {
-    note("job", fmt::format("{} {} of {} {}", job_.recordings,
-                            job_.recordings == 1 ? "recording" : "recordings", job_.hosts.size(),
-                            job_.hosts.size() == 1 ? "machine" : "machines"));
+    page_.note("job",
+               fmt::format("{} {} of {} {}", job_.recordings,
+                           job_.recordings == 1 ? "recording" : "recordings", job_.hosts.size(),
+                           job_.hosts.size() == 1 ? "machine" : "machines"));
     if (job_.began && job_.elapsed) {
-      note("time",
-           fmt::format("{}, from {}", duration_text(*job_.elapsed), utc_seconds_text(*job_.began)));
+      page_.note("time", fmt::format("{}, from {}", duration_text(*job_.elapsed),
+                                     utc_seconds_text(*job_.began)));
     }
     if (job_.hosts.size() > 1) clocks();
   }
@@ -77,7 +68,7 @@ class Writer {
     if (!job_.is_aligned) {
       Duration change{};
       for (const auto& host : job_.hosts) change = std::max(change, host.clock_change);
-      note(
+      page_.note(
           "clocks",
           fmt::format("times of machines are compared by their wall clocks, which moved by at most "
                       "{} during the recordings; their offset is not recorded. Energies do not "
@@ -95,25 +86,26 @@ class Writer {
       }
     }
     if (worst == nullptr) return;
-    note("clocks", fmt::format("of machines are aligned by {} collectives, to {} or better; wall "
-                               "clocks differ by up to {}",
-                               worst->calls, duration_text(duration_of(worst->error_seconds)),
-                               duration_text(duration_of(offset))));
+    page_.note("clocks",
+               fmt::format("of machines are aligned by {} collectives, to {} or better; wall "
+                           "clocks differ by up to {}",
+                           worst->calls, duration_text(duration_of(worst->error_seconds)),
+                           duration_text(duration_of(offset))));
   }
 
   void hosts() {
     Table table({"host", "recordings", "time", "energy", "95 %", "<"});
     for (const auto& host : job_.hosts) {
-      table.add({{printable(host.host, text_.ascii), Style::kBold},
+      table.add({{page_.safe(host.host), Style::kBold},
                  {std::to_string(host.recordings.size())},
                  {duration_text(host.covered)},
                  {host.total ? energy_of(*host.total, host.is_partial) : "-"},
                  {host.total ? error_of(*host.total, host.is_partial) : "-"},
                  {host.total ? provenance_word(host.total->provenance) : ""}});
       for (const auto& domain : host.domains) {
-        const std::string label = printable(" " + domain.label, text_.ascii);
+        const std::string label = page_.safe(" " + domain.label);
         if (!domain.energy) {
-          table.add_text({label}, {"unavailable: " + printable(domain.reason, text_.ascii)}, 2);
+          table.add_text({label}, {"unavailable: " + page_.safe(domain.reason)}, 2);
           continue;
         }
         std::string word = provenance_word(domain.energy->provenance);
@@ -126,7 +118,7 @@ class Writer {
                    {word}});
       }
     }
-    add(table);
+    page_.add(table);
   }
 
   void ranks() {
@@ -135,8 +127,8 @@ class Writer {
     bool any = false;
     for (const auto& rank : job_.ranks) {
       table.add({{rank.rank.global ? std::to_string(*rank.rank.global) : "-"},
-                 {printable(rank.host, text_.ascii)},
-                 {printable(rank.recording, text_.ascii)},
+                 {page_.safe(rank.host)},
+                 {page_.safe(rank.recording)},
                  {duration_text(rank.length)},
                  {!rank.cpu_time                 ? "-"
                   : *rank.cpu_time == Duration{} ? "<40 ms"
@@ -146,14 +138,16 @@ class Writer {
       sum += *rank.energy;
       any = true;
     }
-    add(table);
+    page_.add(table);
     kernels_by_rank();
     if (any && job_.total) {
-      note("rest", fmt::format("{} of the total are of no rank: at rest, of other processes, or "
-                               "unattributed",
-                               energy_text(job_.total->energy - sum)));
+      page_.note("rest",
+                 fmt::format("{} of the total are of no rank: at rest, of other processes, or "
+                             "unattributed",
+                             energy_text(job_.total->energy - sum)));
     }
-    note("", "dynamic: the estimated shares of the rank's processes in the energy above rest");
+    page_.note("",
+               "dynamic: the estimated shares of the rank's processes in the energy above rest");
   }
 
   // Of ranks whose kernels were traced.
@@ -172,11 +166,12 @@ class Writer {
                  {rank.waiting_energy ? energy_text(rank.waiting_energy->energy) : "-"},
                  {rank.imbalance ? fmt::format("{:+.1f} %", 100 * *rank.imbalance) : "-"}});
     }
-    lines_.emplace_back();
-    add(table);
-    note("",
-         "of dynamic: kernels, the time between launches, held. Waiting: in collectives for "
-         "slower ranks, in kernels. Imbalance: time in other kernels against the ranks' mean");
+    page_.blank();
+    page_.add(table);
+    page_.note(
+        "",
+        "of dynamic: kernels, the time between launches, held. Waiting: in collectives for "
+        "slower ranks, in kernels. Imbalance: time in other kernels against the ranks' mean");
   }
 
   void jobs() {
@@ -186,7 +181,7 @@ class Writer {
       return job_.is_partial && share.charged() > Energy{};
     };
     for (const auto& share : job_.shares) {
-      table.add({{share.job.empty() ? "-" : printable(share.job, text_.ascii), Style::kBold},
+      table.add({{share.job.empty() ? "-" : page_.safe(share.job), Style::kBold},
                  {std::to_string(share.hosts)},
                  {share.ranks > 0 ? std::to_string(share.ranks) : "-"},
                  {duration_text(share.recorded)},
@@ -194,26 +189,28 @@ class Writer {
                  {share.knows_rest ? charged(share.rest) : "-"},
                  {(is_lower_bound(share) ? "at least " : "") + charged(share.charged())}});
     }
-    add(table);
+    page_.add(table);
     std::string rule =
         "charged: the dynamic energy of the job's processes, and the energy at rest of the devices "
         "that no other family used";
     if (const auto& share = options_.rules.machine_share) {
       rule += fmt::format("; of CPUs and DRAM {} of it", percent_text(*share));
     }
-    note("", rule);
+    page_.note("", rule);
     if (job_.not_charged != Energy{}) {
-      note("not charged", fmt::format("{} at rest, of devices that others used or beyond the share",
-                                      energy_text(job_.not_charged)));
+      page_.note("not charged",
+                 fmt::format("{} at rest, of devices that others used or beyond the share",
+                             energy_text(job_.not_charged)));
     }
     if (job_.undivided.microjoules() < -kRounding || job_.undivided.microjoules() > kRounding) {
-      note("undivided",
-           fmt::format("{} of which it is not known whose it is", energy_text(job_.undivided)));
+      page_.note("undivided", fmt::format("{} of which it is not known whose it is",
+                                          energy_text(job_.undivided)));
     }
-    for (const auto& slurm : options_.slurm) note("slurm", slurm_text(slurm));
+    for (const auto& slurm : options_.slurm) page_.note("slurm", slurm_text(slurm));
     if (job_.others != Energy{}) {
-      note("others", fmt::format("{} of processes outside of the recorded commands: not charged",
-                                 energy_text(job_.others)));
+      page_.note("others",
+                 fmt::format("{} of processes outside of the recorded commands: not charged",
+                             energy_text(job_.others)));
     }
     rows("window", "ranks", "of a rank", job_.windows);
     rows("layer", "recordings", "of a recording", job_.layers);
@@ -224,43 +221,44 @@ class Writer {
   void rows(const std::string& title, const std::string& places, const std::string& each,
             const std::vector<Row>& all) {
     if (all.empty()) return;
-    lines_.emplace_back();
+    page_.blank();
     Table table({"<" + title, places, "energy", "95 %", each, "spread", "most", "<in"});
     for (std::size_t i = 0; i < std::min(all.size(), kShownRows); ++i) {
       const auto& row = all[i];
       const auto& joules = row.joules;
       const bool is_known = joules.of > 0;
-      table.add({{printable(row.name, text_.ascii)},
+      table.add({{page_.safe(row.name)},
                  {std::to_string(std::max(joules.of, row.seconds.of))},
                  {row.energy ? energy_text(row.energy->energy) : "-"},
                  {row.energy ? error_of(*row.energy) : "-"},
                  {is_known ? energy_text(Energy::joules(joules.mean)) : "-"},
                  {is_known && joules.mean > 0 ? percent_text(joules.deviation / joules.mean) : "-"},
                  {is_known ? energy_text(Energy::joules(joules.most)) : "-"},
-                 {printable(joules.most_in, text_.ascii)}});
+                 {page_.safe(joules.most_in)}});
     }
-    add(table);
+    page_.add(table);
     if (all.size() > kShownRows) {
-      note("", fmt::format("{} more; all are in --json", all.size() - kShownRows));
+      page_.note("", fmt::format("{} more; all are in --json", all.size() - kShownRows));
     }
   }
 
   void total() {
     if (const auto& own = job_.command; own && !options_.whole_machine) {
       const Quoted q = *quoted(job_, false);
-      note("commands",
-           q.is_bound()
-               ? fmt::format("{} {}, {}", quoted_energy_text(q), quoted_error_text(q, text_.ascii),
-                             provenance_word(q.provenance))
-               : fmt::format("{} {}, {}: processes {}{}", quoted_energy_text(q),
-                             quoted_error_text(q, text_.ascii), provenance_word(q.provenance),
-                             energy_text(own->processes),
-                             own->rest ? " + rest " + energy_text(*own->rest)
-                                       : ", with energy at rest, which is unknown"),
-           Style::kBold);
+      page_.note(
+          "commands",
+          q.is_bound()
+              ? fmt::format("{} {}, {}", quoted_energy_text(q),
+                            quoted_error_text(q, page_.text.ascii), provenance_word(q.provenance))
+              : fmt::format("{} {}, {}: processes {}{}", quoted_energy_text(q),
+                            quoted_error_text(q, page_.text.ascii), provenance_word(q.provenance),
+                            energy_text(own->processes),
+                            own->rest ? " + rest " + energy_text(*own->rest)
+                                      : ", with energy at rest, which is unknown"),
+          Style::kBold);
     }
     if (!job_.total) {
-      note("total", "unavailable: no machine has a domain with an energy");
+      page_.note("total", "unavailable: no machine has a domain with an energy");
     } else {
       std::string words = energy_of(*job_.total, job_.is_partial) + " " +
                           error_of(*job_.total, job_.is_partial) + ", " +
@@ -271,17 +269,15 @@ class Writer {
       if (job_.without_energy > 0) {
         words += fmt::format("; without {} domains that have no energy", job_.without_energy);
       }
-      note("total", words, Style::kBold);
+      page_.note("total", words, Style::kBold);
     }
-    for (const auto& lost : lost_texts(job_)) note("PARTIAL", lost, Style::kAttention);
-    for (const auto& warning : job_.warnings) note("warning", warning, Style::kAttention);
+    for (const auto& lost : lost_texts(job_)) page_.note("PARTIAL", lost, Style::kAttention);
+    for (const auto& warning : job_.warnings) page_.note("warning", warning, Style::kAttention);
   }
 
   const Job& job_;
   const JobOptions& options_;
-  const TextOptions& text_;
-  std::size_t width_;
-  Lines lines_;
+  TextPage page_;
 };
 
 }  // namespace

@@ -13,20 +13,10 @@
 namespace jouleprof::report {
 namespace {
 
-using analysis::Change;
 using analysis::Recommendation;
 
 constexpr double kJoulesPerKilowattHour = 3.6e6;
-
-std::string signed_percent(double ratio) {
-  return fmt::format("{:.1f} %", std::abs(ratio) < 0.0005 ? 0.0 : 100 * ratio);
-}
-
-std::string with_interval(const Change& change) {
-  if (!change.interval) return signed_percent(change.ratio);
-  return fmt::format("{} ({:.1f} to {:.1f})", signed_percent(change.ratio),
-                     100 * change.interval->low, 100 * change.interval->high);
-}
+constexpr std::size_t kMostNoteLines = 3;
 
 std::string setting_text(const analysis::Sweep& sweep, double setting) {
   const auto* words = model::knob_words(sweep.knob);
@@ -75,29 +65,22 @@ std::string changes_text(double saving, double slowdown) {
                      signed_percent(std::abs(slowdown)) + (slowdown < 0 ? "" : " more"));
 }
 
-void add_note(Lines& lines, const char* label, const std::string& words, const TextOptions& text) {
-  report::add_note(lines, {label, Style::kDim}, {printable(words, text.ascii)}, 3,
-                   static_cast<std::size_t>(std::max(text.width, 60)), text.colour);
-}
-
 // With what probability the recommended setting meets the constraints.
-void add_constraint(Lines& lines, const Recommendation& advice, const std::string& setting,
-                    const analysis::RecommendOptions& choice, const TextOptions& text) {
+void add_constraint(TextPage& page, const Recommendation& advice, const std::string& setting,
+                    const analysis::RecommendOptions& choice) {
   if (!has_constraint(choice)) return;
   const auto& probability = advice.points[advice.best].probability_within;
-  add_note(lines, "constraint",
-           probability ? fmt::format("{} meets it with a probability of {}; {} is required",
-                                     setting, percent_text(*probability),
-                                     percent_text(analysis::kConstraintConfidence))
-                       : fmt::format("{} meets it by its single measurement; the probability is "
-                                     "not known",
-                                     setting),
-           text);
+  page.note("constraint",
+            probability ? fmt::format("{} meets it with a probability of {}; {} is required",
+                                      setting, percent_text(*probability),
+                                      percent_text(analysis::kConstraintConfidence))
+                        : fmt::format("{} meets it by its single measurement; the probability is "
+                                      "not known",
+                                      setting));
 }
 
 // Of the settings that are as good within error, the fastest.
-void add_faster(Lines& lines, const analysis::Sweep& sweep, const Recommendation& advice,
-                const TextOptions& text) {
+void add_faster(TextPage& page, const analysis::Sweep& sweep, const Recommendation& advice) {
   std::size_t fastest = advice.best;
   for (const std::size_t i : advice.ties) {
     if (advice.points[i].mean.seconds < advice.points[fastest].mean.seconds) fastest = i;
@@ -105,33 +88,27 @@ void add_faster(Lines& lines, const analysis::Sweep& sweep, const Recommendation
   if (fastest == advice.best) return;
   const auto& rated = advice.points[fastest];
   const double time = rated.mean.seconds / advice.points[advice.best].mean.seconds - 1;
-  add_note(lines, "or",
-           fmt::format("{}: {} less time, and equal within error in the objective",
-                       setting_text(sweep, rated.point->setting), signed_percent(-time)),
-           text);
+  page.note("or", fmt::format("{}: {} less time, and equal within error in the objective",
+                              setting_text(sweep, rated.point->setting), signed_percent(-time)));
 }
 
-void add_named(Lines& lines, const char* label, const analysis::Sweep& sweep,
-               const std::vector<analysis::NamedRun>& runs, std::string_view end,
-               const TextOptions& text) {
+void add_named(TextPage& page, const char* label, const analysis::Sweep& sweep,
+               const std::vector<analysis::NamedRun>& runs, std::string_view end) {
   constexpr std::size_t kMost = 5;
   for (std::size_t i = 0; i < std::min(runs.size(), kMost); ++i) {
-    add_note(lines, label,
-             fmt::format("{} at {}: {}{}", runs[i].name, setting_text(sweep, runs[i].setting),
-                         runs[i].reason, end),
-             text);
+    page.note(label, fmt::format("{} at {}: {}{}", runs[i].name,
+                                 setting_text(sweep, runs[i].setting), runs[i].reason, end));
   }
   if (runs.size() <= kMost) return;
-  add_note(lines, label, fmt::format("and {} more; --json has each", runs.size() - kMost), text);
+  page.note(label, fmt::format("and {} more; --json has each", runs.size() - kMost));
 }
 
-void add_simulated(Lines& lines, const analysis::Sweep& sweep, const TextOptions& text) {
+void add_simulated(TextPage& page, const analysis::Sweep& sweep) {
   if (sweep.simulated)
-    lines.push_back(paint(std::string(kSimulatedText), Style::kAlarm, text.colour));
+    page.add({paint(std::string(kSimulatedText), Style::kAlarm, page.text.colour)});
 }
 
-void add_daily(Lines& lines, const Recommendation& advice, const DailyUse& daily,
-               const TextOptions& text) {
+void add_daily(TextPage& page, const Recommendation& advice, const DailyUse& daily) {
   const double kwh = saved_joules_per_day(advice, daily) / kJoulesPerKilowattHour;
   const double size = std::abs(kwh);
   const auto& [hours, price, grams] = daily;
@@ -143,7 +120,7 @@ void add_daily(Lines& lines, const Recommendation& advice, const DailyUse& daily
                          price->per_kilowatt_hour, currency);
   }
   if (grams) words += fmt::format(", {:.3g} g of CO2 at {:g} g per kWh", size * *grams, *grams);
-  add_note(lines, "per day", words, text);
+  page.note("per day", words);
 }
 
 std::string mark_of(const Recommendation& advice, std::size_t i) {
@@ -161,8 +138,7 @@ std::string mark_of(const Recommendation& advice, std::size_t i) {
   return mark;
 }
 
-Lines settings_table(const analysis::Sweep& sweep, const Recommendation& advice,
-                     const TextOptions& text) {
+Table settings_table(const analysis::Sweep& sweep, const Recommendation& advice) {
   const bool repeated = advice.points.front().probability_of_best.has_value();
   std::vector<std::string> headings{knob_text(sweep), "time",   "slowdown",
                                     "energy",         "saving", "mean W"};
@@ -182,7 +158,7 @@ Lines settings_table(const analysis::Sweep& sweep, const Recommendation& advice,
     row.push_back({mark_of(advice, i), Style::kDim});
     table.add(std::move(row));
   }
-  return table.lines(static_cast<std::size_t>(std::max(text.width, 60)), text.colour);
+  return table;
 }
 
 // What `jouleprof apply` is given for this setting.
@@ -194,86 +170,73 @@ std::string apply_words(const analysis::Sweep& sweep, double setting,
                      options.devices.empty() ? "" : " -i " + options.devices);
 }
 
-Lines one(const AdvisedSweep& advised, const RecommendationOptions& options,
-          const TextOptions& text) {
+void one(const AdvisedSweep& advised, const RecommendationOptions& options, TextPage& page) {
   const auto& [sweep, advice] = advised;
-  Lines lines;
-  add_simulated(lines, sweep, text);
+  add_simulated(page, sweep);
   std::size_t samples = 0;
   for (const auto& point : sweep.points) samples += point.samples.size();
-  add_note(lines, "sweep",
-           fmt::format("{}, {} settings, {} measurements", knob_text(sweep), sweep.points.size(),
-                       samples),
-           text);
-  add_note(lines, "objective", objective_text(options.choice), text);
-  lines.emplace_back();
+  page.note("sweep", fmt::format("{}, {} settings, {} measurements", knob_text(sweep),
+                                 sweep.points.size(), samples));
+  page.note("objective", objective_text(options.choice));
+  page.blank();
   const auto add_not_counted = [&] {
     for (const auto& unranked : sweep.unranked) {
-      add_note(lines, "not ranked",
-               fmt::format("{}: {}", setting_text(sweep, unranked.setting), unranked.reason), text);
+      page.note("not ranked",
+                fmt::format("{}: {}", setting_text(sweep, unranked.setting), unranked.reason));
     }
-    add_named(lines, "left out", sweep, sweep.left_out, "", text);
-    add_named(lines, "outlier", sweep, sweep.outliers, "; it counts", text);
+    add_named(page, "left out", sweep, sweep.left_out, "");
+    add_named(page, "outlier", sweep, sweep.outliers, "; it counts");
   };
   if (!advice) {
-    add_note(lines, "none", advice.error().message, text);
+    page.note("none", advice.error().message);
     add_not_counted();
-    return lines;
+    return;
   }
-  for (auto& line : settings_table(sweep, *advice, text)) lines.push_back(std::move(line));
-  lines.emplace_back();
+  page.add(settings_table(sweep, *advice));
+  page.blank();
   const auto& best = advice->points[advice->best];
   const auto& reference = advice->points[advice->reference];
   const std::string setting = setting_text(sweep, best.point->setting);
-  add_note(lines, "recommend",
-           advice->best == advice->reference
-               ? fmt::format("{}, the reference: no other setting is better", setting)
-               : fmt::format("{}: {}, against {}", setting,
-                             changes_text(best.saving.ratio, best.slowdown.ratio),
-                             setting_text(sweep, reference.point->setting)),
-           text);
+  page.note("recommend", advice->best == advice->reference
+                             ? fmt::format("{}, the reference: no other setting is better", setting)
+                             : fmt::format("{}: {}, against {}", setting,
+                                           changes_text(best.saving.ratio, best.slowdown.ratio),
+                                           setting_text(sweep, reference.point->setting)));
   if (!best.saving.interval) {
-    add_note(lines, "error",
-             "not known: a setting was measured only once. Measure each several times to get "
-             "intervals",
-             text);
+    page.note("error",
+              "not known: a setting was measured only once. Measure each several times to get "
+              "intervals");
   }
   if (advice->saving_against_found && *sweep.found != best.point->setting &&
       *sweep.found != reference.point->setting) {
-    add_note(
-        lines, "today",
+    page.note(
+        "today",
         fmt::format("against {}, the setting before the sweep: saving {}, slowdown {}",
                     setting_text(sweep, *sweep.found), with_interval(*advice->saving_against_found),
-                    with_interval(*advice->slowdown_against_found)),
-        text);
+                    with_interval(*advice->slowdown_against_found)));
   }
-  add_constraint(lines, *advice, setting, options.choice, text);
+  add_constraint(page, *advice, setting, options.choice);
   if (advice->regret) {
-    add_note(lines, "certainty",
-             fmt::format("at 95 %, no measured setting{} lowers the objective by more than {}",
-                         has_constraint(options.choice) ? " within the constraints" : "",
-                         percent_text(*advice->regret)),
-             text);
+    page.note("certainty",
+              fmt::format("at 95 %, no measured setting{} lowers the objective by more than {}",
+                          has_constraint(options.choice) ? " within the constraints" : "",
+                          percent_text(*advice->regret)));
   }
-  add_faster(lines, sweep, *advice, text);
+  add_faster(page, sweep, *advice);
   add_not_counted();
-  if (options.daily) add_daily(lines, *advice, *options.daily, text);
+  if (options.daily) add_daily(page, *advice, *options.daily);
   if (const auto* words = model::knob_words(sweep.knob); words != nullptr) {
-    add_note(lines, "apply",
-             options.devices.empty()
-                 ? fmt::format("nvidia-smi {} {:g} -i INDEX   (your GPU's index; needs root)",
-                               words->smi_flag, best.point->setting)
-                 : fmt::format("nvidia-smi {} {:g} -i {}   (needs root)", words->smi_flag,
-                               best.point->setting, options.devices),
-             text);
+    page.note("apply",
+              options.devices.empty()
+                  ? fmt::format("nvidia-smi {} {:g} -i INDEX   (your GPU's index; needs root)",
+                                words->smi_flag, best.point->setting)
+                  : fmt::format("nvidia-smi {} {:g} -i {}   (needs root)", words->smi_flag,
+                                best.point->setting, options.devices));
   }
   if (!options.sweep_file.empty()) {
-    add_note(lines, "",
-             fmt::format("jouleprof apply {} -- COMMAND   (restores it at the end)",
-                         apply_words(sweep, best.point->setting, options)),
-             text);
+    page.note("", fmt::format("jouleprof apply {} -- COMMAND   (restores it at the end)",
+                              apply_words(sweep, best.point->setting, options)));
   }
-  return lines;
 }
 
 std::string heading_of(std::string label) {
@@ -281,13 +244,12 @@ std::string heading_of(std::string label) {
   return label;
 }
 
-Lines several(const std::vector<AdvisedSweep>& sweeps, const RecommendationOptions& options,
-              const TextOptions& text) {
-  Lines lines;
-  add_simulated(lines, sweeps.front().sweep, text);
-  add_note(lines, "sweeps", fmt::format("{}, each with its own work", sweeps.size()), text);
-  add_note(lines, "objective", objective_text(options.choice), text);
-  lines.emplace_back();
+void several(const std::vector<AdvisedSweep>& sweeps, const RecommendationOptions& options,
+             TextPage& page) {
+  add_simulated(page, sweeps.front().sweep);
+  page.note("sweeps", fmt::format("{}, each with its own work", sweeps.size()));
+  page.note("objective", objective_text(options.choice));
+  page.blank();
   std::vector<std::string> headings;
   for (const auto& label : sweeps.front().sweep.labels) headings.push_back(heading_of(label.name));
   const std::size_t labels = headings.size();
@@ -307,7 +269,7 @@ Lines several(const std::vector<AdvisedSweep>& sweeps, const RecommendationOptio
     const auto& [sweep, advice] = sweeps[i];
     std::vector<Cell> row;
     for (std::size_t k = 0; k < labels; ++k) {
-      row.push_back({k < sweep.labels.size() ? printable(sweep.labels[k].value, text.ascii) : "-"});
+      row.push_back({k < sweep.labels.size() ? page.safe(sweep.labels[k].value) : "-"});
     }
     if (labels == 0) row.push_back({fmt::format("{}", i + 1)});
     if (!advice) {
@@ -331,36 +293,44 @@ Lines several(const std::vector<AdvisedSweep>& sweeps, const RecommendationOptio
     }
     table.add(std::move(row));
   }
-  for (auto& line : table.lines(static_cast<std::size_t>(std::max(text.width, 60)), text.colour)) {
-    lines.push_back(std::move(line));
-  }
-  lines.emplace_back();
+  page.add(table);
+  page.blank();
   if (known > 0) {
     const auto n = static_cast<double>(known);
-    add_note(lines, "mean",
-             fmt::format("of {} sweeps: saving {:.2f} %, slowdown {:.2f} %, against the reference",
-                         known, 100 * saving / n, 100 * slowdown / n),
-             text);
+    page.note("mean",
+              fmt::format("of {} sweeps: saving {:.2f} %, slowdown {:.2f} %, against the reference",
+                          known, 100 * saving / n, 100 * slowdown / n));
   }
   if (daily) {
-    add_note(
-        lines, "per day",
-        fmt::format("what the setting saves in {:g} h of the sweep's work a day", daily->hours),
-        text);
+    page.note("per day", fmt::format("what the setting saves in {:g} h of the sweep's work a day",
+                                     daily->hours));
   }
   if (known < sweeps.size()) {
-    add_note(lines, "none",
-             fmt::format("for {} sweeps; --json has each reason", sweeps.size() - known), text);
+    page.note("none", fmt::format("for {} sweeps; --json has each reason", sweeps.size() - known));
   }
-  return lines;
 }
 
 }  // namespace
 
+std::string signed_percent(double ratio) {
+  return fmt::format("{:.1f} %", std::abs(ratio) < 0.0005 ? 0.0 : 100 * ratio);
+}
+
+std::string with_interval(const analysis::Change& change) {
+  if (!change.interval) return signed_percent(change.ratio);
+  return fmt::format("{} ({:.1f} to {:.1f})", signed_percent(change.ratio),
+                     100 * change.interval->low, 100 * change.interval->high);
+}
+
 std::string recommendation_to_text(const std::vector<AdvisedSweep>& sweeps,
                                    const RecommendationOptions& options, const TextOptions& text) {
-  return joined_lines(sweeps.size() == 1 ? one(sweeps.front(), options, text)
-                                         : several(sweeps, options, text));
+  TextPage page(text, kMostNoteLines);
+  if (sweeps.size() == 1) {
+    one(sweeps.front(), options, page);
+  } else {
+    several(sweeps, options, page);
+  }
+  return page.joined();
 }
 
 }  // namespace jouleprof::report

@@ -17,53 +17,48 @@ using model::ServingProfile;
 
 class Writer {
  public:
-  Writer(const ServingProfile& profile, const TextOptions& text)
-      : profile_(profile),
-        text_(text),
-        width_(static_cast<std::size_t>(std::max(text.width, 60))) {}
+  Writer(const ServingProfile& profile, const TextOptions& text) : profile_(profile), page_(text) {}
 
   std::string whole(const ServingOptions& options) {
     table(options);
-    lines_.emplace_back();
+    page_.blank();
     boards();
-    note("", profile_.in_flight
-                 ? "division: tokens in flight, as a proxy saw them, with equal parts of what is "
-                   "fixed among those in flight. Rest and held are not in it."
-                 : "fair share: a request's own work, and equal parts of what is fixed in each "
-                   "step; marginal: what would be saved without it. Between the two lies the "
-                   "choice of a rule, which is no error. Rest and held are not in either.");
-    for (const auto& warning : profile_.warnings) note("warning", warning, Style::kAttention);
-    return joined_lines(lines_);
+    page_.note("",
+               profile_.in_flight
+                   ? "division: tokens in flight, as a proxy saw them, with equal parts of what is "
+                     "fixed among those in flight. Rest and held are not in it."
+                   : "fair share: a request's own work, and equal parts of what is fixed in each "
+                     "step; marginal: what would be saved without it. Between the two lies the "
+                     "choice of a rule, which is no error. Rest and held are not in either.");
+    for (const auto& warning : profile_.warnings) page_.note("warning", warning, Style::kAttention);
+    return page_.joined();
   }
 
   std::string brief() {
     boards();
-    for (const auto& warning : profile_.warnings) note("warning", warning, Style::kAttention);
-    return joined_lines(lines_);
+    for (const auto& warning : profile_.warnings) page_.note("warning", warning, Style::kAttention);
+    return page_.joined();
   }
 
  private:
-  void note(const std::string& label, const std::string& words, Style style = Style::kDim) {
-    add_note(lines_, {label, style}, {printable(words, text_.ascii)}, 4, width_, text_.colour);
-  }
-
   template <class Served>
   void row(Table& table, const std::string& label, const std::string& of, const Served& e,
            const std::string& notes) {
     const auto text = [&e](Energy part) { return e.is_known() ? energy_text(part) : "-"; };
     const auto per_token = e.per_token();
-    table.add({{printable(label, text_.ascii), Style::kBold},
-               {printable(of, text_.ascii)},
-               {text(e.energy), Style::kBold},
-               {e.is_known() ? interval_text(e.energy, e.error(), e.error(), text_.ascii) : "-"},
-               {text(e.prefill)},
-               {text(e.decode)},
-               {per_token ? energy_text(Energy::joules(*per_token)) : "-"},
-               {profile_.in_flight ? "-" : text(e.marginal)},
-               {text(e.idle_share)},
-               {fmt::format("{}+{}", e.tokens_in, e.tokens_out)},
-               {fmt::format("{:.1f}", e.shared_with)},
-               {printable(notes, text_.ascii)}});
+    table.add(
+        {{page_.safe(label), Style::kBold},
+         {page_.safe(of)},
+         {text(e.energy), Style::kBold},
+         {e.is_known() ? interval_text(e.energy, e.error(), e.error(), page_.text.ascii) : "-"},
+         {text(e.prefill)},
+         {text(e.decode)},
+         {per_token ? energy_text(Energy::joules(*per_token)) : "-"},
+         {profile_.in_flight ? "-" : text(e.marginal)},
+         {text(e.idle_share)},
+         {fmt::format("{}+{}", e.tokens_in, e.tokens_out)},
+         {fmt::format("{:.1f}", e.shared_with)},
+         {page_.safe(notes)}});
   }
 
   static std::string notes_of(const model::RequestEnergy& r) {
@@ -110,8 +105,8 @@ class Writer {
       order.resize(order.size() - left);
       for (const auto* r : order) row(table, r->id, r->tenant, *r, notes_of(*r));
     }
-    for (auto& line : table.lines(width_, text_.colour)) lines_.push_back(std::move(line));
-    if (left > 0) note("", fmt::format("{} more: --top {}", left, left + most));
+    page_.add(table);
+    if (left > 0) page_.note("", fmt::format("{} more: --top {}", left, left + most));
   }
 
   // Rest + held + between + requests + unattributed == the board's energy.
@@ -136,21 +131,20 @@ class Writer {
         parts += fmt::format(" (of other programs {})", energy_text(b.others));
       }
       const auto word = provenance_word(b.measured.provenance);
-      note(printable(b.domain.device, text_.ascii),
-           fmt::format("{} {}= {}; {}", energy_text(b.measured.energy),
-                       word == "measured" ? "" : word + ' ', parts,
-                       b.is_divided ? fmt::format("{} steps, {} of them; {:.0f} % of the variance "
-                                                  "of power explained",
-                                                  b.steps, duration_text(b.busy), 100 * b.explained)
-                                    : "not divided among requests"),
-           Style::kBold);
+      page_.note(
+          page_.safe(b.domain.device),
+          fmt::format("{} {}= {}; {}", energy_text(b.measured.energy),
+                      word == "measured" ? "" : word + ' ', parts,
+                      b.is_divided ? fmt::format("{} steps, {} of them; {:.0f} % of the variance "
+                                                 "of power explained",
+                                                 b.steps, duration_text(b.busy), 100 * b.explained)
+                                   : "not divided among requests"),
+          Style::kBold);
     }
   }
 
   const ServingProfile& profile_;
-  const TextOptions& text_;
-  std::size_t width_;
-  std::vector<std::string> lines_;
+  TextPage page_;
 };
 
 }  // namespace

@@ -1,11 +1,12 @@
 #include "report/text/table.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <string_view>
 #include <utility>
 
-#include "report/cells.h"
+#include "report/quantity.h"
 
 namespace jouleprof::report {
 namespace {
@@ -157,17 +158,32 @@ std::vector<std::string> Table::lines(std::size_t width, bool colour) const {
   return lines;
 }
 
+void append(Lines& lines, Lines more) { std::ranges::move(more, std::back_inserter(lines)); }
+
 std::string joined_lines(const Lines& lines) {
   std::string text;
   for (const auto& line : lines) text += line + '\n';
   return text;
 }
 
-void add_note(Lines& lines, Cell label, Cell text, std::size_t most, std::size_t width,
-              bool colour) {
+TextStyle::TextStyle(const TextOptions& options)
+    : text(options), width(static_cast<std::size_t>(std::max(options.width, 60))) {}
+
+std::string TextStyle::safe(std::string_view words) const { return printable(words, text.ascii); }
+
+std::string TextStyle::plus_minus(const model::Measurement& m) const {
+  return interval_text(m.energy, m.below(), m.above(), text.ascii);
+}
+
+void TextStyle::headline(Lines& lines, std::string_view words, Style style) const {
+  for (const auto& line : wrap(words, width)) lines.push_back(paint(line, style, text.colour));
+}
+
+void TextStyle::note(Lines& lines, std::string_view label, Style style, std::string_view words,
+                     std::size_t most, Style text_style) const {
   Table table({""});
-  table.add_text(std::move(label), std::move(text), most);
-  const Lines made = table.lines(width, colour);
+  table.add_text({std::string(label), style}, {std::string(words), text_style}, most);
+  const Lines made = table.lines(width, text.colour);
   lines.insert(lines.end(), made.begin() + 1, made.end());
 }
 

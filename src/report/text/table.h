@@ -3,13 +3,19 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "model/profile.h"
+#include "report/cells.h"
 
 namespace jouleprof::report {
 
 enum class Style { kPlain, kBold, kDim, kAttention, kAlarm };
 
 using Lines = std::vector<std::string>;
+
+void append(Lines& lines, Lines more);
 
 // Each with its end.
 std::string joined_lines(const Lines& lines);
@@ -53,8 +59,49 @@ class Table {
   std::vector<Row> rows_;
 };
 
-// Appends a label and a text to the right of it, wrapped to at most `most` lines.
-void add_note(Lines& lines, Cell label, Cell text, std::size_t most, std::size_t width,
-              bool colour);
+// How words become lines. Refers to the options.
+struct TextStyle {
+  explicit TextStyle(const TextOptions& options);
+
+  const TextOptions& text;
+  std::size_t width;
+
+  std::string safe(std::string_view words) const;
+  std::string plus_minus(const model::Measurement& m) const;  // of its error
+  // A text over the whole width.
+  void headline(Lines& lines, std::string_view words, Style style) const;
+  // A label at the left, and a text to the right of it.
+  void note(Lines& lines, std::string_view label, Style style, std::string_view words,
+            std::size_t most, Style text_style = Style::kPlain) const;
+};
+
+// Lines one below the other, tables and notes.
+class TextPage : public TextStyle {
+ public:
+  explicit TextPage(const TextOptions& options, std::size_t most_of_a_note = 4)
+      : TextStyle(options), most_(most_of_a_note) {}
+
+  void headline(std::string_view words, Style style) {
+    TextStyle::headline(lines_, safe(words), style);
+  }
+  void note(std::string_view label, std::string_view words, Style style = Style::kDim,
+            Style text_style = Style::kPlain) {
+    TextStyle::note(lines_, label, style, safe(words), most_, text_style);
+  }
+  void add(const Table& table) { add(table.lines(width, text.colour)); }
+  void add(Lines more) { append(lines_, std::move(more)); }
+  void blank() { lines_.emplace_back(); }
+  // Without a blank line at the end.
+  void end_block() {
+    if (!lines_.empty() && lines_.back().empty()) lines_.pop_back();
+  }
+
+  const Lines& lines() const { return lines_; }
+  std::string joined() const { return joined_lines(lines_); }
+
+ private:
+  std::size_t most_;
+  Lines lines_;
+};
 
 }  // namespace jouleprof::report

@@ -18,6 +18,7 @@ using model::Provenance;
 
 constexpr std::size_t kMostDomains = 8;  // rows of a table before the rest is folded
 constexpr std::size_t kMostNames = 4;    // named one by one in the line of the total
+constexpr std::size_t kWidest = 120;     // columns of a line
 constexpr std::size_t kWide = 90;        // columns from which headings are whole words
 
 // "cores" for what stands below its package.
@@ -277,9 +278,7 @@ Lines answer_block(const TextContext& c) {
         "{} ({}; {}), reported by {}; {}", watt_hours_text(*c.total.reported),
         energy_text(*c.total.reported), kNoInterval,
         c.safe(c.profile.run.source.substr(c.profile.run.source.find(':') + 1)), kinds_text(c));
-    for (const std::string& line : wrap(text, c.width)) {
-      lines.push_back(paint(line, Style::kBold, c.text.colour));
-    }
+    c.headline(lines, text, Style::kBold);
     return lines;
   }
   if (!c.total.energy) {
@@ -297,9 +296,7 @@ Lines answer_block(const TextContext& c) {
       "{}{} ({} {}){}; {}", c.total.lost ? "PARTIAL: at least " : "", watt_hours_text(m.energy),
       energy_text(m.energy), quoted_error_text(*quoted(c.total, true), c.text.ascii),
       command_part_text(c), kinds_text(c));
-  for (const std::string& line : wrap(text, c.width)) {
-    lines.push_back(paint(line, Style::kBold, c.text.colour));
-  }
+  c.headline(lines, text, Style::kBold);
   return lines;
 }
 
@@ -308,22 +305,9 @@ Style style_of(Provenance p) {
   return p == Provenance::kMeasured ? Style::kPlain : Style::kAttention;
 }
 
-std::string TextStyle::safe(std::string_view words) const { return printable(words, text.ascii); }
-
-std::string TextStyle::plus_minus(const Measurement& m) const {
-  return interval_text(m.energy, m.below(), m.above(), text.ascii);
-}
-
-void TextStyle::note(Lines& lines, std::string_view label, Style style, std::string_view words,
-                     std::size_t most, Style text_style) const {
-  add_note(lines, {std::string(label), style}, {std::string(words), text_style}, most, width,
-           text.colour);
-}
-
 TextContext::TextContext(const model::Profile& p, const TextOptions& o)
-    : TextStyle{o, static_cast<std::size_t>(std::clamp(o.width, 60, 120))},
-      profile(p),
-      total(total_of(p)) {
+    : TextStyle(o), profile(p), total(total_of(p)) {
+  width = std::min(width, kWidest);
   for (const std::string& label : labels_of(p)) labels.push_back(safe(label));
   std::vector<std::size_t> parts;
   for (std::size_t i = 0; i < p.domains.size(); ++i) {
@@ -470,7 +454,7 @@ Lines level_block(const TextContext& c) {
   }
   if (!any) return {};
   Lines lines = table.lines(c.width, c.text.colour);
-  lines.insert(lines.end(), notes.begin(), notes.end());
+  append(lines, std::move(notes));
   return lines;
 }
 

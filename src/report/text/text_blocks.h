@@ -15,18 +15,6 @@
 
 namespace jouleprof::report {
 
-// How words become lines of one block. Refers to the options.
-struct TextStyle {
-  const TextOptions& text;
-  std::size_t width;
-
-  std::string safe(std::string_view words) const;
-  std::string plus_minus(const model::Measurement& m) const;  // of its error
-  // A label at the left, and a text to the right of it.
-  void note(Lines& lines, std::string_view label, Style style, std::string_view words,
-            std::size_t most, Style text_style = Style::kPlain) const;
-};
-
 // What all blocks share. Refers to the profile and the options it was made of.
 struct TextContext : TextStyle {
   TextContext(const model::Profile& profile, const TextOptions& options);

@@ -19,70 +19,54 @@ namespace {
 // A line of its own below the summary, wrapped.
 std::string line_to_text(const std::string& label, const std::string& words, Style style,
                          const TextOptions& text) {
-  Table table({""});
-  table.add_text({label, style}, {printable(words, text.ascii)}, 4);
-  std::string all;
-  const auto lines = table.lines(static_cast<std::size_t>(std::max(text.width, 60)), text.colour);
-  for (std::size_t i = 1; i < lines.size(); ++i) all += lines[i] + '\n';
-  return all;
+  TextPage page(text);
+  page.note(label, words, style);
+  return page.joined();
 }
 
-Result<void> write(const analysis::Run& run, const analysis::Part& part,
-                   const FormatOptions& options, std::ostream& out) {
-  if (options.serving) {
-    const auto made = served_requests(run, part);
-    if (!made) return forward_error(made);
-    out << serving_to_text(**made, *options.serving, options.text);
-    return {};
+// With units and costs, and with wall meters: the one of the options, or all that were recorded.
+Result<std::string> summary(const analysis::Run& run, const analysis::Part& part,
+                            const FormatOptions& options, const model::Profile& profile) {
+  const auto costs = requested_costs(run, part, options);
+  if (!costs) return forward_error(costs);
+  std::string below;
+  if (options.per) {
+    auto per = per_unit(profile, *options.per, options.text.whole_machine);
+    if (*costs) add_costs(per, **costs);
+    below += per_unit_to_text(per, options.text);
   }
-  if (options.windows) {
-    const auto made = profile_with_windows(run, part);
-    if (!made) return forward_error(made);
-    out << windows_to_text(**made, options.text);
-    return {};
-  }
-  if (options.collectives) {
-    const auto made = traced_collectives(run, part);
-    if (!made) return forward_error(made);
-    out << collectives_to_text(**made, options.text);
-    return {};
-  }
-  std::string costs;
-  std::optional<Costs> of_all;
-  if (options.costs.any() && !options.by) {
-    auto made = costs_of(run, part, options.costs, options.text.whole_machine);
-    if (!made) return forward_error(made);
-    costs = costs_to_text(*made, options.text);
-    of_all = std::move(*made);
-  }
-  if (options.wall && !options.by) {
+  if (*costs) below += costs_to_text(**costs, options.text);
+  if (options.wall) {
     const auto made = compare_wall(run, part, *options.wall);
     if (!made) return forward_error(made);
-    costs += wall_to_text(*made, options.text);
-  } else if (!options.by) {
+    below += wall_to_text(*made, options.text);
+  } else {
     for (const model::WallLog& log : recorded_walls(run)) {
       const auto made = compare_wall(run, part, log);
-      costs += made ? wall_to_text(*made, options.text)
+      below += made ? wall_to_text(*made, options.text)
                     : line_to_text("wall", "refused: " + made.error().message, Style::kAttention,
                                    options.text);
     }
   }
+  return to_text(profile, options.text, below);
+}
+
+Result<void> write(const analysis::Run& run, const analysis::Part& part,
+                   const FormatOptions& options, std::ostream& out) {
+  const TextOptions& text = options.text;
   return write_table_or_summary(
-      run, part, options, out,
-      [&](const auto& activity) {
-        ActivityOptions by = *options.by;
-        by.imported = run.recording().run.source.starts_with("import:");
-        return activity_to_text(activity, by, options.text);
-      },
-      [&](const auto& profile) {
-        std::string units;
-        if (options.per) {
-          auto per = per_unit(profile, *options.per, options.text.whole_machine);
-          if (of_all) add_costs(per, *of_all);
-          units = per_unit_to_text(per, options.text);
-        }
-        return to_text(profile, options.text, units + costs);
-      });
+      run, part, options,
+      {.serving = [&](const auto& p) { return serving_to_text(p, *options.serving, text); },
+       .windows = [&](const auto& profile) { return windows_to_text(profile, text); },
+       .collectives = [&](const auto& profile) { return collectives_to_text(profile, text); },
+       .activity =
+           [&](const auto& activity) {
+             ActivityOptions by = *options.by;
+             by.imported = run.recording().run.source.starts_with("import:");
+             return activity_to_text(activity, by, text);
+           },
+       .summary = [&](const auto& profile) { return summary(run, part, options, profile); }},
+      out);
 }
 
 }  // namespace
@@ -160,8 +144,7 @@ Lines answer(const TextContext& c, std::size_t finding_lines) {
     c.note(lines, "SIMULATED", Style::kAlarm,
            "These figures come from a simulated device. Nothing was measured.", 2, Style::kAlarm);
   }
-  const Lines first = answer_block(c);
-  lines.insert(lines.end(), first.begin(), first.end());
+  append(lines, answer_block(c));
   if (c.profile.findings.empty()) return lines;
   const auto& f = c.profile.findings.front();
   if (c.text.details || !c.text.height) {

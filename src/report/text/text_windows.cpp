@@ -457,8 +457,7 @@ Lines window_block(const TextContext& c, std::size_t most) {
     (group.imported ? imported : live).push_back(&group);
   }
   Lines lines = lines_of(c, live, most);
-  const Lines other = lines_of(c, imported, most);
-  lines.insert(lines.end(), other.begin(), other.end());
+  append(lines, lines_of(c, imported, most));
   return lines;
 }
 

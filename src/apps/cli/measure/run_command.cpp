@@ -226,13 +226,9 @@ std::string progress_text(const RepeatedRun& run, std::size_t number, std::size_
 std::string repeats_to_text(const std::vector<RepeatedRun>& runs,
                             const std::optional<report::UnitCount>& unit,
                             const report::CostFactors& factors, const report::TextOptions& text) {
-  std::string all;
+  report::TextPage page(text);
   const auto add = [&](const std::string& label, const std::string& words) {
-    report::Table table({""});
-    table.add_text({report::printable(label, text.ascii), report::Style::kBold},
-                   {report::printable(words, text.ascii)}, 4);
-    const auto lines = table.lines(static_cast<std::size_t>(std::max(text.width, 60)), text.colour);
-    for (std::size_t i = 1; i < lines.size(); ++i) all += lines[i] + '\n';
+    page.note(page.safe(label), words, report::Style::kBold);
   };
   std::vector<double> joules;
   std::vector<double> times;
@@ -263,7 +259,7 @@ std::string repeats_to_text(const std::vector<RepeatedRun>& runs,
     add(label, domains.empty() ? "no energy is known"
                                : "no energy is known of all devices that were measured");
     add("time", spread_text(spread_of(times), seconds_text));
-    return all;
+    return page.joined();
   }
   const Spread energy = spread_of(joules);
   const double sensors = error / static_cast<double>(joules.size());
@@ -316,6 +312,7 @@ std::string repeats_to_text(const std::vector<RepeatedRun>& runs,
                                  costs.shown_grams()) +
             " for one run");
   }
+  std::string all = page.joined();
   if (unit) {
     const double count = unit->count;
     report::PerUnit per;

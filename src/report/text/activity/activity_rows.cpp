@@ -195,7 +195,6 @@ std::vector<std::string> shortened_names(const std::vector<std::string>& names, 
 }
 
 Lines part_lines(const ActivityContext& c) {
-  Lines lines;
   const bool calls =
       std::ranges::any_of(c.view.lines, [](const auto& line) { return line.row->count > 0; });
   std::vector<std::string> headings{std::string(to_string(c.options.by)),
@@ -235,7 +234,7 @@ Lines part_lines(const ActivityContext& c) {
     table.add(std::move(cells));
     if (missing.empty() && !known) missing = row.reason;
   }
-  for (auto& made : table.lines(c.width, c.text.colour)) lines.push_back(std::move(made));
+  Lines lines = table.lines(c.width, c.text.colour);
   if (!missing.empty()) c.note(lines, "reason", Style::kAttention, c.safe(missing), 2);
   return lines;
 }

@@ -127,7 +127,7 @@ class Section {
       c_.note(lines_, "", Style::kDim, no_rows(), 2);
     } else {
       const bool kernels = c_.options.by == ActivityBy::kKernel;
-      for (auto& line : kernels ? kernel_lines(c_) : part_lines(c_)) lines_.push_back(line);
+      append(lines_, kernels ? kernel_lines(c_) : part_lines(c_));
     }
     if (c_.options.by == ActivityBy::kLayer && has_command_buffers()) {
       c_.note(lines_, "next", Style::kDim,
@@ -225,7 +225,7 @@ class Section {
                {""},
                {fits ? "exactly" : "differs by " + energy_text(p.measured.energy - sum),
                 fits ? Style::kDim : Style::kAlarm}});
-    for (auto& line : table.lines(c_.width, c_.text.colour)) lines_.push_back(std::move(line));
+    append(lines_, table.lines(c_.width, c_.text.colour));
   }
 
   // What the mark means, where a row has it.
@@ -298,10 +298,7 @@ std::string activity_to_brief_text(const std::vector<ActivityProfile>& profiles,
 ActivityContext::ActivityContext(const model::ActivityProfile& p, const ActivityOptions& o,
                                  const TextOptions& t)
     // Wider than a profile's: names of kernels are long.
-    : TextStyle{t, static_cast<std::size_t>(std::max(t.width, 60))},
-      profile(p),
-      options(o),
-      view(view_of(p, o)) {}
+    : TextStyle(t), profile(p), options(o), view(view_of(p, o)) {}
 
 std::string ActivityContext::with_error(const model::Measurement& m) const {
   return energy_text(m.energy) + " " + plus_minus(m);
@@ -324,39 +321,35 @@ using model::CollectiveTimes;
 class Writer {
  public:
   Writer(const CollectiveProfile& profile, const TextOptions& text)
-      : profile_(profile),
-        text_(text),
-        width_(static_cast<std::size_t>(std::max(text.width, 60))) {}
+      : profile_(profile), page_(text) {}
 
   std::string whole() {
     rows(true);
-    lines_.emplace_back();
+    page_.blank();
     straggler();
     unsplit();
     if (profile_.has_split()) {
-      note("", fmt::format("estimated: the active energy of a rank's kernels, divided by the time "
-                           "until the last rank began and after it; ends of one collective differ "
-                           "by {} in the median, which is in the intervals",
-                           duration_text(*profile_.end_spread)));
+      page_.note(
+          "", fmt::format("estimated: the active energy of a rank's kernels, divided by the time "
+                          "until the last rank began and after it; ends of one collective differ "
+                          "by {} in the median, which is in the intervals",
+                          duration_text(*profile_.end_spread)));
     }
-    for (const auto& problem : profile_.problems) note("warning", problem, Style::kAttention);
-    return joined_lines(lines_);
+    for (const auto& problem : profile_.problems) page_.note("warning", problem, Style::kAttention);
+    return page_.joined();
   }
 
   std::string brief() {
     rows(false);
     straggler();
-    return joined_lines(lines_);
+    return page_.joined();
   }
 
  private:
-  void note(const std::string& label, const std::string& words, Style style = Style::kDim) {
-    add_note(lines_, {label, style}, {printable(words, text_.ascii)}, 4, width_, text_.colour);
-  }
-
   std::string error_of(const std::optional<Measurement>& m) const {
     if (!m || m->energy <= Energy{}) return "-";
-    return (text_.ascii ? "+-" : "\xC2\xB1") + percent_text(m->error.joules() / m->energy.joules());
+    return (page_.text.ascii ? "+-" : "\xC2\xB1") +
+           percent_text(m->error.joules() / m->energy.joules());
   }
 
   static std::string energy_of(const std::optional<Measurement>& m) {
@@ -379,42 +372,42 @@ class Writer {
     Table table(
         {"collectives", "calls", "transfer", "energy", "<95 %", "waiting", "energy", "<95 %"});
     for (const auto& rank : profile_.ranks) {
-      row(table, printable(rank_name(rank) + ", " + rank.device, text_.ascii), rank, Style::kBold);
+      row(table, page_.safe(rank_name(rank) + ", " + rank.device), rank, Style::kBold);
       if (!kinds) continue;
       for (const auto& kind : rank.kinds) {
-        row(table, printable("  " + kind.name, text_.ascii), kind, Style::kPlain);
+        row(table, page_.safe("  " + kind.name), kind, Style::kPlain);
       }
     }
-    for (auto& line : table.lines(width_, text_.colour)) lines_.push_back(std::move(line));
+    page_.add(table);
   }
 
   void straggler() {
     const CollectiveRank* most = profile_.straggler();
     if (most == nullptr) return;
-    note("slowest",
-         fmt::format("{} came last in {} of {} collectives: the others waited {} for it{}",
-                     rank_name(*most), count_text(most->last), count_text(most->matched),
-                     duration_text(most->waited_for),
-                     most->waited_for_energy ? ", " + energy_text(*most->waited_for_energy) : ""),
-         Style::kBold);
+    page_.note(
+        "slowest",
+        fmt::format("{} came last in {} of {} collectives: the others waited {} for it{}",
+                    rank_name(*most), count_text(most->last), count_text(most->matched),
+                    duration_text(most->waited_for),
+                    most->waited_for_energy ? ", " + energy_text(*most->waited_for_energy) : ""),
+        Style::kBold);
   }
 
   void unsplit() {
     for (const auto& rank : profile_.ranks) {
       if (rank.calls == rank.matched) continue;
-      note("not split",
-           fmt::format("{}: {} of {} calls, {}{}; operations that need not wait for all ranks, or "
-                       "that were not matched",
-                       rank_name(rank), count_text(rank.calls - rank.matched),
-                       count_text(rank.calls), duration_text(rank.unsplit),
-                       rank.unsplit_energy ? ", " + energy_text(rank.unsplit_energy->energy) : ""));
+      page_.note(
+          "not split",
+          fmt::format("{}: {} of {} calls, {}{}; operations that need not wait for all ranks, or "
+                      "that were not matched",
+                      rank_name(rank), count_text(rank.calls - rank.matched),
+                      count_text(rank.calls), duration_text(rank.unsplit),
+                      rank.unsplit_energy ? ", " + energy_text(rank.unsplit_energy->energy) : ""));
     }
   }
 
   const CollectiveProfile& profile_;
-  const TextOptions& text_;
-  std::size_t width_;
-  Lines lines_;
+  TextPage page_;
 };
 
 }  // namespace
