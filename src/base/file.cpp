@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <thread>
@@ -196,6 +198,31 @@ Result<std::string_view> KeptFile::read(std::size_t limit) {
     return tl::unexpected(system_error(fmt::format("cannot read {}", path_.string()), err));
   }
   return std::string_view(buffer_).substr(0, size);
+}
+
+Result<TemporaryFolder> TemporaryFolder::create() {
+  std::error_code err;
+  std::string path = (fs::temp_directory_path(err) / "jouleprof-XXXXXX").string();
+  if (!err && ::mkdtemp(path.data()) != nullptr) return TemporaryFolder(path);
+  Error error = system_error("cannot make a temporary folder", err ? err.value() : errno);
+  error.message += "; set TMPDIR to a folder that can be written";
+  return tl::unexpected(std::move(error));
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  if (!path_.empty()) fs::remove_all(path_, ignored);
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+fs::path user_folder(const char* variable, std::string_view usual) {
+  const fs::path named = environment(variable);
+  const fs::path home = environment("HOME");
+  return !named.empty() || home.empty() ? named : home / usual;
 }
 
 fs::path without_links(fs::path path) {

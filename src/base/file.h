@@ -104,6 +104,28 @@ class OldFile {
   std::filesystem::path second_;  // empty: nothing is kept
 };
 
+// A new folder among the system's temporary files, which is removed with all that it holds.
+class TemporaryFolder {
+ public:
+  // Errors: of the file system.
+  static Result<TemporaryFolder> create();
+  TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  TemporaryFolder& operator=(TemporaryFolder&&) = delete;
+  ~TemporaryFolder();
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  explicit TemporaryFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  std::filesystem::path path_;
+};
+
+// An environment variable; empty: it is not set.
+std::string environment(const char* name);
+// Where a user's files of one kind are: what `variable`, such as XDG_DATA_HOME, names, else `usual`
+// in the home folder. Empty: there is none.
+std::filesystem::path user_folder(const char* variable, std::string_view usual);
+
 // The file that a symbolic link names, also where that does not exist yet; else `path`.
 std::filesystem::path without_links(std::filesystem::path path);
 

@@ -135,8 +135,7 @@ std::string missing_text(const CLI::App& app, const CLI::Error& error) {
   }
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
     const auto& verbs = verb_texts();
-    const auto verb =
-        std::ranges::find_if(verbs, [&](const VerbText& v) { return v.name == app.get_name(); });
+    const auto verb = std::ranges::find(verbs, app.get_name(), &VerbText::name);
     if (verb != verbs.end()) return fmt::format("{}: {}", text, verb->usage.front());
   }
   return text;
@@ -144,11 +143,6 @@ std::string missing_text(const CLI::App& app, const CLI::Error& error) {
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 20;
 constexpr int kPatienceMilliseconds = 2000;
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
 
 // Waits for a pipe, such as the shell's <(...), but not for ever.
 Result<std::string> read_settings(const std::string& path) {
@@ -181,10 +175,9 @@ Result<Settings> read_config_file() {
   std::string path = environment("JOULEPROF_CONFIG");
   const bool named = !path.empty();
   if (!named) {
-    const std::string base = environment("XDG_CONFIG_HOME");
-    const std::string home = environment("HOME");
-    if (base.empty() && home.empty()) return Settings{};
-    path = (base.empty() ? home + "/.config" : base) + "/jouleprof/config";
+    const auto folder = user_folder("XDG_CONFIG_HOME", ".config");
+    if (folder.empty()) return Settings{};
+    path = folder / "jouleprof/config";
   }
   const auto text = read_settings(path);
   if (!text) {

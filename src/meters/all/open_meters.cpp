@@ -332,11 +332,6 @@ std::set<std::string> offered_files() {
 
 }  // namespace
 
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
-
 std::filesystem::path root_folder() {
   const std::string root = environment("JOULEPROF_ROOT");
   return root.empty() ? "/" : root;

@@ -41,8 +41,7 @@ struct MeterSet {
   bool can_measure() const;
 };
 
-// An environment variable; empty: it is not set. And the root of /proc and /sys that one names.
-std::string environment(const char* name);
+// The root of /proc and /sys that an environment variable names.
 std::filesystem::path root_folder();
 
 // Opens all sensors of this machine. Those that cannot be opened are in `missing`, and so are GPUs

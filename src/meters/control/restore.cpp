@@ -167,11 +167,6 @@ namespace {
 
 constexpr const char* kExtension = ".restore.json";
 
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
-
 Result<void> make_folder(const std::filesystem::path& folder) {
   if (folder.empty()) {
     return fail(Errc::kUnavailable,

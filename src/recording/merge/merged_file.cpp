@@ -39,21 +39,16 @@ using MergedBase = std::unique_ptr<SQLite::Database>;
 // For SELECT ... FROM part: recordings of one machine follow each other.
 constexpr const char* kPartOrder = " ORDER BY boot_id, host, name, crc32, length_bytes";
 
-// The name of a file that the reader of recordings can open; removed again.
+// A file that the reader of recordings can open; removed again.
 class TemporaryRecording {
  public:
   static Result<TemporaryRecording> create();
   static Result<TemporaryRecording> write(std::string_view bytes);
-  TemporaryRecording(TemporaryRecording&& other) noexcept : folder_(std::move(other.folder_)) {
-    other.folder_.clear();
-  }
-  TemporaryRecording& operator=(TemporaryRecording&&) = delete;
-  ~TemporaryRecording();
-  std::filesystem::path path() const { return std::filesystem::path(folder_) / "part.jprof"; }
+  std::filesystem::path path() const { return folder_.path() / "part.jprof"; }
 
  private:
-  explicit TemporaryRecording(std::string folder) : folder_(std::move(folder)) {}
-  std::string folder_;
+  explicit TemporaryRecording(TemporaryFolder folder) : folder_(std::move(folder)) {}
+  TemporaryFolder folder_;
 };
 
 constexpr FileKind kMerged{0x4a504d47, 1, "a merged recording", "jouleprof merge"};  // "JPMG"
@@ -95,11 +90,9 @@ Result<void> write_bytes(const fs::path& path, std::string_view bytes) {
 }
 
 Result<TemporaryRecording> TemporaryRecording::create() {
-  std::string folder = (fs::temp_directory_path() / "jouleprof-XXXXXX").string();
-  if (::mkdtemp(folder.data()) == nullptr) {
-    return tl::unexpected(system_error("cannot make a temporary folder", errno));
-  }
-  return TemporaryRecording(folder);
+  auto folder = TemporaryFolder::create();
+  if (!folder) return forward_error(folder);
+  return TemporaryRecording(std::move(*folder));
 }
 
 Result<TemporaryRecording> TemporaryRecording::write(std::string_view bytes) {
@@ -107,11 +100,6 @@ Result<TemporaryRecording> TemporaryRecording::write(std::string_view bytes) {
   if (!made) return made;
   if (auto written = write_bytes(made->path(), bytes); !written) return forward_error(written);
   return made;
-}
-
-TemporaryRecording::~TemporaryRecording() {
-  std::error_code ignored;
-  if (!folder_.empty()) fs::remove_all(folder_, ignored);
 }
 
 std::int64_t checksum(std::string_view bytes) {

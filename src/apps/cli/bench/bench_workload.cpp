@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <stdlib.h>
 
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -17,21 +16,9 @@ namespace jouleprof::cli {
 
 namespace fs = std::filesystem;
 
-BenchResult::BenchResult() {
-  std::error_code err;
-  std::string name = (fs::temp_directory_path(err) / "jouleprof-bench-XXXXXX").string();
-  if (::mkdtemp(name.data()) != nullptr) folder_ = name;
-}
-
-BenchResult::~BenchResult() {
-  std::error_code ignored;
-  if (!folder_.empty()) fs::remove_all(folder_, ignored);
-}
-
 Result<fs::path> BenchResult::path() const {
-  if (!folder_.empty()) return folder_ / "result.json";
-  return fail(Errc::kUnavailable,
-              "no temporary folder can be made; set TMPDIR to one that can be written");
+  if (!folder_) return forward_error(folder_);
+  return folder_->path() / "result.json";
 }
 
 Result<model::BenchDocument> BenchResult::read() const {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file.h"
 #include "base/result.h"
 #include "jouleprof/units.h"
 #include "model/bench.h"
@@ -17,18 +18,13 @@ namespace jouleprof::cli {
 // A folder for the workload's result; it goes with this object.
 class BenchResult {
  public:
-  BenchResult();
-  BenchResult(const BenchResult&) = delete;
-  BenchResult& operator=(const BenchResult&) = delete;
-  ~BenchResult();
-
-  // Errors: unavailable where no temporary folder can be made.
+  // Errors: where no temporary folder can be made.
   Result<std::filesystem::path> path() const;
   // What the workload wrote. Errors: unavailable where it wrote nothing; as parse_bench_document.
   Result<model::BenchDocument> read() const;
 
  private:
-  std::filesystem::path folder_;
+  Result<TemporaryFolder> folder_ = TemporaryFolder::create();
 };
 
 // The options that a workload has under each verb, and the command that they make.

@@ -69,27 +69,19 @@ class Folder {
                                 "another folder",
                                 chosen.string(), name));
       }
-      return Folder(chosen, false);
+      return Folder(chosen);
     }
-    std::string made = (fs::temp_directory_path() / "jouleprof-XXXXXX").string();
-    if (::mkdtemp(made.data()) == nullptr) {
-      return tl::unexpected(system_error("cannot make a temporary folder", errno));
-    }
-    return Folder(made, true);
+    auto made = TemporaryFolder::create();
+    if (!made) return forward_error(made);
+    return Folder(std::move(*made));
   }
-  Folder(Folder&& other) noexcept
-      : path_(std::move(other.path_)), ours_(std::exchange(other.ours_, false)) {}
-  Folder& operator=(Folder&&) = delete;
-  ~Folder() {
-    std::error_code ignored;
-    if (ours_) fs::remove_all(path_, ignored);
-  }
-  const fs::path& path() const { return path_; }
+  const fs::path& path() const { return ours_ ? ours_->path() : chosen_; }
 
  private:
-  Folder(fs::path path, bool ours) : path_(std::move(path)), ours_(ours) {}
-  fs::path path_;
-  bool ours_;
+  explicit Folder(fs::path chosen) : chosen_(std::move(chosen)) {}
+  explicit Folder(TemporaryFolder ours) : ours_(std::move(ours)) {}
+  fs::path chosen_;
+  std::optional<TemporaryFolder> ours_;
 };
 
 class PairRunner {
@@ -233,15 +225,8 @@ Result<PairRuns> run_pairs(const PairPlan& plan,
 }
 
 Result<Baselines> Baselines::of_user() {
-  const auto variable = [](const char* name) -> std::string {
-    const char* value = std::getenv(name);
-    return value != nullptr ? value : "";
-  };
-  if (const auto data = variable("XDG_DATA_HOME"); !data.empty()) {
-    return Baselines(fs::path(data) / "jouleprof" / "baselines");
-  }
-  if (const auto home = variable("HOME"); !home.empty()) {
-    return Baselines(fs::path(home) / ".local" / "share" / "jouleprof" / "baselines");
+  if (const auto data = user_folder("XDG_DATA_HOME", ".local/share"); !data.empty()) {
+    return Baselines(data / "jouleprof" / "baselines");
   }
   return fail(Errc::kNotFound, "there is no folder for baselines: set XDG_DATA_HOME or HOME");
 }

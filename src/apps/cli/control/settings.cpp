@@ -12,6 +12,7 @@
 
 #include "apps/cli/options/choices.h"
 #include "apps/cli/terminal/output.h"
+#include "base/file.h"
 #include "base/json/json.h"
 #include "base/say.h"
 #include "base/text.h"
@@ -24,16 +25,11 @@ namespace {
 
 using nlohmann::json;
 
-std::string nvml_library() {
-  const char* value = std::getenv("JOULEPROF_NVML_LIBRARY");
-  return value != nullptr ? value : "";
-}
-
 control::HoldOptions hold_options(control::Knob knob, const std::vector<std::string>& devices) {
   control::HoldOptions options;
   options.knob = knob;
   options.devices = devices;
-  options.library = nvml_library();
+  options.library = environment("JOULEPROF_NVML_LIBRARY");
   return options;
 }
 
@@ -69,8 +65,8 @@ json reply(meters::control::HeldBoards& held, const std::string& line) {
 
 RestoreCount restore_settings(control::Leftovers what) {
   RestoreCount count;
-  for (const auto& leftover :
-       control::restore_leftovers(control::control_folder(), nvml_library(), what)) {
+  for (const auto& leftover : control::restore_leftovers(
+           control::control_folder(), environment("JOULEPROF_NVML_LIBRARY"), what)) {
     if (leftover.outcome) {
       ++count.restored;
       say("jouleprof: {}\n", *leftover.outcome);
@@ -88,7 +84,8 @@ int guard_settings(const std::vector<std::string>& arguments) {
   const auto fd = arguments.size() < 3 ? std::nullopt : parse_integer(arguments[0]);
   if (!fd) return kUsageError;
   return control::run_guard(static_cast<int>(*fd), arguments[1],
-                            {arguments.begin() + 2, arguments.end()}, nvml_library());
+                            {arguments.begin() + 2, arguments.end()},
+                            environment("JOULEPROF_NVML_LIBRARY"));
 }
 
 std::string smi_devices(const std::string& sweep_file, const model::SweepPlan& plan) {

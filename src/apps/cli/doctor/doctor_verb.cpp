@@ -18,6 +18,7 @@
 #include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/output.h"
 #include "apps/cli/verb.h"
+#include "base/file.h"
 #include "base/result.h"
 #include "base/say.h"
 #include "base/text.h"
@@ -37,7 +38,7 @@ using model::SensorTraits;
 
 Result<std::vector<std::string>> uuids_of(const std::vector<std::string>& devices) {
   meters::NvmlOptions options;
-  if (const char* library = std::getenv("JOULEPROF_NVML_LIBRARY")) options.library = library;
+  options.library = environment("JOULEPROF_NVML_LIBRARY");
   options.devices = devices;
   const auto meter = meters::NvmlMeter::open(options);
   if (!meter) return forward_error(meter);
@@ -210,7 +211,7 @@ Result<nvml::GpuTraits> calibrate_gpu(nvml::Calibrator& calibrator, const nvml::
 // traits are stored for that GPU, but levels that were observed are.
 Result<void> calibrate(const std::vector<std::string>& devices) {
   meters::NvmlOptions options;
-  if (const char* library = std::getenv("JOULEPROF_NVML_LIBRARY")) options.library = library;
+  options.library = environment("JOULEPROF_NVML_LIBRARY");
   options.demand.shortest_window = std::chrono::milliseconds{10};
   options.devices = devices;
   options.calibrations = nvml::read_calibrations();

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <array>
@@ -247,34 +246,15 @@ std::vector<report::SlurmEnergy> slurm_energies(const std::vector<std::string>& 
   return found;
 }
 
-// A file to merge into; its folder is removed again.
-class MergedInputs {
- public:
-  MergedInputs() {
-    std::error_code err;
-    folder_ = (std::filesystem::temp_directory_path(err) / "jouleprof-XXXXXX").string();
-    if (::mkdtemp(folder_.data()) == nullptr) folder_.clear();
-  }
-  MergedInputs(const MergedInputs&) = delete;
-  MergedInputs& operator=(const MergedInputs&) = delete;
-  ~MergedInputs() {
-    std::error_code ignored;
-    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
-  }
-  Result<std::string> merge(const std::vector<std::string>& files) const {
-    if (folder_.empty()) {
-      return fail(Errc::kUnavailable,
-                  "no temporary folder can be made; set TMPDIR to one that can be written");
-    }
-    const auto path = std::filesystem::path(folder_) / "merged.jprof";
-    const auto merged = recording::merge_recordings({files.begin(), files.end()}, path, false);
-    if (!merged) return forward_error(merged);
-    return path.string();
-  }
-
- private:
-  std::string folder_;
-};
+// The file into which they are merged, in `folder`.
+Result<std::string> merge_into(const Result<TemporaryFolder>& folder,
+                               const std::vector<std::string>& files) {
+  if (!folder) return forward_error(folder);
+  const auto path = folder->path() / "merged.jprof";
+  const auto merged = recording::merge_recordings({files.begin(), files.end()}, path, false);
+  if (!merged) return forward_error(merged);
+  return path.string();
+}
 
 Result<analysis::Job> read_job(const std::string& file, const analysis::JobRules& rules) {
   analysis::JobBuilder builder(rules);
@@ -309,8 +289,9 @@ int report_job(const std::vector<std::string>& files, report::JobOptions options
       return complain(possible.error(), kCannotWrite);
     }
   }
-  const MergedInputs several;
-  const auto file = files.size() > 1 ? several.merge(files) : Result<std::string>(files.front());
+  const auto folder = TemporaryFolder::create();
+  const auto file =
+      files.size() > 1 ? merge_into(folder, files) : Result<std::string>(files.front());
   if (!file) return complain(file.error(), status_of_input(file.error()));
   const auto job = read_job(*file, options.rules);
   if (!job) return complain(job.error(), status_of_input(job.error()));

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "apps/cli/options/option_table.h"
+#include "base/file.h"
 #include "base/say.h"
 #include "base/text.h"
 #include "session/sampling/recorded_sampling.h"
@@ -157,11 +158,6 @@ Result<void> History::open(session::ServiceOptions& service) {
 namespace {
 
 using namespace std::chrono_literals;
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
 
 // Where programs look for it (meters/all/open_meters.cpp). systemd names the folder that it made.
 std::filesystem::path usual_path() {

@@ -22,22 +22,13 @@ namespace {
 
 // The recording of one run of a sweep or of a merged file, by way of a file that is removed again.
 Result<model::Recording> read_run(const std::string& file, unsigned run, bool is_merged) {
-  std::string folder = (std::filesystem::temp_directory_path() / "jouleprof-XXXXXX").string();
-  if (::mkdtemp(folder.data()) == nullptr) {
-    return tl::unexpected(system_error("cannot make a temporary folder", errno));
-  }
-  const auto path = std::filesystem::path(folder) / "run.jprof";
-  Result<model::Recording> recording;
+  const auto folder = TemporaryFolder::create();
+  if (!folder) return forward_error(folder);
+  const auto path = folder->path() / "run.jprof";
   const auto extracted = is_merged ? recording::extract_part(file, run, path)
                                    : recording::extract_run(file, run, path);
-  if (extracted) {
-    recording = recording::read_recording(path);
-  } else {
-    recording = tl::unexpected(extracted.error());
-  }
-  std::error_code ignored;
-  std::filesystem::remove_all(folder, ignored);
-  return recording;
+  if (!extracted) return forward_error(extracted);
+  return recording::read_recording(path);
 }
 
 constexpr std::size_t kLargestFile = 64 << 20;             // of carbon intensities

@@ -26,15 +26,10 @@ using nlohmann::json;
 constexpr auto kSchema = "jouleprof.calibration/2";  // /1 has no power levels
 constexpr std::size_t kLongest = std::size_t{64} << 20;
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
-
 // After the UUID of a simulated GPU: "@" and a checksum (FNV-1a) of its scenario, because scenarios
 // repeat UUIDs. Empty for real GPUs.
 std::string scenario_mark() {
-  const auto scenario = variable("JOULEPROF_NVML_SCENARIO");
+  const auto scenario = environment("JOULEPROF_NVML_SCENARIO");
   if (scenario.empty()) return {};
   std::uint64_t sum = 0xCBF29CE484222325ULL;
   for (const char c : read_file(scenario, kLongest).value_or(scenario)) {
@@ -220,13 +215,8 @@ Result<void> change_devices(std::string_view what,
 }  // namespace
 
 std::filesystem::path calibration_path() {
-  constexpr auto kFile = "jouleprof/calibration.json";
-  if (const auto state = variable("XDG_STATE_HOME"); !state.empty()) {
-    return std::filesystem::path(state) / kFile;
-  }
-  const auto home = variable("HOME");
-  if (home.empty()) return {};
-  return std::filesystem::path(home) / ".local/state" / kFile;
+  const auto folder = user_folder("XDG_STATE_HOME", ".local/state");
+  return folder.empty() ? folder : folder / "jouleprof/calibration.json";
 }
 
 Result<std::size_t> forget_devices(const std::vector<std::string>& uuids) {
