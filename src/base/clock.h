@@ -22,6 +22,9 @@ inline Duration read_clock(clockid_t id) noexcept {
   clock_gettime(id, &ts);
   return std::chrono::seconds{ts.tv_sec} + std::chrono::nanoseconds{ts.tv_nsec};
 }
+// What this process has used, in all its threads.
+inline Duration own_cpu_time() noexcept { return read_clock(CLOCK_PROCESS_CPUTIME_ID); }
+
 struct HostClock {
   using duration = Duration;
   using rep = duration::rep;
@@ -90,8 +93,7 @@ class ClockMap {
   }
   RealTime to_real(HostTime t) const {
     if (points_.empty()) return RealTime{t.time_since_epoch()};
-    auto after = std::lower_bound(points_.begin(), points_.end(), t,
-                                  [](const ClockPoint& p, HostTime at) { return p.host < at; });
+    auto after = std::ranges::lower_bound(points_, t, {}, &ClockPoint::host);
     if (after == points_.end()) --after;
     if (after != points_.begin() && t - std::prev(after)->host <= after->host - t) --after;
     return after->real + (t - after->host);

@@ -10,30 +10,6 @@
 namespace jouleprof::report {
 namespace {
 
-struct Character {
-  char32_t code = 0;
-  std::size_t bytes = 1;
-  bool valid = false;
-};
-
-// The character that UTF-8 text begins with. `text` is not empty.
-Character first_character(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return {lead, 1, true};
-  const std::size_t bytes = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || text.size() < bytes) return {};
-  char32_t code = lead & (0x7Fu >> bytes);
-  for (std::size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xC0u) != 0x80u) return {};
-    code = code << 6 | (byte(i) & 0x3Fu);
-  }
-  const bool too_long = (bytes == 3 && code < 0x800) || (bytes == 4 && code < 0x10000);
-  const bool no_character = (code >= 0xD800 && code < 0xE000) || code > 0x10FFFF;
-  if (too_long || no_character) return {};
-  return {code, bytes, true};
-}
-
 template <std::size_t N>
 bool within(char32_t code, const std::array<std::pair<char32_t, char32_t>, N>& ranges) {
   return std::ranges::any_of(ranges,
@@ -78,6 +54,23 @@ bool is_unit(std::string_view word) {
 }
 
 }  // namespace
+
+Character first_character(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return {lead, 1, true};
+  const std::size_t bytes = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || text.size() < bytes) return {};
+  char32_t code = lead & (0x7Fu >> bytes);
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xC0u) != 0x80u) return {};
+    code = code << 6 | (byte(i) & 0x3Fu);
+  }
+  const bool too_long = (bytes == 3 && code < 0x800) || (bytes == 4 && code < 0x10000);
+  const bool no_character = (code >= 0xD800 && code < 0xE000) || code > 0x10FFFF;
+  if (too_long || no_character) return {};
+  return {code, bytes, true};
+}
 
 std::string printable(std::string_view text, bool ascii) {
   std::string safe;

@@ -28,6 +28,15 @@ struct TextOptions {
   std::string next_command;    // named in the last line instead, as it is
 };
 
+// The character that UTF-8 text begins with; not valid: its first byte begins none. `text` is not
+// empty.
+struct Character {
+  char32_t code = 0;
+  std::size_t bytes = 1;
+  bool valid = false;
+};
+Character first_character(std::string_view text);
+
 // Text that does nothing to a terminal: white space becomes a blank; control characters, bytes that
 // are no UTF-8 and marks that turn the direction of writing become U+FFFD, or '?' in ASCII, where
 // every other character beyond ASCII does too.

@@ -43,8 +43,7 @@ bool is_replayed(const model::Trace& trace, HostTime t) {
   });
 }
 
-// The calls of one communicator on one rank, in the order of their begins.
-using Sequence = std::vector<CollectiveCall*>;
+using Sequence = std::vector<CollectiveCall*>;  // of one communicator on one rank
 
 class Matcher {
  public:
@@ -61,7 +60,9 @@ class Matcher {
     }
     if (!is_one_world()) return;
     std::vector<std::vector<Sequence>> streams;  // by rank
-    for (auto& rank : out_.ranks) streams.push_back(sequences(rank));
+    for (auto& rank : out_.ranks) {
+      streams.push_back(sequences_of(rank, recording_.traces[rank.trace]));
+    }
     for (std::size_t r = 1; r < streams.size(); ++r) {
       if (streams[r].size() == streams[0].size()) continue;
       problem(fmt::format("{} ran collectives on {} streams, {} on {}: they are not matched",
@@ -126,22 +127,6 @@ class Matcher {
       return false;
     }
     return true;
-  }
-
-  // Of operations that synchronise, in the order of the streams' first calls.
-  std::vector<Sequence> sequences(CallingRank& rank) const {
-    std::vector<Sequence> out;
-    std::map<std::uint32_t, std::size_t> places;
-    const auto& classes = recording_.traces[rank.trace].classes;
-    for (auto& call : rank.calls) {
-      if (!model::is_synchronising(model::collective_kind(classes[call.kernel_class].name))) {
-        continue;
-      }
-      const auto [place, is_new] = places.try_emplace(call.stream, out.size());
-      if (is_new) out.emplace_back();
-      out[place->second].push_back(&call);
-    }
-    return out;
   }
 
   // `one`: by rank.
@@ -250,8 +235,7 @@ Result<CollectiveCalls> collective_calls(const model::Recording& recording) {
     for (auto& [device, rank] : devices) {
       if (rank.calls.empty()) continue;
       if (devices.size() > 1) rank.name += fmt::format(", GPU {}", trace.devices[device].ordinal);
-      std::ranges::stable_sort(rank.calls,
-                               [](const auto& a, const auto& b) { return a.begin < b.begin; });
+      std::ranges::stable_sort(rank.calls, {}, &CollectiveCall::begin);
       out.ranks.push_back(std::move(rank));
     }
   }

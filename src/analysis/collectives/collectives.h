@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -55,6 +56,22 @@ struct CallingRank {
   std::string name;                   // "rank 3", "pid 71"
   std::vector<CollectiveCall> calls;  // by begin, without those of isolated re-runs
 };
+
+// The synchronising calls of a rank (const or not) by stream, each in the order of their begins;
+// the streams in that of their first calls.
+template <class Rank>
+auto sequences_of(Rank& rank, const model::Trace& trace) {
+  std::vector<std::vector<decltype(rank.calls.data())>> out;
+  std::map<std::uint32_t, std::size_t> places;
+  for (auto& call : rank.calls) {
+    const auto kind = model::collective_kind(trace.classes[call.kernel_class].name);
+    if (!model::is_synchronising(kind)) continue;
+    const auto [place, is_new] = places.try_emplace(call.stream, out.size());
+    if (is_new) out.emplace_back();
+    out[place->second].push_back(&call);
+  }
+  return out;
+}
 
 struct CollectiveCalls {
   std::vector<CallingRank> ranks;

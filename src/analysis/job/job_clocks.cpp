@@ -26,20 +26,6 @@ double difference(HostTime a, HostTime b) { return seconds(a - b); }
 
 using Sequence = std::vector<const CollectiveCall*>;
 
-// The synchronising calls of a rank by stream, in the order of the streams' first calls.
-std::vector<Sequence> sequences(const CallingRank& rank, const model::Trace& trace) {
-  std::vector<Sequence> out;
-  std::map<std::uint32_t, std::size_t> places;
-  for (const auto& call : rank.calls) {
-    const auto kind = model::collective_kind(trace.classes[call.kernel_class].name);
-    if (!model::is_synchronising(kind)) continue;
-    const auto [place, is_new] = places.try_emplace(call.stream, out.size());
-    if (is_new) out.emplace_back();
-    out[place->second].push_back(&call);
-  }
-  return out;
-}
-
 bool has_collectives(const model::Recording& recording) {
   const auto is_one = [](const model::ActivityChunk& chunk) {
     return chunk.kind == model::ChunkKind::kCollectives;
@@ -101,7 +87,7 @@ class Gatherer {
 void join(const CollectiveCalls& calls, HostCalls& out) {
   std::vector<std::vector<Sequence>> ranks;
   for (const auto& rank : calls.ranks) {
-    ranks.push_back(sequences(rank, out.recording.traces[rank.trace]));
+    ranks.push_back(sequences_of(rank, out.recording.traces[rank.trace]));
     if (ranks.back().size() != ranks.front().size()) {
       out.problem = "its ranks ran collectives on different numbers of streams";
       return;

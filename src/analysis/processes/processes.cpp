@@ -25,13 +25,6 @@ bool follows_cpu_time(DomainKind kind) {
          kind == DomainKind::kCpuUncore;
 }
 
-// The index of each process in the recording's list.
-std::map<model::ProcessId, std::size_t> index_of(const std::vector<model::Process>& processes) {
-  std::map<model::ProcessId, std::size_t> index;
-  for (std::size_t i = 0; i < processes.size(); ++i) index[processes[i].id] = i;
-  return index;
-}
-
 // Of a slice: the CPU time of other processes, and the joules that it was charged with.
 struct OthersSlice {
   double seconds = 0;
@@ -75,7 +68,7 @@ ProcessSplitter::ProcessSplitter(const model::Recording& recording, HostTime beg
   add_cpu_time(recording);
 
   use_.compute_utilisation.resize(recording.processes.size());
-  const auto index = index_of(recording.processes);
+  const auto index = places_of(recording.processes);
   // Each reading is the mean since the one before; with one process on a GPU they are rarer.
   struct Reported {
     double weighted = 0;
@@ -120,7 +113,7 @@ void ProcessSplitter::add_cpu_time(const model::Recording& recording) {
   const std::size_t n = recording.processes.size();
   cpu_.assign(edges_.size() - 1, {});
   use_.cpu_time.resize(n);
-  const auto index = index_of(recording.processes);
+  const auto index = places_of(recording.processes);
   std::vector<Growing> times(n);
   for (const auto& r : recording.process_readings.processes) {
     const auto found = index.find(r.process);

@@ -32,12 +32,6 @@ std::vector<const model::Domain*> parts_of(const model::Recording& recording,
   return instances_of(recording.domains, is_board ? domain.id : *domain.parent);
 }
 
-std::map<model::ProcessId, std::size_t> places_of(const std::vector<model::Process>& processes) {
-  std::map<model::ProcessId, std::size_t> places;
-  for (std::size_t i = 0; i < processes.size(); ++i) places[processes[i].id] = i;
-  return places;
-}
-
 // The measured processes by pid, which is given out again and again.
 class Parents {
  public:
@@ -205,6 +199,12 @@ std::vector<bool> traced_processes(const model::Recording& recording) {
 }
 
 }  // namespace
+
+std::map<model::ProcessId, std::size_t> places_of(const std::vector<model::Process>& processes) {
+  std::map<model::ProcessId, std::size_t> places;
+  for (std::size_t i = 0; i < processes.size(); ++i) places[processes[i].id] = i;
+  return places;
+}
 
 std::vector<UseSlice> recorded_use(const model::Recording& recording, const model::Domain& domain,
                                    HostTime begin, HostTime end) {

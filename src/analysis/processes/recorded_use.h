@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,9 @@
 #include "model/recording.h"
 
 namespace jouleprof::analysis {
+
+// The index of each process in the list.
+std::map<model::ProcessId, std::size_t> places_of(const std::vector<model::Process>& processes);
 
 // The slices of [begin, end] by board_use(). Processes are numbers in the recording's list.
 std::vector<UseSlice> recorded_use(const model::Recording& recording, const model::Domain& domain,

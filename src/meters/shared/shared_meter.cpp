@@ -298,17 +298,6 @@ bool is_same(const model::Sensor& a, const model::Sensor& b) {
          (a.provenance != model::Provenance::kEstimated || a.traits.window == b.traits.window);
 }
 
-template <typename T, typename Id>
-void move_renumbered(std::vector<T>& from, std::vector<T>& to, Id T::*id,
-                     const std::vector<std::optional<Id>>& map) {
-  for (auto& item : from) {
-    const auto own = static_cast<std::size_t>(item.*id);
-    if (own >= map.size() || !map[own]) continue;
-    item.*id = *map[own];
-    to.push_back(std::move(item));
-  }
-}
-
 }  // namespace
 
 OwnMeters::OwnMeters(std::vector<std::unique_ptr<Meter>> meters,
@@ -344,19 +333,12 @@ HostTime OwnMeters::read(bool all, model::Readings& out) {
       if (all || source.due[probe] <= HostClock::now() + std::chrono::milliseconds{1}) {
         scratch_.clear();
         source.due[probe] = source.meter->read(probe, scratch_);
-        take(source, out);
+        model::move_renumbered(scratch_, out, source.sensors);
       }
       next = std::min(next, source.due[probe]);
     }
   }
   return next;
-}
-
-void OwnMeters::take(const Source& source, model::Readings& out) {
-  move_renumbered(scratch_.counters, out.counters, &model::CounterReading::sensor, source.sensors);
-  move_renumbered(scratch_.powers, out.powers, &model::PowerReading::sensor, source.sensors);
-  move_renumbered(scratch_.gauges, out.gauges, &model::GaugeReading::sensor, source.sensors);
-  move_renumbered(scratch_.failures, out.failures, &model::ReadFailure::sensor, source.sensors);
 }
 
 std::optional<Result<std::vector<model::GpuProcessUse>>> OwnMeters::read_processes(
@@ -365,11 +347,11 @@ std::optional<Result<std::vector<model::GpuProcessUse>>> OwnMeters::read_process
   for (auto& source : sources_) {
     scratch_.clear();
     auto uses = source.meter->read_processes(scratch_);
-    take(source, out);
+    model::move_renumbered(scratch_, out, source.sensors);
     if (!uses) continue;
     if (!*uses) return uses;
     if (!all) all.emplace();
-    move_renumbered(**uses, **all, &model::GpuProcessUse::domain, source.domains);
+    model::move_renumbered(**uses, **all, &model::GpuProcessUse::domain, source.domains);
   }
   return all;
 }

@@ -82,7 +82,6 @@ class OwnMeters {
     std::vector<std::optional<model::DomainId>> domains;
     std::vector<HostTime> due;  // of its probes
   };
-  void take(const Source& source, model::Readings& out);
 
   std::vector<Source> sources_;
   std::vector<model::Sensor> absent_;

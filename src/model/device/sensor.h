@@ -255,4 +255,24 @@ struct Readings {
   bool operator==(const Readings&) const = default;
 };
 
+// Moves what has a meter's own numbers to others', which `map` has by these; what has none is left
+// out.
+template <typename T, typename Id>
+void move_renumbered(std::vector<T>& from, std::vector<T>& to, Id T::*id,
+                     const std::vector<std::optional<Id>>& map) {
+  for (auto& item : from) {
+    const auto own = static_cast<std::size_t>(item.*id);
+    if (own >= map.size() || !map[own]) continue;
+    item.*id = *map[own];
+    to.push_back(std::move(item));
+  }
+}
+inline void move_renumbered(Readings& from, Readings& to,
+                            const std::vector<std::optional<SensorId>>& map) {
+  move_renumbered(from.counters, to.counters, &CounterReading::sensor, map);
+  move_renumbered(from.powers, to.powers, &PowerReading::sensor, map);
+  move_renumbered(from.gauges, to.gauges, &GaugeReading::sensor, map);
+  move_renumbered(from.failures, to.failures, &ReadFailure::sensor, map);
+}
+
 }  // namespace jouleprof::model

@@ -7,33 +7,15 @@
 #include <utility>
 
 #include "base/text.h"
+#include "report/cells.h"
 #include "report/metrics/machine_metrics.h"
+#include "report/quantity.h"
 
 namespace jouleprof::report {
 namespace {
 
 constexpr std::string_view kTotal = "_total";
 constexpr std::string_view kInfoSuffix = "_info";
-
-// The length of the UTF-8 sequence that `text` begins with; 0: it is none.
-std::size_t sequence_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t size = first >= 0xf0 && first < 0xf5   ? 4
-                           : first >= 0xe0 && first < 0xf0 ? 3
-                           : first >= 0xc2 && first < 0xe0 ? 2
-                                                           : 0;
-  if (size == 0 || text.size() < size) return 0;
-  for (std::size_t i = 1; i < size; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  const unsigned second = byte(1);
-  const bool is_overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
-  const bool is_no_character =
-      (first == 0xed && second >= 0xa0) || (first == 0xf4 && second >= 0x90);
-  return is_overlong || is_no_character ? 0 : size;
-}
 
 std::string_view without(std::string_view name, std::string_view suffix) {
   if (name.ends_with(suffix)) name.remove_suffix(suffix.size());
@@ -45,19 +27,16 @@ std::string_view without(std::string_view name, std::string_view suffix) {
 std::string escaped_label(std::string_view value) {
   std::string out;
   while (!value.empty()) {
-    const auto size = sequence_length(value);
-    const char c = value.front();
-    if (size == 0) {
+    const Character c = first_character(value);
+    if (!c.valid) {
       out += "\xef\xbf\xbd";  // U+FFFD, the replacement character
-    } else if (c == '\\' || c == '"') {
-      out += '\\';
-      out += c;
-    } else if (c == '\n') {
+    } else if (c.code == '\n') {
       out += "\\n";
     } else {
-      out += value.substr(0, size);
+      if (c.code == '\\' || c.code == '"') out += '\\';
+      out += value.substr(0, c.bytes);
     }
-    value.remove_prefix(std::max<std::size_t>(size, 1));
+    value.remove_prefix(c.bytes);
   }
   return out;
 }
@@ -101,12 +80,7 @@ void Exposition::sample(const Labels& labels, double value, std::optional<RealTi
 }
 
 void Exposition::sample(const Labels& labels, Energy energy, std::optional<RealTime> since) {
-  const auto n = energy.microjoules();
-  const auto size = n < 0 ? 0 - static_cast<std::uint64_t>(n) : static_cast<std::uint64_t>(n);
-  std::array<char, 40> text;
-  const auto end = fmt::format_to(text.data(), "{}{}.{:06}", n < 0 ? "-" : "", size / 1'000'000,
-                                  size % 1'000'000);
-  add(labels, {text.data(), static_cast<std::size_t>(end - text.data())}, since);
+  add(labels, joules_decimal(energy), since);
 }
 
 void Exposition::add(const Labels& labels, std::string_view value, std::optional<RealTime> since) {
@@ -226,7 +200,7 @@ constexpr std::string_view name_of(MetricType type) {
 std::span<const Metric> all_metrics() { return kMetrics; }
 
 const Metric& metric(std::string_view name) {
-  return *std::ranges::find_if(kMetrics, [name](const Metric& m) { return m.name == name; });
+  return *std::ranges::find(kMetrics, name, &Metric::name);
 }
 
 std::string metrics_table() {

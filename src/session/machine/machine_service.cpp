@@ -1,7 +1,6 @@
 #include "session/machine/machine_service.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,16 +26,6 @@ using namespace std::chrono_literals;
 using model::DomainKind;
 
 // --- What this process has used so far ---
-
-Duration of(const timeval& t) {
-  return std::chrono::seconds{t.tv_sec} + std::chrono::microseconds{t.tv_usec};
-}
-
-Duration own_cpu_time() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return of(usage.ru_utime) + of(usage.ru_stime);
-}
 
 // 0: unknown.
 std::uint64_t own_resident_bytes() {
@@ -422,8 +411,7 @@ bool MachineService::count_by_counter(std::size_t domain, HostTime at, const cha
 void MachineService::note_failures(const std::vector<model::ReadFailure>& failures) {
   for (const auto& failure : failures) {
     const auto& sensors = sampling_.sensors();
-    const auto sensor =
-        std::ranges::find_if(sensors, [&](const auto& s) { return s.id == failure.sensor; });
+    const auto sensor = std::ranges::find(sensors, failure.sensor, &model::Sensor::id);
     if (sensor == sensors.end()) continue;
     const auto& domains = sampling_.domains();
     for (std::size_t d = 0; d < domains.size(); ++d) {

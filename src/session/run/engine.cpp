@@ -12,18 +12,6 @@ namespace {
 constexpr Duration kLate = std::chrono::seconds{2};
 constexpr Duration kHistory = std::chrono::seconds{30};  // snapshots ask for the latest only
 
-Duration of(const timeval& t) {
-  return std::chrono::seconds{t.tv_sec} + std::chrono::microseconds{t.tv_usec};
-}
-
-rusage own_usage() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage;
-}
-
-Duration cpu_time(const rusage& usage) { return of(usage.ru_utime) + of(usage.ru_stime); }
-
 }  // namespace
 
 Engine::Engine(const SessionOptions& options, SignalStream& signals, Sampler sampler,
@@ -53,7 +41,7 @@ Engine::Engine(const SessionOptions& options, SignalStream& signals, Sampler sam
 
 void Engine::start() {
   begin_ = HostClock::now();
-  cpu_at_begin_ = cpu_time(own_usage());
+  cpu_at_begin_ = own_cpu_time();
   snapshots_since_ = begin_;
   next_snapshot_ = begin_ + options_.snapshot_period;
   post_run();
@@ -200,9 +188,10 @@ SessionResult Engine::finish() {
   look_at_processes(true);
   end_traces();
 
-  const rusage usage = own_usage();
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
   SessionResult result;
-  result.overhead = {cpu_time(usage) - cpu_at_begin_, HostClock::now() - begin_,
+  result.overhead = {own_cpu_time() - cpu_at_begin_, HostClock::now() - begin_,
                      static_cast<std::uint64_t>(usage.ru_maxrss) * 1024};
   sampling_.batch.overhead = result.overhead;
   post_run();

@@ -31,17 +31,6 @@ constexpr int kSmoothed = 8;  // such looks, of whose cost there is a mean
 
 constexpr HostTime kNever = HostTime::max();
 
-template <typename T, typename Id>
-void append_renumbered(std::vector<T>& from, std::vector<T>& to, Id T::*id,
-                       const std::vector<std::optional<Id>>& map) {
-  for (auto& item : from) {
-    const auto index = static_cast<std::size_t>(item.*id);
-    if (index >= map.size() || !map[index]) continue;
-    item.*id = *map[index];
-    to.push_back(std::move(item));
-  }
-}
-
 bool is_wanted(const meters::Probe& probe, const IdMap& ids) {
   return probe.sensors.empty() ||
          std::ranges::any_of(probe.sensors, [&ids](model::SensorId sensor) {
@@ -214,14 +203,7 @@ struct Lane::State {
       buffer_emptied = true;
       if (on_news) on_news();
     }
-    append_renumbered(scratch.counters, out.readings.counters, &model::CounterReading::sensor,
-                      ids.sensors);
-    append_renumbered(scratch.powers, out.readings.powers, &model::PowerReading::sensor,
-                      ids.sensors);
-    append_renumbered(scratch.gauges, out.readings.gauges, &model::GaugeReading::sensor,
-                      ids.sensors);
-    append_renumbered(scratch.failures, out.readings.failures, &model::ReadFailure::sensor,
-                      ids.sensors);
+    model::move_renumbered(scratch, out.readings, ids.sensors);
     return next;
   }
 
@@ -241,8 +223,7 @@ struct Lane::State {
     }
     const std::lock_guard lock(mutex);
     call.clear();
-    append_renumbered(scratch.gauges, out.readings.gauges, &model::GaugeReading::sensor,
-                      ids.sensors);
+    model::move_renumbered(scratch, out.readings, ids.sensors);
     if (!uses) return false;
     if (!*uses) {
       out.warnings.push_back(
@@ -255,7 +236,7 @@ struct Lane::State {
     out.parents.merge(parents);
     listed.clear();
     for (const auto& use : uses->value()) listed.push_back(use.pid);
-    append_renumbered(**uses, out.gpu_processes, &model::GpuProcessUse::domain, ids.domains);
+    model::move_renumbered(**uses, out.gpu_processes, &model::GpuProcessUse::domain, ids.domains);
     if (has_news) {
       process_began = true;
       if (on_news) on_news();
