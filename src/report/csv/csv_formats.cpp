@@ -1,5 +1,4 @@
 #include <cstddef>
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
@@ -73,48 +72,65 @@ Result<void> write_readings(const Run& run, const Part& part, const FormatOption
   return {};
 }
 
-std::string field(const std::optional<double>& value) {
-  return value ? fixed_decimal(*value, 9) : std::string();
-}
-
-std::string joined(std::initializer_list<std::string> fields) {
-  std::string line;
-  for (const auto& text : fields) line += (line.empty() ? "" : ",") + text;
-  return line;
-}
-
-std::string text_field(std::string_view text) { return csv_field(printable(text)); }
-
-std::string joules(const std::optional<JoulesPer>& j) {
-  return j ? fixed_decimal(j->joules, 9) : std::string();
-}
-
-std::string active(const std::optional<JoulesPer>& j) {
-  if (!j) return ",,,";
-  return joined({fixed_decimal(j->joules, 9), fixed_decimal(j->low(), 9),
-                 fixed_decimal(j->high(), 9), fixed_decimal(j->repeatability, 9)});
-}
-
-std::string figures(const std::optional<JoulesPer>& j) {
-  if (!j) return ",,,,";
-  return joined({fixed_decimal(j->joules, 9), fixed_decimal(j->low(), 9),
-                 fixed_decimal(j->high(), 9), fixed_decimal(j->repeatability, 9),
-                 std::string(to_string(j->provenance))});
-}
-
-// Power, clock and temperature of the device that does the work, in the case's window.
-std::string of_window(const analysis::BenchEnergy& energy) {
-  std::string mean;
-  std::string peak;
-  if (energy.device) {
-    const auto& domain = energy.profile.domains[*energy.device];
-    if (domain.mean_power) mean = fixed_decimal(domain.mean_power->watts());
-    if (domain.peak_power) peak = fixed_decimal(domain.peak_power->watts());
-  }
-  const auto value = [](const std::optional<analysis::GaugeSummary>& gauge) {
-    return gauge ? fixed_decimal(gauge->mean) : std::string();
+// A unit of a case. `energy`: null where the case has none.
+CsvColumns bench_line(const model::BenchCase& b, const BenchRow& row,
+                      const analysis::BenchEnergy* energy) {
+  CsvColumns line;
+  // Nine decimals: one token may take less than a microjoule.
+  const auto add = [&line](std::string_view name, const Value& value, int decimals = 9) {
+    line(name, value, "", "", {.decimals = decimals});
   };
-  return mean + ',' + peak + ',' + value(energy.sm_clock) + ',' + value(energy.temperature);
+  const auto add_joules = [&](const std::string& of, const std::optional<JoulesPer>& j,
+                              const std::string& name) {
+    add(name, j ? std::optional(j->joules) : std::nullopt);
+    add(of + "interval_low_joules", j ? std::optional(j->low()) : std::nullopt);
+    add(of + "interval_high_joules", j ? std::optional(j->high()) : std::nullopt);
+    add(of + "repeatability_joules", j ? std::optional(j->repeatability) : std::nullopt);
+  };
+  const auto joules_of = [](const std::optional<JoulesPer>& j) {
+    return j ? std::optional(j->joules) : std::nullopt;
+  };
+  const auto provenance_of = [](const std::optional<JoulesPer>& j) {
+    return j ? to_string(j->provenance) : std::string_view();
+  };
+  const auto& l = b.latency;
+  add("workload", b.workload);
+  add("mode", b.mode);
+  add("batch", b.batch);
+  add("dtype", b.dtype);
+  add("device", b.device);
+  add("steady", b.steady);
+  add("iterations", b.iterations);
+  add("latency_seconds", l.median);
+  add("mean_seconds", l.mean);
+  add("p50_seconds", l.p50);
+  add("p90_seconds", l.p90);
+  add("p99_seconds", l.p99);
+  add("macs", b.macs);
+  add("parameters", b.parameters);
+  add("phase", row.phase);
+  add("unit", energy != nullptr ? row.unit : "iteration");
+  add("count", energy != nullptr ? Value(row.count) : Value(b.iterations), 6);
+  add_joules("", row.device, "energy_joules");
+  add("provenance", energy != nullptr ? provenance_of(row.device) : "unavailable");
+  add("rest_joules", joules_of(row.rest));
+  add("held_joules", joules_of(row.held));
+  add_joules("active_", row.active, "active_joules");
+  add_joules("total_", row.total, "total_joules");
+  add("total_provenance", provenance_of(row.total));
+  // Of the device that does the work, in the case's window.
+  const auto* const domain =
+      energy != nullptr && energy->device ? &energy->profile.domains[*energy->device] : nullptr;
+  add("mean_watts", domain != nullptr ? domain->mean_power : std::nullopt);
+  add("peak_watts", domain != nullptr ? domain->peak_power : std::nullopt);
+  const auto add_gauge = [&](std::string_view name,
+                             std::optional<analysis::GaugeSummary> analysis::BenchEnergy::*gauge) {
+    const bool is_known = energy != nullptr && energy->*gauge;
+    add(name, is_known ? std::optional((energy->*gauge)->mean) : std::nullopt, 6);
+  };
+  add_gauge("sm_clock_hertz", &analysis::BenchEnergy::sm_clock);
+  add_gauge("temperature_celsius", &analysis::BenchEnergy::temperature);
+  return line;
 }
 
 }  // namespace
@@ -209,35 +225,14 @@ std::string activity_to_csv(const std::vector<model::ActivityProfile>& profiles,
 }
 
 std::string bench_to_csv(const std::vector<BenchResult>& results) {
-  std::string csv =
-      "workload,mode,batch,dtype,device,steady,iterations,latency_seconds,mean_seconds,p50_seconds,"
-      "p90_seconds,p99_seconds,macs,parameters,phase,unit,count,energy_joules,interval_low_joules,"
-      "interval_high_joules,repeatability_joules,provenance,rest_joules,held_joules,active_joules,"
-      "active_interval_low_joules,active_interval_high_joules,active_repeatability_joules,"
-      "total_joules,total_interval_low_joules,total_interval_high_joules,"
-      "total_repeatability_joules,total_provenance,mean_watts,peak_watts,sm_clock_hertz,"
-      "temperature_celsius\n";
-  for (const auto& result : results) {
-    const auto& b = result.bench;
-    const auto& l = b.latency;
-    const auto number = [](const std::optional<std::uint64_t>& n) {
-      return n ? std::to_string(*n) : std::string();
-    };
-    const std::string head = joined(
-        {text_field(b.workload), b.mode, std::to_string(b.batch), b.dtype, b.device,
-         b.steady ? "true" : "false", std::to_string(b.iterations), field(l.median), field(l.mean),
-         field(l.p50), field(l.p90), field(l.p99), number(b.macs), number(b.parameters)});
-    if (!result.energy) {
-      csv += head + ",,iteration," + std::to_string(b.iterations) +
-             ",,,,,unavailable,,,,,,,,,,,,,,,\n";
+  std::string csv = bench_line({}, {}, nullptr).heading();
+  for (const auto& [bench, energy] : results) {
+    if (!energy) {
+      csv += bench_line(bench, {}, nullptr).line();
       continue;
     }
-    const std::string foot = of_window(*result.energy);
-    for (const auto& row : bench_rows(b, *result.energy)) {
-      csv += joined({head + ',' + text_field(row.phase), text_field(row.unit),
-                     fixed_decimal(row.count), figures(row.device), joules(row.rest),
-                     joules(row.held), active(row.active), figures(row.total), foot}) +
-             '\n';
+    for (const auto& row : bench_rows(bench, *energy)) {
+      csv += bench_line(bench, row, &*energy).line();
     }
   }
   return csv;

@@ -242,10 +242,8 @@ Json to_json(const analysis::Run& run, const Evidence& evidence, const FormatOpt
       profile.start_time == RealTime{} ? Json(nullptr) : Json(utc_text(profile.start_time));
   j["duration_seconds"] = seconds_json(profile.duration());
   j["simulated"] = profile.simulated;
-  j["meters"] = Json::array();
-  for (const Meter& meter : evidence.meters) j["meters"].push_back(meter_json(meter));
-  j["agreements"] = Json::array();
-  for (const Agreement& a : evidence.agreements) {
+  j["meters"] = list_json(evidence.meters, meter_json);
+  j["agreements"] = list_json(evidence.agreements, [](const Agreement& a) {
     Json row = Json::object();
     row["meter"] = a.of->name;
     row["with"] = a.with->level == "in-band" ? a.with->level : a.with->name;
@@ -256,8 +254,8 @@ Json to_json(const analysis::Run& run, const Evidence& evidence, const FormatOpt
     row["slope_ratio"] = slope != nullptr ? number_json(slope->ratio) : Json(nullptr);
     row["slope_error_ratio"] = slope != nullptr ? number_json(slope->error) : Json(nullptr);
     row["verdict"] = a.verdict;
-    j["agreements"].push_back(std::move(row));
-  }
+    return row;
+  });
   j["machine_interval_joules"] = range_json(evidence.low, evidence.high);
   j["machine_interval_from"] = text_json(evidence.bound);
   j["sensors"] = sensors_json(run, evidence);

@@ -62,15 +62,12 @@ Json row_json(const model::ActivitySlices::Row& row) {
   std::int64_t unit = 1;
   while (greatest * 1e6 >= static_cast<double>(kMostUnits * unit)) unit *= 10;
   const auto units = [&](Energy e) { return e.joules() * 1e6 / static_cast<double>(unit); };
-  Json energies = Json::array();
-  for (const Energy e : row.energies) energies.push_back(std::llround(units(e)));
+  Json energies = list_json(row.energies, [&](Energy e) { return std::llround(units(e)); });
   const Errors errors = errors_of(row, greatest);
   Json list = nullptr;
   if (errors.more > kLittle * sum) {
-    list = Json::array();
-    for (const Energy e : row.errors) {
-      list.push_back(static_cast<std::int64_t>(std::ceil(units(e))));
-    }
+    list = list_json(row.errors,
+                     [&](Energy e) { return static_cast<std::int64_t>(std::ceil(units(e))); });
   }
   return {row.row,
           unit,
@@ -80,12 +77,6 @@ Json row_json(const model::ActivitySlices::Row& row) {
           std::move(list)};
 }
 
-Json rows_json(const std::vector<model::ActivitySlices::Row>& rows) {
-  Json list = Json::array();
-  for (const auto& row : rows) list.push_back(row_json(row));
-  return list;
-}
-
 // One object for each device: id (of the domain), begin_seconds (since `origin`), step_seconds,
 // count, and for each table ("kernel", "layer", "range", "phase") its rows as arrays:
 //   [number, microjoules of one unit, energies in units, error ratio, error more, errors]
@@ -93,18 +84,16 @@ Json rows_json(const std::vector<model::ActivitySlices::Row>& rows) {
 //   the sum of their `errors`, in units, where these are present; else
 //   ratio x the sum of the absolute energies + more (units).
 Json slices_json(const std::vector<model::ActivitySlices>& slices, HostTime origin) {
-  Json list = Json::array();
-  for (const auto& s : slices) {
-    list.push_back({{"id", static_cast<std::uint32_t>(s.domain)},
-                    {"begin_seconds", seconds_json(s.begin - origin)},
-                    {"step_seconds", seconds_json(s.step)},
-                    {"count", s.count},
-                    {"kernel", rows_json(s.by_kernel)},
-                    {"layer", rows_json(s.by_layer)},
-                    {"range", rows_json(s.by_range)},
-                    {"phase", rows_json(s.by_phase)}});
-  }
-  return list;
+  return list_json(slices, [origin](const model::ActivitySlices& s) -> Json {
+    return {{"id", static_cast<std::uint32_t>(s.domain)},
+            {"begin_seconds", seconds_json(s.begin - origin)},
+            {"step_seconds", seconds_json(s.step)},
+            {"count", s.count},
+            {"kernel", list_json(s.by_kernel, row_json)},
+            {"layer", list_json(s.by_layer, row_json)},
+            {"range", list_json(s.by_range, row_json)},
+            {"phase", list_json(s.by_phase, row_json)}};
+  });
 }
 
 // Energies and CPU time of processes by time.
@@ -131,19 +120,16 @@ Json process_slices_json(const model::ProcessSlices& slices, const model::Profil
     for (const Energy e : row.energies) greatest = std::max(greatest, std::abs(e.microjoules()));
     std::int64_t unit = 1;
     while (greatest >= kMostUnits * unit) unit *= 10;
-    Json energies = Json::array();
-    for (const Energy e : row.energies) {
-      energies.push_back(
-          std::llround(static_cast<double>(e.microjoules()) / static_cast<double>(unit)));
-    }
+    Json energies = list_json(row.energies, [unit](Energy e) {
+      return std::llround(static_cast<double>(e.microjoules()) / static_cast<double>(unit));
+    });
     j["energy"].push_back({place->second, static_cast<std::uint32_t>(row.domain), unit, row.first,
                            std::move(energies)});
   }
   for (const auto& row : slices.cpu_times) {
     const auto place = places.find(row.process);
     if (place == places.end()) continue;
-    Json times = Json::array();
-    for (const Duration t : row.times) times.push_back(std::llround(1e3 * seconds(t)));
+    Json times = list_json(row.times, [](Duration t) { return std::llround(1e3 * seconds(t)); });
     j["cpu"].push_back({place->second, row.first, std::move(times)});
   }
   return j;
@@ -180,8 +166,7 @@ Json index_json(std::uint32_t index) { return index == model::kNone ? Json(nullp
 // Those with the most energy; what is left out is one stack of its phase.
 std::vector<ActivityStack> main_stacks(std::vector<ActivityStack> stacks) {
   if (stacks.size() <= kMostStacks) return stacks;
-  std::ranges::stable_sort(stacks,
-                           [](const auto& a, const auto& b) { return a.energy > b.energy; });
+  std::ranges::stable_sort(stacks, std::ranges::greater{}, &ActivityStack::energy);
   std::array<ActivityStack, 256> others{};
   for (std::size_t i = kMostStacks; i < stacks.size(); ++i) {
     auto& other = others[static_cast<std::uint8_t>(stacks[i].phase)];
@@ -213,11 +198,9 @@ Json process_stacks(const ActivityProfile& profile, const model::Recording& reco
     process["rank"] = optional_json(recording.traces.at(p.trace).rank.global);
     process["idle_between_microjoules"] = p.idle_between.microjoules();
     // kernel, launches, busy nanoseconds, microjoules
-    process["kernels"] = Json::array();
-    for (const auto& k : p.by_kernel) {
-      process["kernels"].push_back(
-          {index_json(k.kernel), k.launches, k.busy.count(), k.energy.microjoules()});
-    }
+    process["kernels"] = list_json(p.by_kernel, [](const auto& k) -> Json {
+      return {index_json(k.kernel), k.launches, k.busy.count(), k.energy.microjoules()};
+    });
   }
   return list;
 }
@@ -226,18 +209,15 @@ Json stacks_data(const ActivityProfile& profile) {
   Json j = Json::object();
   j["id"] = static_cast<std::uint32_t>(profile.domain.id);
   j["device"] = profile.domain.device;
-  j["phases"] = Json::array();
-  for (const auto phase : {model::Phase::kNone, model::Phase::kForward, model::Phase::kBackward,
-                           model::Phase::kOptimizer}) {
-    j["phases"].push_back(model::phase_name(phase));
-  }
+  j["phases"] = list_json(std::array{model::Phase::kNone, model::Phase::kForward,
+                                     model::Phase::kBackward, model::Phase::kOptimizer},
+                          model::phase_name);
   // phase, layer, range, kernel, launches, busy nanoseconds, microjoules
-  j["stacks"] = Json::array();
-  for (const auto& s : main_stacks(profile.stacks)) {
-    j["stacks"].push_back({static_cast<unsigned>(s.phase), index_json(s.layer), index_json(s.range),
-                           index_json(s.kernel), s.launches, s.busy.count(),
-                           s.energy.microjoules()});
-  }
+  j["stacks"] = list_json(main_stacks(profile.stacks), [](const ActivityStack& s) -> Json {
+    return {static_cast<unsigned>(s.phase), index_json(s.layer), index_json(s.range),
+            index_json(s.kernel),           s.launches,          s.busy.count(),
+            s.energy.microjoules()};
+  });
   return j;
 }
 

@@ -210,13 +210,11 @@ Json compared_runs(const std::vector<ComparedRun>& runs) {
     one["curves"] = Json::array();
     if (list.size() > kMostDrawn) continue;
     for (const auto& curve : run.curves) {
-      Json watts = Json::array();
-      for (const auto& w : curve.watts) {
-        watts.push_back(w ? decimal(fixed_decimal(*w, 1)) : Json(nullptr));
-      }
       one["curves"].push_back({{"domain", curve.domain},
                                {"step_seconds", seconds_json(curve.step)},
-                               {"watts", std::move(watts)}});
+                               {"watts", list_json(curve.watts, [](const auto& w) {
+                                  return w ? decimal(fixed_decimal(*w, 1)) : Json(nullptr);
+                                })}});
     }
   }
   return list;

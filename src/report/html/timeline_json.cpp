@@ -18,11 +18,9 @@ namespace {
 Json watts_json(double watts) { return decimal(fixed_decimal(watts, 1)); }
 
 Json step_json(const PowerTrack& track, Energy PowerTrack::Step::*energy) {
-  Json list = Json::array();
-  for (const auto& step : track.steps) {
-    list.push_back(step ? Json(((*step).*energy).microjoules()) : Json(nullptr));
-  }
-  return list;
+  return list_json(track.steps, [energy](const auto& step) {
+    return step ? Json(((*step).*energy).microjoules()) : Json(nullptr);
+  });
 }
 
 Json track_json(const PowerTrack& track, HostTime origin) {
@@ -52,9 +50,7 @@ Json track_json(const PowerTrack& track, HostTime origin) {
 }  // namespace
 
 Json power_json(const std::vector<PowerTrack>& tracks, HostTime origin) {
-  Json list = Json::array();
-  for (const auto& track : tracks) list.push_back(track_json(track, origin));
-  return list;
+  return list_json(tracks, [origin](const auto& track) { return track_json(track, origin); });
 }
 
 namespace {

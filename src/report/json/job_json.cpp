@@ -70,17 +70,15 @@ void columns(const analysis::JobHost& host, Columns& column) {
   column("recorded_seconds", host.covered, "the union of the recordings' times");
   column("clock_change_seconds", host.clock_change,
          "by how much the wall clock moved against the steady clock");
-  column(
-      "clock", [&] { return record_json(host.clock); },
-      "its clock against another machine's, by the collectives that ranks of both ran",
-      "there are none, or it is the reference");
+  column("clock", nested(host.clock),
+         "its clock against another machine's, by the collectives that ranks of both ran",
+         "there are none, or it is the reference");
   energy_columns(host.total, "the total of its domains", "no counted domain has one", column,
                  host.is_partial);
   column("is_partial", host.is_partial,
          "true: a device's readings ended before the work did, and the sum is without it: it is a "
          "lower bound, and has no upper one");
-  column(
-      "domains", [&] { return records_json(host.domains); }, "its domains, a list");
+  column("domains", nested(host.domains), "its domains, a list");
 }
 
 void columns(const analysis::JobRank& rank, Columns& column) {
@@ -193,13 +191,11 @@ struct JobDocument {
 };
 
 Json slurm_json(const std::vector<SlurmEnergy>& all) {
-  Json list = Json::array();
-  for (const auto& slurm : all) {
-    list.push_back({{"job", text_json(slurm.job)},
-                    {"consumed_joules", optional_json(slurm.energy, joules_json)},
-                    {"reason", slurm.energy ? Json(nullptr) : text_json(slurm.reason)}});
-  }
-  return list;
+  return list_json(all, [](const SlurmEnergy& slurm) -> Json {
+    return {{"job", text_json(slurm.job)},
+            {"consumed_joules", optional_json(slurm.energy, joules_json)},
+            {"reason", slurm.energy ? Json(nullptr) : text_json(slurm.reason)}};
+  });
 }
 
 void columns(const JobDocument& document, Columns& column) {
@@ -218,16 +214,13 @@ void columns(const JobDocument& document, Columns& column) {
   column(
       "domains_without_energy", [&] { return Json(job.without_energy); },
       "domains outside of the total because their energy is unavailable, a list");
+  column("hosts", nested(job.hosts), "machines, a list");
+  column("ranks", nested(job.ranks), "a list");
   column(
-      "hosts", [&] { return records_json(job.hosts); }, "machines, a list");
-  column(
-      "ranks", [&] { return records_json(job.ranks); }, "a list");
-  column(
-      "rank_groups", [&] { return records_json(job.rank_groups); },
+      "rank_groups", nested(job.rank_groups),
       "the processes that one launcher numbered together, the largest group first; without those "
       "of one process");
-  column(
-      "jobs", [&] { return records_json(job.shares); }, "what each is charged with, a list");
+  column("jobs", nested(job.shares), "what each is charged with, a list");
   column("others_joules", job.others,
          "dynamic energy of processes outside of the recorded commands");
   column("undivided_joules", job.undivided,
@@ -246,10 +239,8 @@ void columns(const JobDocument& document, Columns& column) {
       "slurm", [&] { return slurm_json(options.slurm); },
       "with `--sacct`, for each job: `job`, `consumed_joules` by Slurm's accounting, or null and a "
       "`reason`");
-  column(
-      "windows", [&] { return records_json(job.windows); }, "windows of one name, a list");
-  column(
-      "layers", [&] { return records_json(job.layers); }, "layers in all recordings, a list");
+  column("windows", nested(job.windows), "windows of one name, a list");
+  column("layers", nested(job.layers), "layers in all recordings, a list");
   column(
       "costs", [&] { return costs ? costs_json(*costs) : Json(nullptr); },
       "[money and carbon](#money-and-carbon-the-object-costs)", "not requested");

@@ -42,16 +42,12 @@ class Document {
       if (accounts_.family(family) == nullptr) continue;
       out["families"][std::string(to_string(family))] = entities(*accounts_.family(family), family);
     }
-    out["allocations"] = Json::array();
-    for (const auto& a : state_.allocations) {
-      Json entry = Json::object();
-      entry["device"] = state_.snapshot.domains[a.domain].domain.device;
-      entry["gpu_instance"] = a.instance ? Json(*a.instance) : Json(nullptr);
-      entry["job"] = text_json(a.job);
-      out["allocations"].push_back(std::move(entry));
-    }
-    out["warnings"] = Json::array();
-    for (const auto& warning : state_.warnings) out["warnings"].push_back(text_json(warning));
+    out["allocations"] = list_json(state_.allocations, [&](const auto& a) -> Json {
+      return {{"device", state_.snapshot.domains[a.domain].domain.device},
+              {"gpu_instance", optional_json(a.instance)},
+              {"job", text_json(a.job)}};
+    });
+    out["warnings"] = list_json(state_.warnings, text_json);
     out["own_cpu_seconds"] = seconds_json(state_.cost.cpu_time);
     out["own_memory_bytes"] = state_.cost.resident_bytes;
     return out;
@@ -254,8 +250,7 @@ Json document(const model::Snapshot& snapshot,
   line["time"] = utc_text(snapshot.time);
   line["time_unix_seconds"] = seconds_json(snapshot.time.time_since_epoch());
   line["elapsed_seconds"] = seconds_json(snapshot.elapsed);
-  line["devices"] = Json::array();
-  for (const auto* domain : of) line["devices"].push_back(device_json(*domain));
+  line["devices"] = list_json(of, [](const auto* domain) { return device_json(*domain); });
   return line;
 }
 

@@ -241,11 +241,9 @@ void columns(const model::DomainProfile& d, const model::Profile& of, Columns& c
   column("others_joules", d.others, "", "", in_csv);
   column("held_unowned_joules", d.held_unowned, "", "", in_csv);
   column("unattributed_joules", d.unattributed, "", "", in_csv);
-  column(
-      "rest_power", [&] { return record_json(d.rest_power); }, "power at rest", "it is unknown");
-  column(
-      "held_power", [&] { return record_json(d.held_power); },
-      "power of a GPU that a context holds, rest included", "it is unknown");
+  column("rest_power", nested(d.rest_power), "power at rest", "it is unknown");
+  column("held_power", nested(d.held_power), "power of a GPU that a context holds, rest included",
+         "it is unknown");
   column("mean_watts", d.mean_power, "mean power over the span", "it is unknown");
   column("peak_watts", d.peak_power, "largest power over `peak_window_seconds`", "it is unknown");
   column("peak_window_seconds", d.peak_window, "averaging window of the peak: that of the sensor",
@@ -258,9 +256,8 @@ void columns(const model::DomainProfile& d, const model::Profile& of, Columns& c
          "`provenance` is `unavailable`", {.place = 1});
   column("reason", std::string_view(m ? std::string_view() : d.reason), "why there is no energy",
          "there is an energy", {.place = 1});
-  column(
-      "command", [&] { return record_json(d.command); }, "what of the energy is the command's",
-      "there is no energy, or `command_energy_reason`");
+  column("command", nested(d.command), "what of the energy is the command's",
+         "there is no energy, or `command_energy_reason`");
   column("shares_include_rest", known(d.balance.parts.has_value(), d.shares_include_rest),
          "true: the energy at rest is unknown, and processes have shares of all energy; false: "
          "shares of the dynamic energy",
@@ -310,21 +307,17 @@ void columns(const Total& total, const model::Profile& of, Columns& column) {
   column(
       "of",
       [&] {
-        Json list = Json::array();
-        for (const auto* d : total.counted) list.push_back(number_of(d->domain.id));
-        return list;
+        return list_json(total.counted, [](const auto* d) { return number_of(d->domain.id); });
       },
       "ids of the domains in the sum, a list");
   column(
       "without",
       [&] {
-        Json list = Json::array();
-        for (const auto& excluded : total.excluded) {
+        return list_json(total.excluded, [](const auto& excluded) -> Json {
           const auto& domain = excluded.domain->domain;
-          list.push_back(
-              {{"id", number_of(domain.id)}, {"device", domain.device}, {"reason", excluded.why}});
-        }
-        return list;
+          return {
+              {"id", number_of(domain.id)}, {"device", domain.device}, {"reason", excluded.why}};
+        });
       },
       "domains that are missing from the sum, a list");
 }
@@ -402,11 +395,9 @@ void columns(const model::WindowGroup& group, const model::Profile& of, Columns&
   column(
       "labels",
       [&] {
-        Json list = Json::array();
-        for (const auto& [name, value] : group.labels) {
-          list.push_back({{"name", name}, {"value", value}});
-        }
-        return list;
+        return list_json(group.labels, [](const auto& label) -> Json {
+          return {{"name", label.name}, {"value", label.value}};
+        });
       },
       "what else the other tool recorded, a list");
   column("count", group.count, "number of windows");

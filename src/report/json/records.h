@@ -67,6 +67,18 @@ Json records_json(const std::vector<Record>& records, const Of&... of) {
   return list;
 }
 
+// A column of these: the object of a record, or the list of several.
+template <class Record, class... Of>
+auto nested(const Record& record, const Of&... of) {
+  return [&record, &of...] {
+    if constexpr (requires { record.begin(); }) {
+      return records_json(record, of...);
+    } else {
+      return record_json(record, of...);
+    }
+  };
+}
+
 // What is known of a kind of record without one.
 struct RecordKind {
   std::string_view path;  // of its object in docs/json.md: "domains[]."

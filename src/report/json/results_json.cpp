@@ -53,18 +53,14 @@ Json energy_json(const model::BenchCase& bench, const BenchEnergy& energy) {
   Json j = Json::object();
   // The same object as that of `report --json` for this part of the run.
   j["profile"] = Json::parse(to_json(energy.profile));
-  j["per"] = Json::array();
-  for (const auto& row : bench_rows(bench, energy)) j["per"].push_back(row_json(row));
+  j["per"] = list_json(bench_rows(bench, energy), row_json);
   j["sm_clock_hertz"] = gauge_json(energy.sm_clock);
   j["temperature_celsius"] = gauge_json(energy.temperature);
-  j["clock_limits"] = nullptr;
-  if (energy.limits) {
-    j["clock_limits"] = Json::array();
-    for (const auto& limit : *energy.limits) {
-      j["clock_limits"].push_back(
-          {{"name", limit.name}, {"share_ratio", number_json(limit.share)}});
-    }
-  }
+  j["clock_limits"] = optional_json(energy.limits, [](const auto& limits) {
+    return list_json(limits, [](const auto& limit) -> Json {
+      return {{"name", limit.name}, {"share_ratio", number_json(limit.share)}};
+    });
+  });
   return j;
 }
 
@@ -117,13 +113,12 @@ std::string bench_to_json(const model::BenchDocument& document,
   Json j = Json::object();
   j["schema"] = kBenchSchema;
   j["versions"] = document.versions;
-  j["cases"] = Json::array();
-  for (const auto& result : results) {
+  j["cases"] = list_json(results, [](const BenchResult& result) {
     Json entry = Json::parse(result.bench.document);
     entry["energy"] = result.energy ? energy_json(result.bench, *result.energy) : Json(nullptr);
     entry["energy_reason"] = result.energy ? Json(nullptr) : Json(result.energy.error().message);
-    j["cases"].push_back(std::move(entry));
-  }
+    return entry;
+  });
   return write_json(j) + '\n';
 }
 
@@ -173,24 +168,20 @@ std::string comparison_to_json(const ComparisonReport& report) {
   j["power"] = record_json(c.power, std::string("watts"));
   j["by"] = to_string(report.by);
   j["rows"] = records_json(c.rows, std::string("joules"));
-  j["unmatched"] = Json::array();
-  for (const auto& each : c.unmatched) {
-    j["unmatched"].push_back({{"side", each.before ? "before" : "after"},
-                              {"name", each.row.name},
-                              {"detail", text_json(each.row.detail)},
-                              {"count", each.row.count},
-                              {"energy_joules", optional_json(each.row.energy.value, number_json)},
-                              {"reason", text_json(each.row.energy.reason)}});
-  }
-  j["conditions"] = Json::array();
-  for (const auto& condition : c.conditions) {
-    j["conditions"].push_back(
-        {{"code", condition.code}, {"text", condition.text}, {"blocks", condition.blocks}});
-  }
+  j["unmatched"] = list_json(c.unmatched, [](const auto& each) -> Json {
+    return {{"side", each.before ? "before" : "after"},
+            {"name", each.row.name},
+            {"detail", text_json(each.row.detail)},
+            {"count", each.row.count},
+            {"energy_joules", optional_json(each.row.energy.value, number_json)},
+            {"reason", text_json(each.row.energy.reason)}};
+  });
+  j["conditions"] = list_json(c.conditions, [](const analysis::Condition& condition) -> Json {
+    return {{"code", condition.code}, {"text", condition.text}, {"blocks", condition.blocks}};
+  });
   j["costs"] = costs_json(report);
   j["self_test"] = report.self_test;
-  j["gates"] = Json::array();
-  for (const auto& judged : report.gates) j["gates"].push_back(gate_json(report, judged));
+  j["gates"] = list_json(report.gates, [&](const auto& g) { return gate_json(report, g); });
   return write_json(j) + "\n";
 }
 
@@ -226,12 +217,10 @@ void columns(const analysis::RatedPoint& rated, const analysis::SweepPoint& poin
   column(
       "samples",
       [&] {
-        Json list = Json::array();
-        for (const auto& sample : point.samples) {
-          list.push_back({{"seconds", number_json(sample.seconds)},
-                          {"energy_joules", number_json(sample.joules)}});
-        }
-        return list;
+        return list_json(point.samples, [](const analysis::SweepSample& sample) -> Json {
+          return {{"seconds", number_json(sample.seconds)},
+                  {"energy_joules", number_json(sample.joules)}};
+        });
       },
       "`seconds` and `energy_joules` of each measurement, a list");
   column("seconds", rated.mean.seconds,
@@ -266,19 +255,16 @@ namespace {
 Json sweep_json(const AdvisedSweep& advised, const RecommendationOptions& options) {
   Json j = Json::object();
   j["knob"] = advised.sweep.knob;
-  j["labels"] = Json::array();
-  for (const auto& label : advised.sweep.labels) {
-    j["labels"].push_back({{"name", label.name}, {"value", label.value}});
-  }
+  j["labels"] = list_json(advised.sweep.labels, [](const auto& label) -> Json {
+    return {{"name", label.name}, {"value", label.value}};
+  });
   j["simulated"] = advised.sweep.simulated;
   j["left_out"] = advised.sweep.left_out.size();
   for (const auto& [key, named] : {std::pair{"left_out_runs", &advised.sweep.left_out},
                                    std::pair{"outliers", &advised.sweep.outliers}}) {
-    j[key] = Json::array();
-    for (const auto& run : *named) {
-      j[key].push_back(
-          {{"setting", number_json(run.setting)}, {"name", run.name}, {"reason", run.reason}});
-    }
+    j[key] = list_json(*named, [](const analysis::NamedRun& run) -> Json {
+      return {{"setting", number_json(run.setting)}, {"name", run.name}, {"reason", run.reason}};
+    });
   }
   const auto& advice = advised.advice;
   j["reason"] = advice ? Json(nullptr) : Json(advice.error().message);
@@ -286,11 +272,9 @@ Json sweep_json(const AdvisedSweep& advised, const RecommendationOptions& option
   j["reference"] = advice ? number_json(advice->points[advice->reference].point->setting) : nullptr;
   j["equal_within_error"] = Json::array();
   j["points"] = Json::array();
-  j["unranked"] = Json::array();
-  for (const auto& unranked : advised.sweep.unranked) {
-    j["unranked"].push_back(
-        {{"setting", number_json(unranked.setting)}, {"reason", unranked.reason}});
-  }
+  j["unranked"] = list_json(advised.sweep.unranked, [](const auto& unranked) -> Json {
+    return {{"setting", number_json(unranked.setting)}, {"reason", unranked.reason}};
+  });
   j["found"] = optional_json(advised.sweep.found, number_json);
   for (const char* key : {"saving_against_found_ratio", "saving_against_found_interval_ratio",
                           "slowdown_against_found_ratio", "slowdown_against_found_interval_ratio",
@@ -345,8 +329,8 @@ std::string recommendation_to_json(const std::vector<AdvisedSweep>& sweeps,
   document["max_slowdown_ratio"] = optional_json(options.choice.max_slowdown, number_json);
   document["gpus"] = options.devices.empty() ? Json(nullptr) : Json(options.devices);
   document["max_watts"] = optional_json(options.choice.max_watts, number_json);
-  document["sweeps"] = Json::array();
-  for (const auto& sweep : sweeps) document["sweeps"].push_back(sweep_json(sweep, options));
+  document["sweeps"] =
+      list_json(sweeps, [&](const AdvisedSweep& sweep) { return sweep_json(sweep, options); });
   return write_json(document) + '\n';
 }
 

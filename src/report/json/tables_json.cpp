@@ -99,10 +99,8 @@ Json activity_document(const std::vector<ActivityProfile>& profiles,
   Json document = Json::object();
   document["schema"] = kActivitySchema;
   document["by"] = to_string(options.by);
-  document["devices"] = Json::array();
-  for (const auto& profile : profiles) {
-    document["devices"].push_back(profile_json(profile, options));
-  }
+  document["devices"] = list_json(
+      profiles, [&](const ActivityProfile& profile) { return profile_json(profile, options); });
   return document;
 }
 
@@ -147,13 +145,12 @@ Json rank_json(const model::CollectiveRank& rank) {
   j["last"] = rank.last;
   j["waited_for_seconds"] = seconds_json(rank.waited_for);
   j["waited_for_joules"] = optional_json(rank.waited_for_energy, joules_json);
-  j["kinds"] = Json::array();
-  for (const auto& kind : rank.kinds) {
+  j["kinds"] = list_json(rank.kinds, [](const auto& kind) {
     Json k = Json::object();
     k["name"] = text_json(kind.name);
     add_times(k, kind);
-    j["kinds"].push_back(std::move(k));
-  }
+    return k;
+  });
   return j;
 }
 
@@ -165,8 +162,7 @@ std::string collectives_to_json(const model::CollectiveProfile& profile) {
   const auto* straggler = profile.straggler();
   j["slowest_rank"] = straggler != nullptr ? optional_json(straggler->rank.global) : Json(nullptr);
   j["end_spread_seconds"] = optional_json(profile.end_spread, seconds_json);
-  j["ranks"] = Json::array();
-  for (const auto& rank : profile.ranks) j["ranks"].push_back(rank_json(rank));
+  j["ranks"] = list_json(profile.ranks, rank_json);
   j["warnings"] = profile.problems;
   return write_json(j) + '\n';
 }

@@ -42,6 +42,14 @@ Json optional_json(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
+// A list of what `to_json` makes of each item.
+template <class Items, class Convert>
+Json list_json(const Items& items, Convert to_json) {
+  Json list = Json::array();
+  for (const auto& item : items) list.push_back(to_json(item));
+  return list;
+}
+
 // The document; `indent` 0 puts it on one line, -1 also leaves out blanks. What is not UTF-8
 // becomes U+FFFD.
 std::string write_json(const Json& document, int indent = 2);
