@@ -132,56 +132,31 @@ void DailyRecordings::fail_file(const Error& error) {
   retry_ = options_.now().host + kRetry;
 }
 
-template <typename Action>
-Result<void> DailyRecordings::write(Action action) {
+Result<void> DailyRecordings::forward(const Call& call) {
   if (!writer_) return {};
-  if (const Result<void> ok = action(*writer_); !ok) fail_file(ok.error());
+  if (const Result<void> ok = call(*writer_); !ok) fail_file(ok.error());
   return {};
 }
 
 Result<void> DailyRecordings::set_run(const model::RunInfo& run) {
   run_ = run;
-  return write([&](auto& writer) { return writer.set_run(run); });
+  return ForwardingSink::set_run(run);
 }
 Result<void> DailyRecordings::add(const model::Domain& domain) {
   domains_.push_back(domain);
-  return write([&](auto& writer) { return writer.add(domain); });
+  return ForwardingSink::add(domain);
 }
 Result<void> DailyRecordings::add(const model::Sensor& sensor) {
   sensors_.push_back(sensor);
-  return write([&](auto& writer) { return writer.add(sensor); });
+  return ForwardingSink::add(sensor);
 }
 Result<void> DailyRecordings::append(const model::Readings& readings) {
   remember(readings);
-  return write([&](auto& writer) { return writer.append(readings); });
-}
-Result<void> DailyRecordings::add(const ClockPoint& point) {
-  return write([&](auto& writer) { return writer.add(point); });
-}
-Result<void> DailyRecordings::add(const model::Process& process) {
-  return write([&](auto& writer) { return writer.add(process); });
-}
-Result<void> DailyRecordings::add(const model::IdleSpan& span) {
-  return write([&](auto& writer) { return writer.add(span); });
-}
-Result<void> DailyRecordings::add(const model::Warning& warning) {
-  return write([&](auto& writer) { return writer.add(warning); });
-}
-Result<void> DailyRecordings::set_overhead(const model::Overhead& overhead) {
-  return write([&](auto& writer) { return writer.set_overhead(overhead); });
-}
-Result<void> DailyRecordings::append(const model::ProcessReadings& readings) {
-  return write([&](auto& writer) { return writer.append(readings); });
-}
-Result<void> DailyRecordings::append(const std::vector<model::Window>& windows) {
-  return write([&](auto& writer) { return writer.append(windows); });
-}
-Result<void> DailyRecordings::append(std::uint32_t trace, const model::Trace& more) {
-  return write([&](auto& writer) { return writer.append(trace, more); });
+  return ForwardingSink::append(readings);
 }
 
 Result<void> DailyRecordings::commit() {
-  (void)write([](auto& writer) { return writer.commit(); });
+  (void)ForwardingSink::commit();
   const auto now = options_.now();
   note_rate(now.host);
   const bool is_full = writer_ && size_of(path_) >= options_.most_bytes / kPartsOfBound;
@@ -190,12 +165,12 @@ Result<void> DailyRecordings::commit() {
   (void)finish();
   remove_old(now.real);
   if (auto begun = begin_file(now); !begun) fail_file(begun.error());
-  return write([](auto& writer) { return writer.commit(); });
+  return ForwardingSink::commit();
 }
 
 Result<void> DailyRecordings::finish() {
-  (void)write([&](auto& writer) { return writer.add(options_.now()); });
-  (void)write([](auto& writer) { return writer.finish(); });
+  (void)add(options_.now());
+  (void)ForwardingSink::finish();
   writer_.reset();
   return {};
 }

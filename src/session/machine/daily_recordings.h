@@ -31,23 +31,17 @@ struct DailyOptions {
 // A file that cannot be written (a full disk) ends, and after a minute another is tried: no call
 // but open() fails.
 // Thread safety: as Sink's.
-class DailyRecordings final : public Sink {
+class DailyRecordings final : public ForwardingSink {
  public:
   // Errors: as recording::Writer::create's; permission_denied for a folder that cannot be made.
   static Result<std::unique_ptr<DailyRecordings>> open(DailyOptions options);
 
+  using ForwardingSink::add;
+  using ForwardingSink::append;
   Result<void> set_run(const model::RunInfo& run) override;
-  Result<void> add(const ClockPoint& point) override;
   Result<void> add(const model::Domain& domain) override;
   Result<void> add(const model::Sensor& sensor) override;
-  Result<void> add(const model::Process& process) override;
-  Result<void> add(const model::IdleSpan& span) override;
-  Result<void> add(const model::Warning& warning) override;
-  Result<void> set_overhead(const model::Overhead& overhead) override;
   Result<void> append(const model::Readings& readings) override;
-  Result<void> append(const model::ProcessReadings& readings) override;
-  Result<void> append(const std::vector<model::Window>& windows) override;
-  Result<void> append(std::uint32_t trace, const model::Trace& more) override;
   Result<void> commit() override;
   Result<void> finish() override;
 
@@ -60,8 +54,7 @@ class DailyRecordings final : public Sink {
   explicit DailyRecordings(DailyOptions options) : options_(std::move(options)) {}
   Result<void> begin_file(const ClockPoint& now);
   Result<void> describe(const ClockPoint& now);
-  template <typename Action>
-  Result<void> write(Action action);
+  Result<void> forward(const Call& call) override;
   void fail_file(const Error& error);
   void remember(const model::Readings& readings);
   void remove_old(RealTime now) const;

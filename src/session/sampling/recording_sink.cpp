@@ -65,19 +65,15 @@ Result<void> RecordingSink::commit_file() {
 }
 
 Result<void> RecordingSink::set_run(const model::RunInfo& run) {
-  (void)change([&run](auto& sink) { return sink.set_run(run); });
+  (void)ForwardingSink::set_run(run);
   if (claim_ && run.work_begin) begin_file();
   return {};
-}
-
-Result<void> RecordingSink::set_overhead(const model::Overhead& overhead) {
-  return change([&overhead](auto& sink) { return sink.set_overhead(overhead); });
 }
 
 Result<void> RecordingSink::append(std::uint32_t trace, const model::Trace& more) {
   if (is_full_) return {};
   for (const auto& chunk : more.chunks) trace_bytes_ += chunk.bytes.size();
-  return change([&](auto& sink) { return sink.append(trace, more); });
+  return ForwardingSink::append(trace, more);
 }
 
 void RecordingSink::limit_memory() {

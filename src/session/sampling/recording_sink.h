@@ -1,5 +1,4 @@
-// Where a session puts what it records: what a recording::Writer does, as an interface; a file, or
-// memory.
+// Where a session puts what it records: a file, or memory.
 #pragma once
 
 #include <algorithm>
@@ -17,62 +16,8 @@
 
 namespace jouleprof::session {
 
-// The contract of each call is recording::Writer's. Called from one thread at a time, not always
-// the same one.
-class Sink {
- public:
-  virtual ~Sink() = default;
-
-  virtual Result<void> set_run(const model::RunInfo& run) = 0;
-  virtual Result<void> add(const ClockPoint& point) = 0;
-  virtual Result<void> add(const model::Domain& domain) = 0;
-  virtual Result<void> add(const model::Sensor& sensor) = 0;
-  virtual Result<void> add(const model::Process& process) = 0;
-  virtual Result<void> add(const model::IdleSpan& span) = 0;
-  virtual Result<void> add(const model::Warning& warning) = 0;
-  virtual Result<void> set_overhead(const model::Overhead& overhead) = 0;
-  virtual Result<void> append(const model::Readings& readings) = 0;
-  virtual Result<void> append(const model::ProcessReadings& readings) = 0;
-  virtual Result<void> append(const std::vector<model::Window>& windows) = 0;
-  virtual Result<void> append(std::uint32_t trace, const model::Trace& more) = 0;
-  virtual Result<void> commit() = 0;
-  virtual Result<void> finish() = 0;
-  // Why the file takes no more, where the sink goes on without it.
-  virtual std::optional<Error> trouble() const { return std::nullopt; }
-};
-
-// A Writer (or anything with its functions) as a Sink. The writer must outlive it.
-template <typename Writer>
-class WriterSink final : public Sink {
- public:
-  explicit WriterSink(Writer& writer) : writer_(writer) {}
-
-  Result<void> set_run(const model::RunInfo& run) override { return writer_.set_run(run); }
-  Result<void> add(const ClockPoint& point) override { return writer_.add(point); }
-  Result<void> add(const model::Domain& domain) override { return writer_.add(domain); }
-  Result<void> add(const model::Sensor& sensor) override { return writer_.add(sensor); }
-  Result<void> add(const model::Process& process) override { return writer_.add(process); }
-  Result<void> add(const model::IdleSpan& span) override { return writer_.add(span); }
-  Result<void> add(const model::Warning& warning) override { return writer_.add(warning); }
-  Result<void> set_overhead(const model::Overhead& overhead) override {
-    return writer_.set_overhead(overhead);
-  }
-  Result<void> append(const model::Readings& readings) override { return writer_.append(readings); }
-  Result<void> append(const model::ProcessReadings& readings) override {
-    return writer_.append(readings);
-  }
-  Result<void> append(const std::vector<model::Window>& windows) override {
-    return writer_.append(windows);
-  }
-  Result<void> append(std::uint32_t trace, const model::Trace& more) override {
-    return writer_.append(trace, more);
-  }
-  Result<void> commit() override { return writer_.commit(); }
-  Result<void> finish() override { return writer_.finish(); }
-
- private:
-  Writer& writer_;
-};
+using recording::ForwardingSink;
+using recording::Sink;
 
 class MemorySink : public Sink {
  public:
@@ -172,8 +117,7 @@ class MemorySink : public Sink {
   // One that was described before is replaced.
   template <typename T>
   static Result<void> put(std::vector<T>& all, const T& item) {
-    const auto same =
-        std::ranges::find_if(all, [&item](const T& other) { return other.id == item.id; });
+    const auto same = std::ranges::find(all, item.id, &T::id);
     if (same == all.end()) {
       all.push_back(item);
     } else {
@@ -189,7 +133,7 @@ class MemorySink : public Sink {
 // no more, all that it has and what follows is kept in memory, so that the figures of the run are
 // still there at its end; of a run that goes on for long, the first `most_kept` bytes. What was
 // read later is lost then, and trouble() says so.
-class RecordingSink final : public Sink {
+class RecordingSink final : public ForwardingSink {
  public:
   // Errors: as Claim::take's and Writer::create's.
   static constexpr std::size_t kMostKept = std::size_t{256} << 20;
@@ -203,13 +147,7 @@ class RecordingSink final : public Sink {
   ~RecordingSink() override;
 
   Result<void> set_run(const model::RunInfo& run) override;
-  Result<void> add(const ClockPoint& point) override { return put(point); }
-  Result<void> add(const model::Domain& domain) override { return put(domain); }
-  Result<void> add(const model::Sensor& sensor) override { return put(sensor); }
-  Result<void> add(const model::Process& process) override { return put(process); }
-  Result<void> add(const model::IdleSpan& span) override { return put(span); }
-  Result<void> add(const model::Warning& warning) override { return put(warning); }
-  Result<void> set_overhead(const model::Overhead& overhead) override;
+  using ForwardingSink::append;
   Result<void> append(const model::Readings& readings) override { return more(readings); }
   Result<void> append(const model::ProcessReadings& readings) override { return more(readings); }
   Result<void> append(const std::vector<model::Window>& windows) override { return more(windows); }
@@ -227,21 +165,15 @@ class RecordingSink final : public Sink {
 
  private:
   // Memory has it first: what a failing file did not take is then there.
-  template <typename Change>
-  Result<void> change(const Change& change) {
-    (void)change(memory_);
+  Result<void> forward(const Call& call) override {
+    (void)call(memory_);
     if (!writer_) return {};
-    if (auto written = change(*writer_); !written) go_on_in_memory(written.error());
+    if (auto written = call(*writer_); !written) go_on_in_memory(written.error());
     return {};
   }
   template <typename T>
-  Result<void> put(const T& item) {
-    return change([&item](auto& sink) { return sink.add(item); });
-  }
-  template <typename T>
   Result<void> more(const T& items) {
-    if (is_full_) return {};
-    return change([&items](auto& sink) { return sink.append(items); });
+    return is_full_ ? Result<void>{} : ForwardingSink::append(items);
   }
   void begin_file();
   Result<void> begin_at(const std::filesystem::path& path);

@@ -17,7 +17,7 @@ TEST(LiveMonitorForkTest, DeletedInTheChildItLeavesAllToTheParent) {
   LiveOptions options;
   options.environment = [](const std::string&) { return std::nullopt; };
   options.open_sink = [&memory]() -> Result<std::unique_ptr<Sink>> {
-    return std::make_unique<WriterSink<MemorySink>>(memory);
+    return std::make_unique<SinkReference>(memory);
   };
   auto monitor = LiveMonitor::open(std::move(options), meters_of(std::make_unique<FakeMeter>()));
   ASSERT_TRUE(monitor) << monitor.error().message;

@@ -241,7 +241,7 @@ TEST(LiveMonitorTest, RecordsReadingsAndWindows) {
   {
     auto with = options();
     with.open_sink = [&memory]() -> Result<std::unique_ptr<Sink>> {
-      return std::make_unique<WriterSink<MemorySink>>(memory);
+      return std::make_unique<SinkReference>(memory);
     };
     const auto monitor = open_steady(std::move(with));
     window_of(*monitor, "epoch", 60ms);
@@ -282,7 +282,7 @@ TEST(LiveMonitorTest, RecordsWhichWindowsAreOpen) {
   {
     auto with = options();
     with.open_sink = [&sink]() -> Result<std::unique_ptr<Sink>> {
-      return std::make_unique<WriterSink<StateSink>>(sink);
+      return std::make_unique<SinkReference>(sink);
     };
     const auto monitor = open_steady(std::move(with));
     const std::int64_t now = HostClock::now().time_since_epoch().count();

@@ -13,49 +13,25 @@ std::uint32_t number(Id id) {
 
 }  // namespace
 
-class SharedLog::First final : public Sink {
+class SharedLog::First final : public ForwardingSink {
  public:
   explicit First(std::shared_ptr<SharedLog> log) : log_(std::move(log)) {}
 
-  Result<void> set_run(const model::RunInfo& run) override {
-    return with([&](Sink& file) { return file.set_run(run); });
-  }
-  Result<void> add(const ClockPoint& point) override { return forward(point); }
+  using ForwardingSink::add;
   Result<void> add(const model::Domain& domain) override {
-    return with([&](Sink& file) {
+    return forward([&](Sink& file) {
       log_->domains_ = std::max(log_->domains_, number(domain.id) + 1);
       return file.add(domain);
     });
   }
   Result<void> add(const model::Sensor& sensor) override {
-    return with([&](Sink& file) {
+    return forward([&](Sink& file) {
       log_->sensors_ = std::max(log_->sensors_, number(sensor.id) + 1);
       return file.add(sensor);
     });
   }
-  Result<void> add(const model::Process& process) override { return forward(process); }
-  Result<void> add(const model::IdleSpan& span) override { return forward(span); }
-  Result<void> add(const model::Warning& warning) override { return forward(warning); }
-  Result<void> set_overhead(const model::Overhead& overhead) override {
-    return with([&](Sink& file) { return file.set_overhead(overhead); });
-  }
-  Result<void> append(const model::Readings& readings) override {
-    return with([&](Sink& file) { return file.append(readings); });
-  }
-  Result<void> append(const model::ProcessReadings& readings) override {
-    return with([&](Sink& file) { return file.append(readings); });
-  }
-  Result<void> append(const std::vector<model::Window>& windows) override {
-    return with([&](Sink& file) { return file.append(windows); });
-  }
-  Result<void> append(std::uint32_t trace, const model::Trace& more) override {
-    return with([&](Sink& file) { return file.append(trace, more); });
-  }
-  Result<void> commit() override {
-    return with([](Sink& file) { return file.commit(); });
-  }
   Result<void> finish() override {
-    return with([&](Sink& file) {
+    return forward([&](Sink& file) {
       log_->is_finished_ = true;
       return file.finish();
     });
@@ -66,14 +42,9 @@ class SharedLog::First final : public Sink {
   }
 
  private:
-  template <typename Call>
-  Result<void> with(const Call& call) {
+  Result<void> forward(const Call& call) override {
     const std::lock_guard lock(log_->mutex_);
     return call(*log_->file_);
-  }
-  template <typename T>
-  Result<void> forward(const T& item) {
-    return with([&](Sink& file) { return file.add(item); });
   }
 
   const std::shared_ptr<SharedLog> log_;
