@@ -109,6 +109,7 @@ struct ServingView {
   bool operator==(const ServingView&) const = default;
 };
 
+// In the order of their types.
 using ServingEntry = std::variant<ServedRequest, FinishedRequest, ServingStep, ServingDevice,
                                   ServingLoss, ServingView>;
 
