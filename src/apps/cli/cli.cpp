@@ -15,9 +15,7 @@
 namespace jouleprof::cli {
 namespace {
 
-int usage_error(const std::string& message) {
-  return complain({Errc::kInvalidArgument, message}, kUsageError);
-}
+int usage_error(const std::string& message) { return complain_of_usage(message); }
 
 int print(std::string_view text) {
   const auto written = write_output(Output{}, std::string(text));

@@ -180,10 +180,9 @@ class CompareVerb : public Verb {
     }
     if (pairs_ > 0) return compare_commands(command);
     if (!command.empty()) {
-      return complain({Errc::kInvalidArgument,
-                       "commands need --pairs N: jouleprof compare --pairs 10 -- COMMAND BEFORE "
-                       "--- COMMAND AFTER"},
-                      kUsageError);
+      return complain_of_usage(
+          "commands need --pairs N: jouleprof compare --pairs 10 -- COMMAND BEFORE "
+          "--- COMMAND AFTER");
     }
     return compare_files();
   }
@@ -333,7 +332,7 @@ class CompareVerb : public Verb {
   // Copies recordings that can be read.
   int keep_baseline(const std::vector<std::string>& files) {
     if (files.empty()) {
-      return complain({Errc::kInvalidArgument, "--save-baseline needs recordings"}, kUsageError);
+      return complain_of_usage("--save-baseline needs recordings");
     }
     std::vector<fs::path> paths;
     for (const auto& file : files) {
@@ -409,9 +408,7 @@ class CompareVerb : public Verb {
   int compare_commands(const std::vector<std::string>& words) {
     if (!files_.empty() || !before_.empty() || !after_.empty() || !baseline_.empty() ||
         !save_baseline_.empty()) {
-      return complain(
-          {Errc::kInvalidArgument, "--pairs compares two commands; leave out files and baselines"},
-          kUsageError);
+      return complain_of_usage("--pairs compares two commands; leave out files and baselines");
     }
     auto commands = split_commands(words);
     if (!commands) return complain(commands.error(), kUsageError);

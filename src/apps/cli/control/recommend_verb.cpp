@@ -86,10 +86,8 @@ class RecommendVerb : public Verb {
   int write_files(const std::vector<report::AdvisedSweep>& sweeps) const {
     if (profile_.empty() && svg_.empty()) return kDone;
     if (sweeps.size() > 1) {
-      return complain(
-          {Errc::kInvalidArgument, fmt::format("--svg and --profile take one sweep; {} has {}",
-                                               input_.file, sweeps.size())},
-          kUsageError);
+      return complain_of_usage(
+          fmt::format("--svg and --profile take one sweep; {} has {}", input_.file, sweeps.size()));
     }
     if (!profile_.empty()) {
       const auto text = report::recommendation_to_zeus_profile(sweeps.front());

@@ -157,10 +157,9 @@ class SweepVerb : public Verb {
 
   int run(const std::vector<std::string>& command) override {
     if (command.empty() == choices_.bench.empty() && !resume_) {
-      return complain({Errc::kInvalidArgument,
-                       "say what to measure: jouleprof sweep [options] -- COMMAND, or a model with "
-                       "--bench\nTry 'jouleprof sweep --help'."},
-                      kUsageError);
+      return complain_of_usage(
+          "say what to measure: jouleprof sweep [options] -- COMMAND, or a model with "
+          "--bench\nTry 'jouleprof sweep --help'.");
     }
     if (output_.empty()) output_ = "sweep.jprof";
     // --force replaces a sweep, not what the command reads.
@@ -187,18 +186,16 @@ class SweepVerb : public Verb {
     auto record = recording::read_sweep(output_);
     if (!record) return complain(record.error(), status_of_input(record.error()));
     if (!command.empty() && command != record->plan.command) {
-      return complain({Errc::kInvalidArgument,
-                       fmt::format("{} is a sweep of another command; leave the command out to go "
-                                   "on with it",
-                                   output_)},
-                      kUsageError);
+      return complain_of_usage(
+          fmt::format("{} is a sweep of another command; leave the command out to go "
+                      "on with it",
+                      output_));
     }
     if (record->plan.observe) {
-      return complain({Errc::kInvalidArgument,
-                       fmt::format("{} has runs that were only observed; add one with --observe "
-                                   "--resume",
-                                   output_)},
-                      kUsageError);
+      return complain_of_usage(
+          fmt::format("{} has runs that were only observed; add one with --observe "
+                      "--resume",
+                      output_));
     }
     const auto knob = meters::control::knob_of_label(record->plan.knob);
     if (!knob) return complain({Errc::kCorrupt, output_ + " has an unknown knob"}, kBadContent);
@@ -305,10 +302,9 @@ class SweepVerb : public Verb {
     const auto power = meters::control::Knob::kPowerLimit;
     const auto knob = choices_.knob();
     if (!knob || *knob != power) {
-      return complain({Errc::kInvalidArgument,
-                       "--observe groups runs by the power limit alone: drivers do not report a "
-                       "locked clock. Leave --knob out"},
-                      kUsageError);
+      return complain_of_usage(
+          "--observe groups runs by the power limit alone: drivers do not report a "
+          "locked clock. Leave --knob out");
     }
     const auto boards = look_at_boards(power, devices_);
     if (!boards) return complain(boards.error(), status_of_setting(boards.error()));
@@ -325,11 +321,10 @@ class SweepVerb : public Verb {
       if (!plan) return complain(plan.error(), kUsageError);
       record.plan = std::move(*plan);
       if (std::error_code err; !force_ && std::filesystem::exists(output_, err)) {
-        return complain({Errc::kInvalidArgument,
-                         fmt::format("{} exists; add a run to it with --observe --resume, choose "
-                                     "another name or use --force",
-                                     output_)},
-                        kUsageError);
+        return complain_of_usage(
+            fmt::format("{} exists; add a run to it with --observe --resume, choose "
+                        "another name or use --force",
+                        output_));
       }
     }
     return observe(std::move(record));

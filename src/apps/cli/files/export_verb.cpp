@@ -92,21 +92,19 @@ class ExportVerb : public Verb {
   int run(const std::vector<std::string>&) override {
     if (format_ == kParquet) return run_tables();
     if (!tables_.empty() || is_python_named_) {
-      return complain(
-          {Errc::kInvalidArgument, fmt::format("{} is of --format parquet: leave it out",
-                                               tables_.empty() ? "--python" : "--tables")},
-          kUsageError);
+      return complain_of_usage(fmt::format("{} is of --format parquet: leave it out",
+                                           tables_.empty() ? "--python" : "--tables"));
     }
     report::FormatOptions options;
     options.version = JOULEPROF_VERSION;
     if (!wall_.files.empty() && !chosen_format().name.starts_with("evidence")) {
-      return complain({Errc::kInvalidArgument, "--wall is of --format evidence"}, kUsageError);
+      return complain_of_usage("--wall is of --format evidence");
     }
     auto wall = wall_.of_run();
     if (!wall) return complain(wall.error(), status_of_input(wall.error()));
     options.wall = std::move(*wall);
     if (const auto* option = report_option(chosen_format().name)) {
-      return complain({Errc::kInvalidArgument, instead_text(output_, option)}, kUsageError);
+      return complain_of_usage(instead_text(output_, option));
     }
     const Output output{output_, force_, {input_.file}};
     if (auto possible = check_output(output); !possible) {
@@ -126,16 +124,13 @@ class ExportVerb : public Verb {
 
   int run_tables() const {
     if (output_.empty()) {
-      return complain({Errc::kInvalidArgument,
-                       "--format parquet writes files into a folder: give it with -o FOLDER"},
-                      kUsageError);
+      return complain_of_usage(
+          "--format parquet writes files into a folder: give it with -o FOLDER");
     }
     if (!input_.from.empty() || !input_.to.empty()) {
-      return complain(
-          {Errc::kInvalidArgument,
-           "--format parquet has all tables of the whole recording: leave out --from and "
-           "--to"},
-          kUsageError);
+      return complain_of_usage(
+          "--format parquet has all tables of the whole recording: leave out --from and "
+          "--to");
     }
     return export_tables({input_.file, input_.run, output_, tables_, python_});
   }
@@ -169,8 +164,7 @@ class LedgerVerb : public Verb {
 
   int run(const std::vector<std::string>&) override {
     if (files_.empty() && !compact_) {
-      return complain({Errc::kInvalidArgument, "name the recordings to add, or give --compact"},
-                      kUsageError);
+      return complain_of_usage("name the recordings to add, or give --compact");
     }
     std::vector<std::string> words{"-o", output_};
     if (compact_) words.emplace_back("--compact");

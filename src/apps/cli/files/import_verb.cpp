@@ -53,8 +53,7 @@ class ImportVerb : public Verb {
       const auto parsed = parse_duration(latency_);
       if (!parsed) return complain(parsed.error(), kUsageError);
       if (*parsed <= Duration{}) {
-        return complain({Errc::kInvalidArgument, "--latency must be above 0, such as 4.37ms"},
-                        kUsageError);
+        return complain_of_usage("--latency must be above 0, such as 4.37ms");
       }
       latency = *parsed;
       powers = analysis::power_of_work(*recording);

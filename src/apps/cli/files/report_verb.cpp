@@ -428,11 +428,10 @@ class ReportVerb : public Verb {
   int run_job(const report::JobOptions& options) const {
     const bool is_table = !choice_.by.empty() && !report::parse_job_by(choice_.by);
     if (is_table || options.costs.series) {
-      return complain({Errc::kInvalidArgument,
-                       fmt::format("{} is of {}: give --by host, rank or job, and a number with "
-                                   "--carbon",
-                                   is_table ? "--by " + choice_.by : "--carbon FILE", kOneText)},
-                      kUsageError);
+      return complain_of_usage(
+          fmt::format("{} is of {}: give --by host, rank or job, and a number with "
+                      "--carbon",
+                      is_table ? "--by " + choice_.by : "--carbon FILE", kOneText));
     }
     std::vector<std::string> files{input_.file};
     files.insert(files.end(), more_.begin(), more_.end());

@@ -69,7 +69,7 @@ class MonitorVerb : public Verb {
     const auto delay = parse_duration(parse_number(delay_) ? delay_ + "s" : delay_);
     if (!delay) return complain(delay.error(), kUsageError);
     if (*delay < std::chrono::milliseconds{10}) {
-      return complain({Errc::kInvalidArgument, "--delay must be at least 10ms"}, kUsageError);
+      return complain_of_usage("--delay must be at least 10ms");
     }
     auto printer = make_printer(format_, {.select = select_, .time = stamps_, .interval = *delay});
     if (!printer) return complain(printer.error(), kUsageError);

@@ -57,8 +57,7 @@ class ReplayVerb : public Verb {
 
   int run(const std::vector<std::string>& command) override {
     if (!command.empty()) {
-      return complain({Errc::kInvalidArgument, "replay has no command: it asks a running one"},
-                      kUsageError);
+      return complain_of_usage("replay has no command: it asks a running one");
     }
     const auto folder = spool_of(pid_);
     if (!folder) {

@@ -88,11 +88,10 @@ class ServeVerb : public Verb {
     if (!guest_files_.empty()) options->tick = std::min(options->tick, model::kGuestPeriod);
     options->demand = demand_of(options->tick);
     if (!serve::is_free_path(metrics_path_)) {
-      return complain(Error{Errc::kInvalidArgument,
-                            fmt::format("--web.telemetry-path {}: give a path such as /metrics "
-                                        "that is none of another page",
-                                        metrics_path_)},
-                      kUsageError);
+      return complain_of_usage(
+          fmt::format("--web.telemetry-path {}: give a path such as /metrics "
+                      "that is none of another page",
+                      metrics_path_));
     }
     session::raise_file_limit();  // a file of each control group stays open between ticks
     auto found = open_meters(*options);

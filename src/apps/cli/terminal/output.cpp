@@ -221,6 +221,10 @@ int complain(const Error& error, int status) {
   return status;
 }
 
+int complain_of_usage(std::string message) {
+  return complain({Errc::kInvalidArgument, std::move(message)}, kUsageError);
+}
+
 report::TextOptions text_options(int fd) {
   report::TextOptions options;
   const auto columns = environment_columns();

@@ -64,6 +64,8 @@ void remember_source(ValueSource source);
 
 // Says the error on stderr, as one line, and returns `status`.
 int complain(const Error& error, int status);
+// The same of a command line that cannot be: returns kUsageError.
+int complain_of_usage(std::string message);
 
 // Width, height and colour for text that goes to `fd`: height and colour on a terminal only, no
 // colour with NO_COLOR. COLUMNS sets the width, also of files and pipes; those have 80 without it.
