@@ -186,6 +186,27 @@ TEST(NewFile, ErrorsSayWhatToDo) {
   EXPECT_THAT(fresh.error().message, testing::HasSubstr("create its folder first"));
 }
 
+TEST(TemporaryFolder, GoesWithAllThatItHolds) {
+  fs::path path;
+  {
+    auto folder = TemporaryFolder::create();
+    ASSERT_TRUE(folder) << folder.error().message;
+    const TemporaryFolder moved = std::move(*folder);
+    path = moved.path();
+    std::ofstream(path / "file") << "text";
+    EXPECT_TRUE(fs::exists(path / "file"));
+  }
+  EXPECT_FALSE(fs::exists(path));
+}
+
+TEST(UserFolder, IsNamedByAVariableOrInTheHomeFolder) {
+  const char* const kVariable = "JOULEPROF_TEST_FOLDER";
+  EXPECT_EQ(user_folder(kVariable, ".local/state"), fs::path(environment("HOME")) / ".local/state");
+  ::setenv(kVariable, "/named", 1);
+  EXPECT_EQ(user_folder(kVariable, ".local/state"), "/named");
+  ::unsetenv(kVariable);
+}
+
 TEST(SameFile, IsByDeviceAndInode) {
   const TempTree tree({{"a", "x"}, {"b", "x"}});
   fs::create_symlink("a", tree / "link");

@@ -310,3 +310,12 @@ def test_twelve_alike_layers_are_one_row(tool):
     assert "12 layers" in text and "11  " not in text
     text = tool("report", file, "--by", "layer", "--depth", "9", "--top", "400", "--no-fold").out
     assert "12 layers" not in text and "      11  " in text
+
+
+def test_a_temporary_folder_that_is_not_there_is_no_internal_error(tool):
+    tool.environment["TMPDIR"] = "/nonexistent"
+    two = [str(SOURCE / "examples" / name) for name in ("h200-deit.jprof", "h200-kernels.jprof")]
+    pairs = ["compare", "--pairs", "2", "--", "true", "---", "true"]
+    for words, status in ((["report", *two, "--by", "host"], 3), (pairs, 6)):
+        said = tool(*words, status=status).err
+        assert "cannot make a temporary folder: " in said and "set TMPDIR to a folder that can be written" in said
