@@ -188,13 +188,13 @@ Result<std::vector<double>> leave_out_impossible(model::Recording& recording,
   for (const auto& power : recording.readings.powers) {
     if (is_above(power)) add_impossible(recording, power.sensor, power.at, power.power.watts());
   }
-  std::stable_sort(recording.readings.failures.begin(), recording.readings.failures.end(),
-                   [](const auto& a, const auto& b) { return a.at < b.at; });
+  std::ranges::stable_sort(recording.readings.failures,
+                           [](const auto& a, const auto& b) { return a.at < b.at; });
   std::erase_if(recording.readings.powers, is_above);
   recording.warnings.push_back(
       {HostTime{}, fmt::format("{}: {} of up to {:g} W left out, above {}", domain.device,
                                counted(above.size(), "power value"),
-                               *std::max_element(above.begin(), above.end()), most.of)});
+                               *std::ranges::max_element(above), most.of)});
   return watts;
 }
 
@@ -212,7 +212,7 @@ Result<void> check_powers(model::Recording& recording, const std::string& path) 
     if (!watts) return forward_error(watts);
     if (auto right = check_counters(recording, domain, most, *watts, path); !right) return right;
     const bool is_board = domain.kind == DomainKind::kGpu && !watts->empty();
-    const double highest = is_board ? *std::max_element(watts->begin(), watts->end()) : 0;
+    const double highest = is_board ? *std::ranges::max_element(*watts) : 0;
     if (highest > 0 && highest < kLeastWatts) {
       warn(fmt::format("{} draws at most {:g} W: wrong unit?", domain.device, highest));
     }
@@ -429,7 +429,7 @@ Result<model::Recording> RecordingBuilder::finish(const std::string& path, HostT
   for (const auto& counter : recording_.readings.counters) {
     ++counts[static_cast<std::size_t>(counter.sensor)];
   }
-  if (std::none_of(counts.begin(), counts.end(), [](std::size_t n) { return n >= 2; })) {
+  if (std::ranges::none_of(counts, [](std::size_t n) { return n >= 2; })) {
     return fail(
         Errc::kUnavailable,
         fmt::format("{}: it holds fewer than two power readings, too few to compute an energy",

@@ -58,7 +58,7 @@ Result<void> check_part(const ImportedPart& part) {
                             part.path));
   }
   const auto goes_back = [](const auto& a, const auto& b) { return b.real < a.real; };
-  if (std::adjacent_find(points.begin(), points.end(), goes_back) != points.end()) {
+  if (std::ranges::adjacent_find(points, goes_back) != points.end()) {
     return fail(Errc::kCorrupt,
                 fmt::format("{}: its time stamps go back, so it cannot be placed among the other "
                             "logs; import it by itself",
@@ -104,14 +104,14 @@ class Combination {
         }
       }
     }
-    std::sort(walls.begin(), walls.end());
+    std::ranges::sort(walls);
     walls.erase(std::unique(walls.begin(), walls.end()), walls.end());
     std::vector<Stamp> stamps;
     for (const Duration wall : walls) stamps.push_back({wall, false});
     layout_ = lay_out(stamps, seam_);
     for (ImportedPart& part : parts_) {
       for_each_time(part.recording, [&](HostTime& at) {
-        const auto place = std::lower_bound(walls.begin(), walls.end(), at.time_since_epoch());
+        const auto place = std::ranges::lower_bound(walls, at.time_since_epoch());
         at = layout_.times[static_cast<std::size_t>(place - walls.begin())];
       });
     }
@@ -120,7 +120,7 @@ class Combination {
   Result<void> add(ImportedPart& part) {
     Recording& in = part.recording;
     const std::string format = in.run.source.substr(in.run.source.find(':') + 1);
-    if (std::find(formats_.begin(), formats_.end(), format) == formats_.end()) {
+    if (std::ranges::find(formats_, format) == formats_.end()) {
       formats_.push_back(format);
     }
     std::vector<model::DomainId> domains;
@@ -264,15 +264,15 @@ class Combination {
   void sort_readings() {
     const auto by_time = [](const auto& a, const auto& b) { return a.at < b.at; };
     auto& readings = out().readings;
-    std::stable_sort(readings.powers.begin(), readings.powers.end(), by_time);
-    std::stable_sort(readings.gauges.begin(), readings.gauges.end(), by_time);
-    std::stable_sort(readings.failures.begin(), readings.failures.end(), by_time);
-    std::stable_sort(readings.counters.begin(), readings.counters.end(),
-                     [](const auto& a, const auto& b) { return a.before < b.before; });
+    std::ranges::stable_sort(readings.powers, by_time);
+    std::ranges::stable_sort(readings.gauges, by_time);
+    std::ranges::stable_sort(readings.failures, by_time);
+    std::ranges::stable_sort(readings.counters,
+                             [](const auto& a, const auto& b) { return a.before < b.before; });
     auto& processes = out().process_readings;
-    std::stable_sort(processes.processes.begin(), processes.processes.end(), by_time);
-    std::stable_sort(processes.gpu_processes.begin(), processes.gpu_processes.end(), by_time);
-    std::stable_sort(processes.machine.begin(), processes.machine.end(), by_time);
+    std::ranges::stable_sort(processes.processes, by_time);
+    std::ranges::stable_sort(processes.gpu_processes, by_time);
+    std::ranges::stable_sort(processes.machine, by_time);
   }
 
   std::vector<ImportedPart> parts_;

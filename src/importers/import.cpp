@@ -62,14 +62,14 @@ std::string format_names() {
 }
 
 const Importer* by_name(std::string_view name) {
-  const auto found = std::find_if(kImporters.begin(), kImporters.end(),
-                                  [name](const auto* i) { return i->format.name == name; });
+  const auto found =
+      std::ranges::find_if(kImporters, [name](const auto* i) { return i->format.name == name; });
   return found == kImporters.end() ? nullptr : *found;
 }
 
 const Importer* recognised(std::string_view text) {
   const auto fits = [&](const Importer* i) { return i->recognises(text); };
-  const auto found = std::find_if(kImporters.begin(), kImporters.end(), fits);
+  const auto found = std::ranges::find_if(kImporters, fits);
   return found == kImporters.end() ? nullptr : *found;
 }
 
@@ -131,8 +131,8 @@ Result<std::vector<Group>> group(std::span<SourceText> sources, const ImportOpti
                bare && importer->recognises(bare->text)) {
       source = std::move(*bare);
     }
-    const auto same = std::find_if(groups.begin(), groups.end(),
-                                   [&](const Group& g) { return g.importer == importer; });
+    const auto same =
+        std::ranges::find_if(groups, [&](const Group& g) { return g.importer == importer; });
     if (importer->several_files && same != groups.end()) {
       same->sources.push_back(i);
     } else {
@@ -221,8 +221,7 @@ std::span<const Importer* const> importers() { return kImporters; }
 std::span<const Format> formats() {
   static const auto all = [] {
     std::array<Format, kImporters.size()> list;
-    std::transform(kImporters.begin(), kImporters.end(), list.begin(),
-                   [](const Importer* i) { return i->format; });
+    std::ranges::transform(kImporters, list.begin(), [](const Importer* i) { return i->format; });
     return list;
   }();
   return all;

@@ -55,8 +55,8 @@ class Check {
     usual_ = usual_step();
     note_overlaps();
     if (overlapping_.empty()) return;
-    std::stable_sort(order_.begin(), order_.end(),
-                     [&](std::size_t a, std::size_t b) { return rows.stamps[a] < rows.stamps[b]; });
+    std::ranges::stable_sort(
+        order_, [&](std::size_t a, std::size_t b) { return rows.stamps[a] < rows.stamps[b]; });
     std::vector<std::size_t> once;
     for (const std::size_t i : order_) {
       if (once.empty() || !is_repeated(once.back(), i)) once.push_back(i);
@@ -211,8 +211,8 @@ class Check {
     for (const Duration unit :
          {Duration{std::chrono::seconds{1}}, Duration{std::chrono::milliseconds{100}},
           Duration{std::chrono::milliseconds{10}}, Duration{std::chrono::milliseconds{1}}}) {
-      const bool whole = std::all_of(rows_.stamps.begin(), rows_.stamps.end(),
-                                     [&](Duration at) { return at % unit == Duration{}; });
+      const bool whole =
+          std::ranges::all_of(rows_.stamps, [&](Duration at) { return at % unit == Duration{}; });
       if (whole) return seconds(unit);
     }
     return 1e-6;
@@ -244,9 +244,8 @@ class Check {
       sizes[size] += size;
       size = 1;
     }
-    const auto most =
-        std::max_element(sizes.begin(), sizes.end(),
-                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto most = std::ranges::max_element(
+        sizes, [](const auto& a, const auto& b) { return a.second < b.second; });
     return most->second * 3 >= order_.size() * 2 ? most->first : 1;
   }
 
@@ -318,10 +317,9 @@ class Check {
   }
 
   bool is_constant() const {
-    return std::all_of(rows_.columns.begin(), rows_.columns.end(), [&](const auto& column) {
-      return std::all_of(order_.begin(), order_.end(), [&](std::size_t i) {
-        return column.values[i] == column.values[order_.front()];
-      });
+    return std::ranges::all_of(rows_.columns, [&](const auto& column) {
+      return std::ranges::all_of(
+          order_, [&](std::size_t i) { return column.values[i] == column.values[order_.front()]; });
     });
   }
 
@@ -342,7 +340,7 @@ class Check {
     for (std::size_t b = 0; b + k <= values.size(); b += k) {
       std::vector<double> block(values.begin() + static_cast<std::ptrdiff_t>(b),
                                 values.begin() + static_cast<std::ptrdiff_t>(b + k));
-      std::sort(block.begin(), block.end());
+      std::ranges::sort(block);
       double change = 0;
       for (std::size_t j = 0; j < k && !before.empty(); ++j) {
         change = std::max(change, std::abs(block[j] - before[j]));
@@ -369,8 +367,8 @@ class Check {
     std::optional<Contradiction> unclear;
     const std::size_t at_once = rows_.stamps.empty() ? 1 : rows_a_stamp();
     // Two boards would have two temperatures, too.
-    const bool is_steady = std::any_of(rows_.columns.begin(), rows_.columns.end(),
-                                       [](const DeviceRows::Column& c) { return c.slow; });
+    const bool is_steady =
+        std::ranges::any_of(rows_.columns, [](const DeviceRows::Column& c) { return c.slow; });
     const bool says_nothing_else = rows_.stamps.empty() && !is_steady;
     for (std::size_t k = 2; k <= kMostSources; ++k) {
       for (const auto& column : rows_.columns) {

@@ -58,8 +58,8 @@ constexpr std::array kUnits{Unit{"W", 'P', 1},
                             Unit{"", 'N', 1}};
 
 const Unit* find_unit(std::string_view name) {
-  const auto found = std::find_if(kUnits.begin(), kUnits.end(),
-                                  [name](const Unit& unit) { return unit.name == name; });
+  const auto found =
+      std::ranges::find_if(kUnits, [name](const Unit& unit) { return unit.name == name; });
   return found == kUnits.end() ? nullptr : &*found;
 }
 
@@ -89,8 +89,8 @@ Duration longest_within_look(const std::vector<LogRow>& rows) {
 // Stamps of whole seconds: rounds that share one are spread over it.
 void spread_seconds(std::vector<Stamp>& stamps) {
   static constexpr Duration kResolution = std::chrono::seconds{1};
-  const bool whole = std::all_of(stamps.begin(), stamps.end(),
-                                 [](const Stamp& s) { return s.at % kResolution == Duration{}; });
+  const bool whole =
+      std::ranges::all_of(stamps, [](const Stamp& s) { return s.at % kResolution == Duration{}; });
   if (!whole) return;
   for (std::size_t begin = 0, end = 0; begin < stamps.size(); begin = end) {
     for (end = begin + 1; end < stamps.size() && stamps[end].at == stamps[begin].at &&
@@ -152,9 +152,8 @@ std::size_t RowLog::device(const std::string& key, LogDevice device) {
 }
 
 std::size_t RowLog::sensor(LogSensor sensor) {
-  const auto same = std::find_if(sensors_.begin(), sensors_.end(), [&](const LogSensor& s) {
-    return s.kind == sensor.kind && s.name == sensor.name;
-  });
+  const auto same = std::ranges::find_if(
+      sensors_, [&](const LogSensor& s) { return s.kind == sensor.kind && s.name == sensor.name; });
   if (same == sensors_.end()) return sensors_.push_back(std::move(sensor)), sensors_.size() - 1;
   return static_cast<std::size_t>(same - sensors_.begin());
 }
@@ -175,8 +174,8 @@ Result<void> RowLog::set_header(const Cells& names) {
       }
       continue;
     }
-    const auto known = std::find_if(tool_.fields.begin(), tool_.fields.end(),
-                                    [&](const LogField& field) { return field.name == lower; });
+    const auto known = std::ranges::find_if(
+        tool_.fields, [&](const LogField& field) { return field.name == lower; });
     if (known == tool_.fields.end()) {
       if (!lower.empty()) left_out.emplace_back(word);
       continue;
@@ -190,7 +189,7 @@ Result<void> RowLog::set_header(const Cells& names) {
         column.unit = unit;
       }
       column.sensor = sensor({known->kind, std::string(known->sensor), known->is_mean});
-      if (std::find(taken.begin(), taken.end(), column.sensor) != taken.end()) {
+      if (std::ranges::find(taken, column.sensor) != taken.end()) {
         left_out.emplace_back(word);  // another name of the same
         continue;
       }
@@ -199,7 +198,7 @@ Result<void> RowLog::set_header(const Cells& names) {
     columns.back() = std::move(column);
   }
   for (std::string& name : left_out) {
-    if (std::find(left_out_.begin(), left_out_.end(), name) == left_out_.end()) {
+    if (std::ranges::find(left_out_, name) == left_out_.end()) {
       left_out_.push_back(std::move(name));
     }
   }
@@ -217,7 +216,7 @@ Result<void> RowLog::take_units(const Cells& cells) {
     if (column.role != LogRole::kValue) continue;
     if (!has_all) {
       const bool is_gauge = sensors_[column.sensor].kind == model::SensorKind::kGauge;
-      if (is_gauge || std::find(cells.begin(), cells.end(), column.unit) != cells.end()) continue;
+      if (is_gauge || std::ranges::find(cells, column.unit) != cells.end()) continue;
       return error(fmt::format("{} is in {}, which is not among these units", show(header_[i]),
                                show(column.unit)));
     }
@@ -448,8 +447,8 @@ std::size_t RowLog::device_of(Keys& keys) {
 
 // Rows of one index with several UUIDs are of several machines: the UUID names the device.
 void RowLog::separate_uuids() {
-  const bool any = std::any_of(uuids_.begin(), uuids_.end(),
-                               [](const auto& entry) { return entry.second.size() > 1; });
+  const bool any =
+      std::ranges::any_of(uuids_, [](const auto& entry) { return entry.second.size() > 1; });
   if (!any) return;
   devices_.clear();
   places_.clear();
@@ -540,7 +539,7 @@ Result<void> RowLog::make_stamps() {
             : fmt::format("; give --interval if {} ran with another interval", tool_.name)));
     return {};
   }
-  times_ = std::max_element(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) {
+  times_ = std::ranges::max_element(kinds, [](const auto& a, const auto& b) {
              return a.second < b.second;
            })->first;
   constexpr Duration kDay = std::chrono::hours{24};
@@ -593,7 +592,7 @@ void RowLog::turn_newest_first() {
   if (backward < 2) return;
   std::swap(rows_.front().begins, rows_.back().begins);
   std::swap(rows_.front().starts_section, rows_.back().starts_section);
-  std::reverse(rows_.begin(), rows_.end());
+  std::ranges::reverse(rows_);
   builder_.warn("the log begins with its newest row; it was read from its end");
 }
 
@@ -676,17 +675,16 @@ Result<void> RowLog::check_one_value() {
     }
     const auto order = rows_of_one_value(own, source_->path, builder_);
     if (!order) return forward_error(order);
-    sorted = sorted || !std::is_sorted(order->begin(), order->end());
+    sorted = sorted || !std::ranges::is_sorted(*order);
     for (const std::size_t i : *order) kept.push_back(places[i]);
   }
-  std::sort(kept.begin(), kept.end());
+  std::ranges::sort(kept);
   const std::size_t repeated = rows_.size() - kept.size();
   if (repeated == 0 && !sorted) return {};
   std::vector<LogRow> rows;
   for (const std::size_t i : kept) rows.push_back(std::move(rows_[i]));
   rows_ = std::move(rows);
-  std::stable_sort(rows_.begin(), rows_.end(),
-                   [](const LogRow& a, const LogRow& b) { return a.stamp < b.stamp; });
+  std::ranges::stable_sort(rows_, {}, &LogRow::stamp);
   for (LogRow& row : rows_) row.starts_section = false;
   if (repeated > 0) {
     builder_.warn(fmt::format("{} left out that stand in the log twice", counted(repeated, "row")));
@@ -807,9 +805,8 @@ Result<model::Recording> RowLog::finish() && {
   if (rows_.empty()) {
     return fail(Errc::kUnavailable, fmt::format("{}: no row of a device in it", source_->path));
   }
-  const bool any = std::any_of(sensors_.begin(), sensors_.end(), [](const LogSensor& s) {
-    return s.kind != model::SensorKind::kGauge;
-  });
+  const bool any = std::ranges::any_of(
+      sensors_, [](const LogSensor& s) { return s.kind != model::SensorKind::kGauge; });
   if (!any) {
     return fail(Errc::kUnavailable, fmt::format("{}: it has no power{}{}", source_->path,
                                                 tool_.advice.empty() ? "" : "; ", tool_.advice));
@@ -817,8 +814,7 @@ Result<model::Recording> RowLog::finish() && {
   separate_uuids();
   if (auto stamped = make_stamps(); !stamped) return forward_error(stamped);
   if (files_ > 1) {
-    std::stable_sort(rows_.begin(), rows_.end(),
-                     [](const LogRow& a, const LogRow& b) { return a.stamp < b.stamp; });
+    std::ranges::stable_sort(rows_, {}, &LogRow::stamp);
   }
   if (tool_.numbers_by_look) {
     if (auto named = name_by_look(); !named) return forward_error(named);

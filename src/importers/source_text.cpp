@@ -136,8 +136,8 @@ tl::unexpected<Error> fail_at(const SourceText& source, std::size_t line,
 
 std::string show(std::string_view text, std::size_t longest) {
   std::string shown(text.substr(0, longest));
-  std::replace_if(
-      shown.begin(), shown.end(), [](unsigned char c) { return c < 0x20 || c >= 0x7F; }, '?');
+  std::ranges::replace_if(
+      shown, [](unsigned char c) { return c < 0x20 || c >= 0x7F; }, '?');
   return fmt::format("'{}{}'", shown, text.size() > longest ? "..." : "");
 }
 
@@ -165,16 +165,16 @@ std::vector<std::string> csv_header(std::string_view text) {
 
 std::optional<std::size_t> find_column(const std::vector<std::string>& header,
                                        std::string_view name) {
-  const auto found = std::find(header.begin(), header.end(), name);
+  const auto found = std::ranges::find(header, name);
   if (found == header.end()) return std::nullopt;
   return static_cast<std::size_t>(found - header.begin());
 }
 
 bool has_columns(std::string_view text, ColumnGroups groups) {
   const auto header = csv_header(text);
-  return std::all_of(groups.begin(), groups.end(), [&](const auto& group) {
-    return std::any_of(group.begin(), group.end(),
-                       [&](std::string_view name) { return find_column(header, name); });
+  return std::ranges::all_of(groups, [&](const auto& group) {
+    return std::ranges::any_of(
+        group, [&](std::string_view name) { return find_column(header, name).has_value(); });
   });
 }
 
@@ -347,7 +347,7 @@ class Rewriting {
     if (!is_text && !cell.empty() && (is_digit(cell[0]) || cell[0] == '-')) {
       return unclear(cell, "is no number with one decimal comma");
     }
-    std::replace(cell.begin(), cell.end(), ',', ' ');  // of a name, which is not used
+    std::ranges::replace(cell, ',', ' ');  // of a name, which is not used
     return cell;
   }
 

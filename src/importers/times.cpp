@@ -16,7 +16,7 @@ namespace jouleprof::importers {
 namespace {
 
 bool all_digits(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 // Digits only: parse_integer would also take a sign.
@@ -100,7 +100,7 @@ std::optional<LogTime> parse_count(std::string_view text) {
 std::optional<std::string> month_number(std::string_view name) {
   constexpr std::array kMonths{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-  const auto month = std::find(kMonths.begin(), kMonths.end(), name);
+  const auto month = std::ranges::find(kMonths, name);
   if (month == kMonths.end()) return std::nullopt;
   return fmt::format("{:02}", month - kMonths.begin() + 1);
 }

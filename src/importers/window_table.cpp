@@ -34,8 +34,7 @@ model::DomainId WindowTable::domain(const std::string& device, const std::string
 }
 
 bool WindowTable::has_column(std::string_view name) const {
-  return std::any_of(columns_.begin(), columns_.end(),
-                     [name](const Column& c) { return c.name == name; });
+  return std::ranges::any_of(columns_, [name](const Column& c) { return c.name == name; });
 }
 
 Result<void> WindowTable::take_header(const std::vector<std::string>& names) {
@@ -60,8 +59,8 @@ Result<void> WindowTable::take_header(const std::vector<std::string>& names) {
   }
   for (const TableField& field : tool_.fields) {
     if (!field.is_needed) continue;
-    const bool found = std::any_of(columns_.begin(), columns_.end(),
-                                   [&](const Column& c) { return c.field == &field; });
+    const bool found =
+        std::ranges::any_of(columns_, [&](const Column& c) { return c.field == &field; });
     if (!found) {
       return fail_at(source_, 1,
                      fmt::format("the header has no column '{}'", with_number(field.name, 0)));

@@ -100,7 +100,7 @@ class Import {
       if (metrics && !without_date_.contains({&source, number})) {
         const HostTime at = layout_.times[next_++];
         const auto begins = [at](const Segment& segment) { return segment.begin == at; };
-        if (std::any_of(layout_.segments.begin(), layout_.segments.end(), begins)) {
+        if (std::ranges::any_of(layout_.segments, begins)) {
           shares_.end_segment();
         }
         add_record(line, *metrics, at);

@@ -68,10 +68,9 @@ std::optional<HostTime> host_time(const Layout& layout, Duration stamp) {
 
 bool is_known_figure(std::string_view key) {
   const auto is_key = [key](std::string_view known) { return known == key; };
-  return std::any_of(kRead.begin(), kRead.end(), is_key) ||
-         std::any_of(kDerived.begin(), kDerived.end(), is_key) ||
-         std::any_of(kCpuFields.begin(), kCpuFields.end(),
-                     [key](const PowerField& field) { return field.key == key; });
+  return std::ranges::any_of(kRead, is_key) || std::ranges::any_of(kDerived, is_key) ||
+         std::ranges::any_of(kCpuFields,
+                             [key](const PowerField& field) { return field.key == key; });
 }
 
 const json* member(const json& object, std::string_view key) {
@@ -162,7 +161,7 @@ Result<void> ExperimentFiles::add(const SourceText& source) {
 
 std::vector<model::Window> ExperimentFiles::epochs(const Layout& layout) const {
   auto ends = ends_;
-  std::sort(ends.begin(), ends.end());
+  std::ranges::sort(ends);
   std::vector<model::Window> windows;
   std::optional<HostTime> begin = layout.times.front();
   for (const Duration end : ends) {

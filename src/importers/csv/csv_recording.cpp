@@ -134,7 +134,7 @@ bool is_overhead(std::string_view name) {
   constexpr std::array<std::string_view, 6> kNames{
       "Command Buffer Full",   "Buffer Flush",           "Instrumentation", "Resource",
       "Lazy Function Loading", "Activity Buffer Request"};
-  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+  return std::ranges::find(kNames, name) != kNames.end();
 }
 
 model::ActivityKind kind_of(std::string_view name) {

@@ -203,9 +203,8 @@ class Import {
   std::pair<std::string, std::string> time_unit() const {
     const std::string& name = options_.time_column;
     const auto colon = name.rfind(':');
-    if (colon != name.npos &&
-        std::find(kTimeUnits.begin(), kTimeUnits.end(), std::string_view(name).substr(colon + 1)) !=
-            kTimeUnits.end()) {
+    if (colon != name.npos && std::ranges::find(kTimeUnits, std::string_view(name).substr(
+                                                                colon + 1)) != kTimeUnits.end()) {
       return {name.substr(0, colon), name.substr(colon + 1)};
     }
     return {name, {}};
@@ -216,7 +215,7 @@ class Import {
     if (place == time_place_) {
       const auto [time, given] = time_unit();
       std::string unit = given.empty() ? split_name(name).unit : given;
-      if (std::find(kTimeUnits.begin(), kTimeUnits.end(), unit) == kTimeUnits.end()) {
+      if (std::ranges::find(kTimeUnits, unit) == kTimeUnits.end()) {
         const auto note = [&, name = time](std::string_view taken) {
           return fmt::format("column {} is taken to {}; name another unit as --time-column {}:ms",
                              show(name), taken, name);

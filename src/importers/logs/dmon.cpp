@@ -248,8 +248,8 @@ bool recognises_dmon(std::string_view text) {
     if (const auto header = parse_dmon_header(line); header && !header->is_pmon) return true;
     if (first) {
       const Cells cells = dmon_cells(line);
-      const bool values = std::all_of(cells.begin(), cells.end(),
-                                      [](const std::string& c) { return is_dmon_value(c); });
+      const bool values =
+          std::ranges::all_of(cells, [](const std::string& c) { return is_dmon_value(c); });
       if (cells.size() > 1 && values) return true;
     }
     first = false;
@@ -322,7 +322,7 @@ std::optional<DmonHeader> parse_dmon_header(std::string_view line) {
     }
     if (name == "pid") header.is_pmon = true;
     if (name == "mig" || name == "gi" || name == "ci") header.has_instances = true;
-    any = any || std::any_of(kDmonFields.begin(), kDmonFields.end(), [&](const LogField& field) {
+    any = any || std::ranges::any_of(kDmonFields, [&](const LogField& field) {
             return field.role == LogRole::kValue && field.name == name;
           });
   }
@@ -358,7 +358,7 @@ DmonActivity find_activity(const std::vector<Look>& looks) {
   };
   while (activity.idle_looks < looks.size()) {
     const Look& look = looks[activity.idle_looks];
-    if (!std::all_of(look.begin(), look.end(), idle)) break;
+    if (!std::ranges::all_of(look, idle)) break;
     ++activity.idle_looks;
   }
   if (activity.work && activity.work->last - activity.work->first >= 2) {

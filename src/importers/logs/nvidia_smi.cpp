@@ -58,11 +58,10 @@ bool is_header(std::string_view line) {
     return false;
   }
   const Cells cells = csv_cells(line);
-  return std::any_of(cells.begin(), cells.end(), [](const std::string& cell) {
+  return std::ranges::any_of(cells, [](const std::string& cell) {
     const std::string name = lower_case(split_unit(cell).word);
-    return std::any_of(kFields.begin(), kFields.end(), [&](const LogField& field) {
-      return field.role == kValue && field.name == name;
-    });
+    return std::ranges::any_of(
+        kFields, [&](const LogField& field) { return field.role == kValue && field.name == name; });
   });
 }
 

@@ -111,8 +111,8 @@ struct Reader {
     Duration begin{};
     for (const std::string& run : runs) {
       auto& rows = by_run[run];
-      std::stable_sort(rows.begin(), rows.end(),
-                       [](const LogRow& a, const LogRow& b) { return a.time->at < b.time->at; });
+      std::ranges::stable_sort(
+          rows, [](const LogRow& a, const LogRow& b) { return a.time->at < b.time->at; });
       const Duration length = rows.back().time->at;
       for (std::size_t i = 0; i < rows.size(); ++i) {
         rows[i].time->at += begin;

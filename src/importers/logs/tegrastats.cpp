@@ -49,7 +49,7 @@ std::optional<LogTime> take_time(const std::vector<std::string_view>& words) {
 
 // A rail's name is in capitals; "RAM 2448/7772MB" has another unit.
 bool is_rail(std::string_view name) {
-  return name.find('_') != name.npos && std::all_of(name.begin(), name.end(), [](char c) {
+  return name.find('_') != name.npos && std::ranges::all_of(name, [](char c) {
            return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
          });
 }

@@ -78,7 +78,7 @@ void use_whole_energies(WindowTable& table) {
     return found != row.numbers.end() && found->second > 0 ? found->second : 0;
   };
   auto& rows = table.windows();
-  const auto undivided = std::count_if(rows.begin(), rows.end(), [&](const TableWindow& row) {
+  const auto undivided = std::ranges::count_if(rows, [&](const TableWindow& row) {
     return row.window.energies.empty() && whole_of(row) > 0;
   });
   if (undivided == 0) return;

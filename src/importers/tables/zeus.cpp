@@ -156,9 +156,9 @@ std::optional<double> typical_power(std::span<const SourceText> sources) {
 
 bool recognises_zeus_monitor(std::string_view text) {
   const auto header = csv_header(text);
-  return find_column(header, "Time") &&
-         std::any_of(header.begin(), header.end(),
-                     [](const std::string& name) { return split_unit(name).word == "Power"; });
+  return find_column(header, "Time") && std::ranges::any_of(header, [](const std::string& name) {
+           return split_unit(name).word == "Power";
+         });
 }
 
 Result<model::Recording> read_zeus_monitor(std::span<const SourceText> sources,

@@ -240,7 +240,7 @@ std::uint32_t TorchTrace::class_of_event(const TorchEvent& event) {
   // One kernel may be written in two ways.
   model::KernelClass kernel = class_of(event);
   auto& known = profiled_.trace.classes;
-  const auto same = std::find(known.begin(), known.end(), kernel);
+  const auto same = std::ranges::find(known, kernel);
   const auto index = static_cast<std::uint32_t>(same - known.begin());
   if (same == known.end()) known.push_back(std::move(kernel));
   classes_.emplace(key_, index);
@@ -265,8 +265,8 @@ std::optional<std::uint32_t> TorchTrace::thread(std::string_view pid, std::strin
 // Replaces correlation identifiers by positions of calls.
 void TorchTrace::join() {
   auto& calls = profiled_.calls;
-  std::sort(calls.begin(), calls.end(),
-            [](const auto& a, const auto& b) { return a.correlation < b.correlation; });
+  std::ranges::sort(calls,
+                    [](const auto& a, const auto& b) { return a.correlation < b.correlation; });
   for (auto& launch : profiled_.launches) {
     if (launch.launched == model::kNone) continue;
     const auto call = std::lower_bound(
@@ -282,7 +282,7 @@ void TorchTrace::bin() {
   model::Trace& trace = profiled_.trace;
   std::vector<std::uint32_t> order(launches.size());
   std::iota(order.begin(), order.end(), 0U);
-  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+  std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) {
     return std::pair(launches[a].device, launches[a].begin) <
            std::pair(launches[b].device, launches[b].begin);
   });

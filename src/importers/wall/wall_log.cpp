@@ -294,8 +294,7 @@ class Reader {
                       const std::vector<std::size_t>& candidates, std::vector<Readings>& readings) {
     std::vector<std::size_t> used;
     for (std::size_t c = 0; c < candidates.size(); ++c) {
-      if (std::any_of(readings[c].good.begin(), readings[c].good.end(),
-                      [](const auto& r) { return r.watts > 0; })) {
+      if (std::ranges::any_of(readings[c].good, [](const auto& r) { return r.watts > 0; })) {
         used.push_back(c);
       }
     }
@@ -321,8 +320,7 @@ class Reader {
     for (const auto& warning : readings_.bad.warnings()) {
       log_.warnings.push_back(fmt::format("{}: {}", log_.file, warning));
     }
-    std::stable_sort(readings.begin(), readings.end(),
-                     [](const auto& a, const auto& b) { return a.at < b.at; });
+    std::ranges::stable_sort(readings, [](const auto& a, const auto& b) { return a.at < b.at; });
     // A BMC repeats its last value under the same time.
     readings.erase(std::unique(readings.begin(), readings.end(),
                                [](const auto& a, const auto& b) { return a.at == b.at; }),
