@@ -61,10 +61,8 @@ class MonitorVerb : public Verb {
 
   int run(const std::vector<std::string>&) override {
     if (of_dmon_ != nullptr && format_ != "dmon") {
-      return complain(
-          {Errc::kInvalidArgument,
-           fmt::format("{} is of --format dmon: give that too, or leave it out", of_dmon_)},
-          kUsageError);
+      return complain_of_usage(
+          fmt::format("{} is of --format dmon: give that too, or leave it out", of_dmon_));
     }
     const auto delay = parse_duration(parse_number(delay_) ? delay_ + "s" : delay_);
     if (!delay) return complain(delay.error(), kUsageError);
