@@ -188,6 +188,26 @@ def test_a_driver_that_hangs_in_its_first_calls(tool, call):
     assert "has not answered for 10 s" in domain(tool.report("x.jprof"), "gpu")["reason"]
 
 
+@pytest.mark.parametrize("file", ["sys/class/hwmon/hwmon0/name", "sys/class/powercap/intel-rapl:0/energy_uj"])
+def test_a_file_of_a_sensor_that_hangs(gpu, file):
+    """The kernel's files hang with the driver behind them. A pipe that nobody writes to hangs, too."""
+    root = gpu.folder / "root"
+    for name, text in {"sys/class/powercap/intel-rapl:0/name": "package-0\n",
+                       "sys/class/powercap/intel-rapl:0/max_energy_range_uj": "1000000000\n",
+                       "sys/class/powercap/intel-rapl:0/energy_uj": "1000\n",
+                       "sys/class/hwmon/hwmon0/name": "corsairpsu\n"}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    (root / file).unlink()
+    os.mkfifo(root / file)
+    gpu.environment["JOULEPROF_ROOT"] = str(root)
+    assert "jouleprof" in gpu("--version").out  # and all else that reads no sensor
+    process = gpu("run", "--idle", "0", "-o", "x.jprof", "--", *JOB, status=3)
+    assert ran(gpu)
+    assert f"a file in {root / file.split('/intel')[0].split('/hwmon0')[0]} has not answered for 10 s" in process.err
+    assert domain(gpu.report("x.jprof"), "gpu")["energy_joules"] > 0
+
+
 def test_a_driver_that_crashes(tool, tmp_path):
     compiler = shutil.which(os.environ.get("CC", "cc"))
     if compiler is None:

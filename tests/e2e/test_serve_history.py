@@ -1,5 +1,6 @@
 """What jouleprof serve keeps on disk."""
 
+import os
 import re
 import resource
 import subprocess
@@ -96,7 +97,8 @@ def test_a_damaged_state_is_named(tmp_path, gpu):
 def test_a_file_of_another_kind_is_no_state(tmp_path, gpu):
     gpu("run", "--idle", "0", "-q", "-o", "x.jprof", "--", "true")
     recording = (gpu.folder / "x.jprof").read_bytes()
-    for state, words in (("x.jprof", "is no state of a service, and would be lost"),
+    os.mkfifo(gpu.folder / "pipe")
+    for state, words in (("pipe", "is a pipe or a device"), ("x.jprof", "is no state of a service, and would be lost"),
                          (tmp_path, "is a folder; name a file in it")):
         done = gpu("serve", "--listen", "127.0.0.1:0", "--state", state, status=2)
         assert words in done.err

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 
 #include "base/clock.h"
@@ -53,31 +54,39 @@ class AbsentMeter : public Meter {
 // Longer than a driver takes that has to wake its GPUs up.
 constexpr Duration kPatience = std::chrono::seconds{10};
 
-// On a thread of its own: a driver that hangs in its first calls is left behind with that thread.
-Result<std::unique_ptr<NvmlMeter>> open_nvml(const NvmlOptions& options) {
+// What `open` opens, on a thread of its own: a driver that hangs is left behind with that thread,
+// and with `open`. `hangs`: why nothing is open then, and what to do.
+template <typename Open>
+std::invoke_result_t<Open> open_in_time(Open open, std::string hangs) {
   struct Shared {
     std::mutex mutex;
     std::condition_variable opened;
-    std::optional<Result<std::unique_ptr<NvmlMeter>>> meter;
+    std::optional<std::invoke_result_t<Open>> result;
   };
   const auto shared = std::make_shared<Shared>();
-  const auto finish = [shared](Result<std::unique_ptr<NvmlMeter>> meter) {
+  const auto finish = [shared](std::invoke_result_t<Open> result) {
     const std::lock_guard lock(shared->mutex);
-    shared->meter = std::move(meter);
+    shared->result = std::move(result);
     shared->opened.notify_all();
   };
-  auto thread = start_thread([finish, options] { finish(NvmlMeter::open(options)); },
+  auto thread = start_thread([finish, open] { finish(open()); },
                              [finish](const char* why) { finish(fail(Errc::kUnavailable, why)); });
-  if (!thread) return NvmlMeter::open(options);
+  if (!thread) return open();
   thread->detach();
   std::unique_lock lock(shared->mutex);
   const auto end = steady(HostClock::now() + kPatience);
-  if (!shared->opened.wait_until(lock, end, [&shared] { return shared->meter.has_value(); })) {
-    return fail(Errc::kTimeout,
-                "the NVIDIA driver has not answered for 10 s; see whether nvidia-smi answers, and "
-                "reset or reload the driver");
+  if (!shared->opened.wait_until(lock, end, [&shared] { return shared->result.has_value(); })) {
+    return fail(Errc::kTimeout, std::move(hangs));
   }
-  return std::move(*shared->meter);
+  return std::move(*shared->result);
+}
+
+// Of files of the kernel below `folder`.
+std::string files_hang(const fs::path& folder) {
+  return fmt::format(
+      "a file in {} has not answered for 10 s; see which one `cat` waits for, and reload its "
+      "driver",
+      folder.string());
 }
 
 struct Collector {
@@ -123,15 +132,21 @@ void add_vendors(Collector& all, const Demand& demand) {
     }
     return false;
   };
-  const auto add = [&](Result<std::unique_ptr<VendorMeter>> meter, const char* what) {
-    if (meter) all.add(std::move(meter), what);
+  const auto add = [&](auto open, const char* library, const char* what) {
+    auto meter = open_in_time(
+        [=, library = environment(library)] {
+          return open({library, demand});
+        },
+        fmt::format("{} has not answered for 10 s; reset the GPU, or reload "
+                    "its driver",
+                    what));
+    if (meter || meter.error().code == Errc::kTimeout) all.add(std::move(meter), what);
   };
   if (!shows({"amdgpu-", "radeon-"})) {
-    add(VendorMeter::open_amd({environment("JOULEPROF_AMDSMI_LIBRARY"), demand}), "libamd_smi");
+    add(VendorMeter::open_amd, "JOULEPROF_AMDSMI_LIBRARY", "libamd_smi");
   }
   if (!shows({"xe-", "i915-"})) {
-    add(VendorMeter::open_intel({environment("JOULEPROF_LEVEL_ZERO_LIBRARY"), demand}),
-        "Level Zero");
+    add(VendorMeter::open_intel, "JOULEPROF_LEVEL_ZERO_LIBRARY", "Level Zero");
   }
 }
 
@@ -145,7 +160,9 @@ Result<MeterSet> open_own(const MeterOptions& options, std::vector<std::string> 
   nvml.calibrations = nvml::read_calibrations();
   nvml.levels = nvml::read_levels();
   nvml.devices = options.devices;
-  auto gpus = open_nvml(nvml);
+  auto gpus = open_in_time([nvml] { return NvmlMeter::open(nvml); },
+                           "the NVIDIA driver has not answered for 10 s; see whether nvidia-smi "
+                           "answers, and reset or reload the driver");
   if (!gpus && gpus.error().code == Errc::kInvalidArgument) return forward_error(gpus);
   if (gpus) all.set.gpu_driver = (*gpus)->driver_version();
   const std::string no_gpu = gpus ? "" : gpus.error().message;
@@ -155,18 +172,31 @@ Result<MeterSet> open_own(const MeterOptions& options, std::vector<std::string> 
                               ? std::filesystem::path(environment("JOULEPROF_GUEST_FILE"))
                               : options.guest_file;
   if (guest_file.empty()) {
-    all.add(RaplMeter::open({.root = root, .demand = options.demand}), "CPU energy (RAPL)");
+    all.add(open_in_time(
+                [rapl = RaplOptions{.root = root, .demand = options.demand}] {
+                  return RaplMeter::open(rapl);
+                },
+                files_hang(root / "sys/class/powercap")),
+            "CPU energy (RAPL)");
   } else {
-    auto guest = GuestMeter::open({.file = guest_file});
+    auto guest = open_in_time([guest_file] { return GuestMeter::open({.file = guest_file}); },
+                              fmt::format("{} has not answered for 10 s; see whether its file "
+                                          "system does",
+                                          guest_file.string()));
     if (!guest) {
       notices.push_back("the host's share of the energy is not used: " + guest.error().message);
     }
     all.add(std::move(guest), "the host's share of the energy (--guest-file)");
   }
-  all.add(HwmonMeter::open({.root = root,
+  auto others = open_in_time(
+      [hwmon = HwmonOptions{.root = root,
                             .demand = options.demand,
-                            .has_cpu = all.has(model::DomainKind::kCpu, true)}),
-          "other power sensors (hwmon)");
+                            .has_cpu = all.has(model::DomainKind::kCpu, true)}] {
+        return HwmonMeter::open(hwmon);
+      },
+      files_hang(root / "sys/class/hwmon"));
+  const bool has_chips = others || others.error().code != Errc::kTimeout;
+  all.add(std::move(others), "other power sensors (hwmon)");
   add_vendors(all, options.demand);
   if (!all.has(model::DomainKind::kCpu, true)) {
     all.add(EstimateMeter::open({.root = root,
@@ -176,6 +206,7 @@ Result<MeterSet> open_own(const MeterOptions& options, std::vector<std::string> 
             "an estimate of the CPU's power");
   }
   for (auto& meter : all.set.meters) {
+    if (!has_chips) break;  // their files would hang again
     meter = with_cpu_temperatures(std::move(meter), {.root = root, .demand = options.demand});
   }
 
@@ -387,6 +418,7 @@ struct HardwareWatch::State {
   Duration period{};
   std::function<void(const std::vector<std::string>&)> found;
   bool started = false;
+  bool hangs = false;  // in the first look
 
   std::mutex mutex;  // guards what follows
   std::condition_variable changed;
@@ -411,7 +443,12 @@ struct HardwareWatch::State {
 
 HardwareWatch::HardwareWatch(Look look) : state_(std::make_shared<State>()) {
   state_->look = std::move(look);
-  state_->before = offered_files();
+  using Files = std::set<std::string>;
+  if (auto files = open_in_time([] { return Result<Files>(offered_files()); }, "")) {
+    state_->before = std::move(*files);
+  } else {
+    state_->hangs = true;
+  }
 }
 
 HardwareWatch::~HardwareWatch() { stop(); }
@@ -427,6 +464,7 @@ void HardwareWatch::start(const std::vector<model::Domain>& opened, Duration per
   const auto end_with = [](const char* why) {
     say("jouleprof: sensors that appear from now on are not found: {}\n", why);
   };
+  if (state_->hangs) return end_with("a file in /sys does not answer");
   auto thread = start_thread([state = state_] { state->run(); }, end_with);
   if (!thread) return end_with(thread.error().message.c_str());
   thread->detach();

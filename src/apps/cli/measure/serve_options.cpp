@@ -52,9 +52,14 @@ Result<Duration> parse_age(const std::string& text) {
 
 // The file is replaced: it may not be one of another kind.
 Result<void> check_state(const std::filesystem::path& path) {
-  if (std::error_code ignored; std::filesystem::is_directory(path, ignored)) {
+  std::error_code ignored;
+  const auto status = std::filesystem::status(path, ignored);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
     return fail(Errc::kInvalidArgument,
-                fmt::format("--state {}: it is a folder; name a file in it", path.string()));
+                fmt::format("--state {}: {}", path.string(),
+                            std::filesystem::is_directory(status)
+                                ? "it is a folder; name a file in it"
+                                : "it is a pipe or a device; name an ordinary file"));
   }
   std::ifstream file(path, std::ios::binary);
   constexpr int kGzip = 0x1f;

@@ -94,6 +94,7 @@ class ServeVerb : public Verb {
                       metrics_path_));
     }
     session::raise_file_limit();  // a file of each control group stays open between ticks
+    watch_.emplace();
     auto found = open_meters(*options);
     if (!found) return complain(found.error(), kUsageError);
     if (auto kept = history_.open(*options); !kept) {
@@ -284,7 +285,7 @@ class ServeVerb : public Verb {
     std::mutex mutex;  // guards the two
     std::optional<std::stop_source> round;
     bool has_appeared = false;
-    watch_.start(service()->domains(), kLookPeriod, [&](const std::vector<std::string>& names) {
+    watch_->start(service()->domains(), kLookPeriod, [&](const std::vector<std::string>& names) {
       say("jouleprof: sensors have appeared: {}\n", fmt::join(names, ", "));
       const std::lock_guard lock(mutex);
       has_appeared = true;
@@ -310,7 +311,7 @@ class ServeVerb : public Verb {
       }
       if (stop.stop_requested()) break;
     }
-    watch_.stop();
+    watch_->stop();
   }
 
   // The drivers are closed before they are opened anew: only then they list new boards.
@@ -392,8 +393,8 @@ class ServeVerb : public Verb {
     }
   }
 
-  meters::HardwareWatch watch_;  // before the sensors are opened
-  mutable std::mutex mutex_;     // guards the next
+  std::optional<meters::HardwareWatch> watch_;  // before the sensors are opened
+  mutable std::mutex mutex_;                    // guards the next
   std::shared_ptr<session::MachineService> service_;
   bool named_ = false;      // the gap; these two are of the measuring thread
   std::size_t warned_ = 0;  // of the service's warnings
