@@ -29,7 +29,8 @@ using reruns::Signature;
 
 // Before and after all loops: the warm board, with what the program holds, at idle.
 constexpr Duration kIdle = std::chrono::milliseconds{600};
-constexpr Duration kPatience = std::chrono::seconds{10};  // of a process that is stuck
+constexpr Duration kBeyond = std::chrono::milliseconds{400};  // of the last loop, and of restoring
+constexpr Duration kPatience = std::chrono::seconds{10};      // of a process that is stuck
 constexpr double kMostWaiting = 5;  // seconds, for work that the program left behind
 constexpr int kMostLooks = 60;      // of about a second, for a pause
 
@@ -214,7 +215,7 @@ std::string rerun(State& s, const Limits& limits) {
   s.tallies.store(false);  // the end of Time sets it again
   announce(plan, limits.all);
   // Of the preparation and of what follows the loops, too.
-  const HostTime end = HostClock::now() + duration_of(limits.all) - kIdle;
+  const HostTime end = HostClock::now() + duration_of(limits.all) - kIdle - kBeyond;
   reruns::RerunOutcome outcome;
   std::string changes;
   {
