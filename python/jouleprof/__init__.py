@@ -10,7 +10,7 @@ it: ``python -m jouleprof run -- python train.py``.
 
 import importlib
 import sysconfig
-from importlib.metadata import PackageNotFoundError, version
+from importlib import metadata as _metadata
 
 if sysconfig.get_config_var("Py_GIL_DISABLED"):
     raise ImportError(
@@ -69,6 +69,6 @@ def __getattr__(name: str) -> object:
 open = _open  # not in __all__: a star import would hide Python's own
 
 try:
-    __version__ = version("jouleprof")
-except PackageNotFoundError:  # imported from a build tree
+    __version__ = _metadata.version("jouleprof")
+except _metadata.PackageNotFoundError:  # imported from a build tree
     __version__ = _native_version()

@@ -1,5 +1,6 @@
 """Pages of comparisons, sweeps and merged files: their figures are those of --json, without a script, too."""
 
+import html
 import json
 import platform
 import re
@@ -42,6 +43,8 @@ def test_a_comparison(recorded):
     assert f"{power['before_watts']:.1f} W" in headline and f"{power['after_watts']:.1f} W" in headline
     assert f"{100 * power['change_ratio']:+.1f} %" in headline
     assert "higher" in headline and "simulated" in headline
+    sentence = next(line for line in recorded("compare", *SIDES).out.splitlines() if line and "SIMULATED" not in line)
+    assert html.unescape(" ".join(headline.split())).count(sentence.strip()) == 1, sentence
     # As the other outputs, it replaces a file, but no recording.
     recorded("compare", *SIDES, "--html", "x.html")
     recorded("compare", *SIDES, "--html", "a1.jprof", status=7)

@@ -37,20 +37,20 @@ class Tables:
     def frame(self, table: str) -> Any:
         """rows() as a pandas data frame."""
         check(table)
-        pandas = needed("pandas", "a data frame")
+        pandas = needed("pandas", "a data frame", "rows()")
         return pandas.DataFrame(self.rows(table))
 
     def arrow(self, table: str) -> Any:
         """A pyarrow.Table. Its columns and their types do not depend on the recording."""
         check(table)
-        pyarrow = needed("pyarrow", "an Arrow table")
+        pyarrow = needed("pyarrow", "an Arrow table", "rows()")
         return pyarrow.concat_tables([_arrow(table, name, rows) for name, _, rows in self._parts(table)]
                                      or [schemas.arrow_schema(table).empty_table()])
 
     def polars(self, table: str) -> Any:
         """A polars.DataFrame, with the columns of arrow()."""
         check(table)
-        return needed("polars", "a polars data frame").from_arrow(self.arrow(table))
+        return needed("polars", "a polars data frame", "rows()").from_arrow(self.arrow(table))
 
     def write_parquet(self, folder: str | os.PathLike[str], tables: Sequence[str] = TABLES) -> int:
         """Writes FOLDER/TABLE/day=DAY/RECORDING.parquet, a file for each recording and table that has rows.
@@ -77,11 +77,12 @@ def check(table, known=tuple(schemas.COLUMNS)):
         raise InvalidArgument(f"no table '{table}'; there are: {', '.join(known)}")
 
 
-def needed(module, what, instead="rows()"):
+def needed(module, what, instead=None):
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise Unavailable(f"{what} needs {module}: pip install {module}; {instead} does not") from error
+        other = f"; {instead} does not" if instead else ""
+        raise Unavailable(f"{what} needs {module}: pip install {module}{other}") from error
 
 
 def arrow_of(table, rows):

@@ -55,7 +55,7 @@ class RandomTrace {
   Record record(std::uint32_t id) {
     below_ = id;
     Record made;
-    fields(made, [this](std::string_view, auto&& value, model::FieldTraits = {}) { fill(value); });
+    fields(made, [this](std::string_view, auto&& value, model::FieldTraits = {}) { this->fill(value); });
     return made;
   }
 

@@ -229,6 +229,7 @@ Result<std::string> comparison_to_html(const ComparisonReport& whole, const Page
       fmt::format("{} \u2192 {}", side(report.before, c.before), side(report.after, c.after));
   std::string html = fmt::format("<h1>{}</h1>\n", markup_text(title));
   html += element("p", "soft", test_text(report));
+  html += element("p", "answer", verdict_sentence(report));
   const auto verdict = to_string(c.energy.verdict);
   html += hero(change_text(c.energy.ratio()), "energy", badge(verdict, verdict),
                "95 % interval of the change " + interval_text(c.energy));
