@@ -50,6 +50,14 @@ def test_a_comparison(recorded):
     recorded("compare", *SIDES, "--html", "a1.jprof", status=7)
 
 
+def test_a_comparison_without_a_verdict_has_no_change_in_large_letters(tool):
+    sides = [SOURCE / "examples" / name for name in ("h200-deit.jprof", "h200-layers.jprof")]
+    tool("compare", *sides, "--html", "x.html")
+    headline = headline_of(tool.folder / "x.html")
+    assert "No verdict: the sides cannot be compared (tracing_differs)" in headline
+    assert 'class="hero"' not in headline and "REFUSED" in headline
+
+
 def test_a_failed_gate_is_in_the_headline(recorded):
     recorded("compare", *SIDES, "--fail-if", "power>+3%", "--html", "x.html", status=8)
     assert "power&gt;+3%: failed" in headline_of(recorded.folder / "x.html")

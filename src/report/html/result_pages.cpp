@@ -231,8 +231,10 @@ Result<std::string> comparison_to_html(const ComparisonReport& whole, const Page
   html += element("p", "soft", test_text(report));
   html += element("p", "answer", verdict_sentence(report));
   const auto verdict = to_string(c.energy.verdict);
-  html += hero(change_text(c.energy.ratio()), "energy", badge(verdict, verdict),
-               "95 % interval of the change " + interval_text(c.energy));
+  if (!c.is_blocked()) {
+    html += hero(change_text(c.energy.ratio()), "energy", badge(verdict, verdict),
+                 "95 % interval of the change " + interval_text(c.energy));
+  }
   std::vector<std::vector<std::string>> rows;
   for (const Difference* d : {&c.energy, &c.time, &c.power}) {
     rows.push_back({d->name, figure_text(d->name, d->before), figure_text(d->name, d->after),
