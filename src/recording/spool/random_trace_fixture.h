@@ -55,7 +55,8 @@ class RandomTrace {
   Record record(std::uint32_t id) {
     below_ = id;
     Record made;
-    fields(made, [this](std::string_view, auto&& value, model::FieldTraits = {}) { this->fill(value); });
+    fields(made,
+           [this](std::string_view, auto&& value, model::FieldTraits = {}) { this->fill(value); });
     return made;
   }
 
