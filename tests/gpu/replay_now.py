@@ -23,7 +23,7 @@ import sys
 import time
 import urllib.request
 
-from resolved import MODELS, shares, tensor_of
+from resolved import MODELS, shares, tensor_of, width_text
 
 
 def train(model_name, steps, at, how):
@@ -110,7 +110,7 @@ def served(args):
     device = json.loads(done.stdout)["devices"][0]
     share, widest = shares(device)[:2]
     print(f"served: status {child.returncode}; {sum(a == b for a, b in zip(first, second))} of 12 answers the same as before "
-          f"the re-runs; resolved {100 * share:.0f} %, widest of 5 % ±{100 * widest:.0f} %; {err.strip()[-600:]}")
+          f"the re-runs; resolved {100 * share:.0f} %, widest of 5 % {width_text(widest)}; {err.strip()[-600:]}")
 
 
 def run(args, how):
@@ -134,7 +134,7 @@ def run(args, how):
     device = json.loads(done.stdout)["devices"][0]
     share, widest = shares(device)[:2]
     print(f"{how}: status {status}, {len(losses)} losses, last {losses[-1] if losses else '-'}; resolved "
-          f"{100 * share:.0f} %, widest of 5 % ±{100 * widest:.0f} %; {'; '.join(said)[:1500]}", flush=True)
+          f"{100 * share:.0f} %, widest of 5 % {width_text(widest)}; {'; '.join(said)[:1500]}", flush=True)
     return losses
 
 

@@ -333,15 +333,19 @@ def against_loops(args, file, kernels):
 
 
 def shares(device):
-    """(resolved share of the rows' energy, widest relative interval of large rows, rows that rest on memory)."""
+    """(resolved share of the rows' energy, widest relative interval of large rows or None where none is)."""
     rows = [row for row in device["rows"] if row["energy_joules"] is not None]
     whole = sum(row["energy_joules"] for row in rows) + sum(
         row.get("group_joules") or 0 for row in device["rows"] if row["energy_joules"] is None)
     whole = max(whole, device["kernels_joules"], 1e-9)
     resolved = sum(row["energy_joules"] for row in rows if row["resolvable"] is not False)
     widest = max((row["repeatability_joules"] / row["energy_joules"] for row in rows
-                  if row["energy_joules"] >= BIG * whole), default=float("nan"))
+                  if row["energy_joules"] >= BIG * whole), default=None)
     return resolved / whole, widest
+
+
+def width_text(ratio):
+    return "-" if ratio is None else f"±{100 * ratio:.0f} %"
 
 
 def by_name(device):
@@ -400,8 +404,8 @@ def main():
                     off, within, pairs = against_loops(args, file, kernels)
                     loop = f"{100 * off:.1f} %, {within} of {pairs}"
                 apart = f"{100 * difference(again, kernels):.1f} %" if kind == "remembered" and again else "-"
-                print(f"| {model} {work} | {kind} | {100 * share:.0f} % | ±{100 * widest:.0f} % "
-                      f"| {100 * layer_share:.0f} % | ±{100 * layer_widest:.0f} % | {replay} | {wall:.0f} s "
+                print(f"| {model} {work} | {kind} | {100 * share:.0f} % | {width_text(widest)} "
+                      f"| {100 * layer_share:.0f} % | {width_text(layer_widest)} | {replay} | {wall:.0f} s "
                       f"| {loop} | {1 - kernels['unattributed_joules'] / kernels['measured_joules']:.3f} "
                       f"| {apart} |", flush=True)
                 if args.verbose:
