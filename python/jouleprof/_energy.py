@@ -204,7 +204,7 @@ class Power:
 
     @classmethod
     def mean_of(cls, energy: Energy, seconds: float) -> Power:
-        label = energy.domain.label if energy.domain else energy.scope
+        label = energy._name()
         if energy.joules is None or not seconds > 0:
             return cls(label, None, None, None, "unavailable", seconds, energy.reason or "no time has passed")
         high = None if energy.high is None else energy.high / seconds

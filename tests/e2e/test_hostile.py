@@ -190,7 +190,7 @@ def test_a_driver_that_hangs_in_its_first_calls(tool, call):
 
 @pytest.mark.parametrize("file", ["sys/class/hwmon/hwmon0/name", "sys/class/powercap/intel-rapl:0/energy_uj"])
 def test_a_file_of_a_sensor_that_hangs(gpu, file):
-    """The kernel's files hang with the driver behind them. A pipe that nobody writes to hangs, too."""
+    """The kernel's files hang with the driver behind them. A pipe without a writer hangs, too."""
     root = gpu.folder / "root"
     for name, text in {"sys/class/powercap/intel-rapl:0/name": "package-0\n",
                        "sys/class/powercap/intel-rapl:0/max_energy_range_uj": "1000000000\n",

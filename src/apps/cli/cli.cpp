@@ -15,8 +15,6 @@
 namespace jouleprof::cli {
 namespace {
 
-int usage_error(const std::string& message) { return complain_of_usage(message); }
-
 int print(std::string_view text) {
   const auto written = write_output(Output{}, std::string(text));
   return written ? kDone : complain(written.error(), kCannotWrite);
@@ -35,7 +33,7 @@ std::string help_of(std::string_view verb, bool all = false) {
 
 int unknown_verb(const std::string& word) {
   if (word == "restore") {
-    return usage_error("restore is now an option: jouleprof apply --restore");
+    return complain_of_usage("restore is now an option: jouleprof apply --restore");
   }
   const bool is_option = word.starts_with('-');
   std::vector<std::string> names{"help", "version", "completion", "man"};
@@ -43,8 +41,8 @@ int unknown_verb(const std::string& word) {
   if (is_option) names = {"-V", "--version", "-h", "--help"};
   const std::string close = nearest(word, names);
   const std::string hint = close.empty() ? "" : fmt::format("; did you mean '{}'?", close);
-  return usage_error(fmt::format("there is no {} '{}'{}\nTry 'jouleprof --help'.",
-                                 is_option ? "option" : "verb", word, hint));
+  return complain_of_usage(fmt::format("there is no {} '{}'{}\nTry 'jouleprof --help'.",
+                                       is_option ? "option" : "verb", word, hint));
 }
 
 int run_verb(Verb& verb, std::vector<std::string> arguments) {
@@ -94,7 +92,7 @@ int run_words(std::vector<std::string> arguments) {
   if (word == "completion") {
     const auto text = completion_of(arguments.size() > 1 ? arguments[1] : "");
     return text ? print(*text)
-                : usage_error("name the shell: jouleprof completion bash, zsh or fish");
+                : complain_of_usage("name the shell: jouleprof completion bash, zsh or fish");
   }
   arguments.erase(arguments.begin());
   if (word == kGuardWord) return guard_settings(arguments);

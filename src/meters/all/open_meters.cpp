@@ -55,9 +55,9 @@ class AbsentMeter : public Meter {
 constexpr Duration kPatience = std::chrono::seconds{10};
 
 // What `open` opens, on a thread of its own: a driver that hangs is left behind with that thread,
-// and with `open`. `hangs`: why nothing is open then, and what to do.
+// and with `open`. `what` has then not answered, and `fix` is what to do.
 template <typename Open>
-std::invoke_result_t<Open> open_in_time(Open open, std::string hangs) {
+std::invoke_result_t<Open> open_in_time(Open open, std::string_view what, std::string_view fix) {
   struct Shared {
     std::mutex mutex;
     std::condition_variable opened;
@@ -76,17 +76,17 @@ std::invoke_result_t<Open> open_in_time(Open open, std::string hangs) {
   std::unique_lock lock(shared->mutex);
   const auto end = steady(HostClock::now() + kPatience);
   if (!shared->opened.wait_until(lock, end, [&shared] { return shared->result.has_value(); })) {
-    return fail(Errc::kTimeout, std::move(hangs));
+    return fail(Errc::kTimeout,
+                fmt::format("{} has not answered for {:g} s; {}", what, seconds(kPatience), fix));
   }
   return std::move(*shared->result);
 }
 
-// Of files of the kernel below `folder`.
-std::string files_hang(const fs::path& folder) {
-  return fmt::format(
-      "a file in {} has not answered for 10 s; see which one `cat` waits for, and reload its "
-      "driver",
-      folder.string());
+// The same of what reads the kernel's files in `folder`.
+template <typename Open>
+std::invoke_result_t<Open> open_files_in_time(Open open, const fs::path& folder) {
+  return open_in_time(std::move(open), "a file in " + folder.string(),
+                      "see which one `cat` waits for, and reload its driver");
 }
 
 struct Collector {
@@ -137,9 +137,7 @@ void add_vendors(Collector& all, const Demand& demand) {
         [=, library = environment(library)] {
           return open({library, demand});
         },
-        fmt::format("{} has not answered for 10 s; reset the GPU, or reload "
-                    "its driver",
-                    what));
+        what, "reset the GPU, or reload its driver");
     if (meter || meter.error().code == Errc::kTimeout) all.add(std::move(meter), what);
   };
   if (!shows({"amdgpu-", "radeon-"})) {
@@ -160,9 +158,8 @@ Result<MeterSet> open_own(const MeterOptions& options, std::vector<std::string> 
   nvml.calibrations = nvml::read_calibrations();
   nvml.levels = nvml::read_levels();
   nvml.devices = options.devices;
-  auto gpus = open_in_time([nvml] { return NvmlMeter::open(nvml); },
-                           "the NVIDIA driver has not answered for 10 s; see whether nvidia-smi "
-                           "answers, and reset or reload the driver");
+  auto gpus = open_in_time([nvml] { return NvmlMeter::open(nvml); }, "the NVIDIA driver",
+                           "see whether nvidia-smi answers, and reset or reload the driver");
   if (!gpus && gpus.error().code == Errc::kInvalidArgument) return forward_error(gpus);
   if (gpus) all.set.gpu_driver = (*gpus)->driver_version();
   const std::string no_gpu = gpus ? "" : gpus.error().message;
@@ -172,29 +169,27 @@ Result<MeterSet> open_own(const MeterOptions& options, std::vector<std::string> 
                               ? std::filesystem::path(environment("JOULEPROF_GUEST_FILE"))
                               : options.guest_file;
   if (guest_file.empty()) {
-    all.add(open_in_time(
+    all.add(open_files_in_time(
                 [rapl = RaplOptions{.root = root, .demand = options.demand}] {
                   return RaplMeter::open(rapl);
                 },
-                files_hang(root / "sys/class/powercap")),
+                root / "sys/class/powercap"),
             "CPU energy (RAPL)");
   } else {
     auto guest = open_in_time([guest_file] { return GuestMeter::open({.file = guest_file}); },
-                              fmt::format("{} has not answered for 10 s; see whether its file "
-                                          "system does",
-                                          guest_file.string()));
+                              guest_file.string(), "see whether its file system does");
     if (!guest) {
       notices.push_back("the host's share of the energy is not used: " + guest.error().message);
     }
     all.add(std::move(guest), "the host's share of the energy (--guest-file)");
   }
-  auto others = open_in_time(
+  auto others = open_files_in_time(
       [hwmon = HwmonOptions{.root = root,
                             .demand = options.demand,
                             .has_cpu = all.has(model::DomainKind::kCpu, true)}] {
         return HwmonMeter::open(hwmon);
       },
-      files_hang(root / "sys/class/hwmon"));
+      root / "sys/class/hwmon");
   const bool has_chips = others || others.error().code != Errc::kTimeout;
   all.add(std::move(others), "other power sensors (hwmon)");
   add_vendors(all, options.demand);
@@ -414,11 +409,10 @@ std::set<std::string> offered_hardware() {
 
 struct HardwareWatch::State {
   Look look;
-  std::set<std::string> before;
+  std::optional<std::set<std::string>> before;  // absent: a file hung in the first look
   Duration period{};
   std::function<void(const std::vector<std::string>&)> found;
   bool started = false;
-  bool hangs = false;  // in the first look
 
   std::mutex mutex;  // guards what follows
   std::condition_variable changed;
@@ -432,7 +426,7 @@ struct HardwareWatch::State {
       }
       auto now = look();
       std::vector<std::string> more;
-      std::set_difference(now.begin(), now.end(), before.begin(), before.end(),
+      std::set_difference(now.begin(), now.end(), before->begin(), before->end(),
                           std::back_inserter(more));
       before = std::move(now);
       const std::lock_guard lock(mutex);
@@ -443,11 +437,9 @@ struct HardwareWatch::State {
 
 HardwareWatch::HardwareWatch(Look look) : state_(std::make_shared<State>()) {
   state_->look = std::move(look);
-  using Files = std::set<std::string>;
-  if (auto files = open_in_time([] { return Result<Files>(offered_files()); }, "")) {
+  const auto look_at_files = [] { return Result<std::set<std::string>>(offered_files()); };
+  if (auto files = open_files_in_time(look_at_files, root_folder() / "sys/class")) {
     state_->before = std::move(*files);
-  } else {
-    state_->hangs = true;
   }
 }
 
@@ -456,15 +448,15 @@ HardwareWatch::~HardwareWatch() { stop(); }
 void HardwareWatch::start(const std::vector<model::Domain>& opened, Duration period,
                           std::function<void(const std::vector<std::string>&)> found) {
   if (std::exchange(state_->started, true)) return;
-  for (const auto& domain : opened) {
-    if (is_gpu(domain.uuid)) state_->before.insert(domain.uuid);
-  }
-  state_->period = period;
-  state_->found = std::move(found);
   const auto end_with = [](const char* why) {
     say("jouleprof: sensors that appear from now on are not found: {}\n", why);
   };
-  if (state_->hangs) return end_with("a file in /sys does not answer");
+  if (!state_->before) return end_with("a file in /sys does not answer");
+  for (const auto& domain : opened) {
+    if (is_gpu(domain.uuid)) state_->before->insert(domain.uuid);
+  }
+  state_->period = period;
+  state_->found = std::move(found);
   auto thread = start_thread([state = state_] { state->run(); }, end_with);
   if (!thread) return end_with(thread.error().message.c_str());
   thread->detach();

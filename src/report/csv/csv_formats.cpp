@@ -80,15 +80,15 @@ CsvColumns bench_line(const model::BenchCase& b, const BenchRow& row,
   const auto add = [&line](std::string_view name, const Value& value, int decimals = 9) {
     line(name, value, "", "", {.decimals = decimals});
   };
+  const auto joules_of = [](const std::optional<JoulesPer>& j) {
+    return j ? std::optional(j->joules) : std::nullopt;
+  };
   const auto add_joules = [&](const std::string& of, const std::optional<JoulesPer>& j,
                               const std::string& name) {
-    add(name, j ? std::optional(j->joules) : std::nullopt);
+    add(name, joules_of(j));
     add(of + "interval_low_joules", j ? std::optional(j->low()) : std::nullopt);
     add(of + "interval_high_joules", j ? std::optional(j->high()) : std::nullopt);
     add(of + "repeatability_joules", j ? std::optional(j->repeatability) : std::nullopt);
-  };
-  const auto joules_of = [](const std::optional<JoulesPer>& j) {
-    return j ? std::optional(j->joules) : std::nullopt;
   };
   const auto provenance_of = [](const std::optional<JoulesPer>& j) {
     return j ? to_string(j->provenance) : std::string_view();

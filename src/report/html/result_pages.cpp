@@ -110,15 +110,10 @@ std::string case_html(const BenchResult& result, std::string_view tag, bool reda
 std::string hosts_table(const analysis::Job& job) {
   std::vector<std::vector<std::string>> rows;
   for (const auto& host : job.hosts) {
-    rows.push_back(
-        {host.host, std::to_string(host.recordings.size()), duration_text(host.covered)});
-    Total total;
-    total.energy = host.total;
-    if (host.is_partial) total.lost = Energy{};
-    const auto q = quoted(total, true);
-    rows.back().push_back(q ? quoted_energy_text(*q) : "unavailable");
-    rows.back().push_back(q ? quoted_error_text(*q) : "");
-    rows.back().push_back(q ? quoted_provenance_text(*q) : "");
+    const auto q = quoted(host);
+    rows.push_back({host.host, std::to_string(host.recordings.size()), duration_text(host.covered),
+                    q ? quoted_energy_text(*q) : "unavailable", q ? quoted_error_text(*q) : "",
+                    q ? quoted_provenance_text(*q) : ""});
   }
   return figure_table("Energy by host",
                       {"host", "recordings", "time", "energy", "95 %", "provenance"}, rows);

@@ -62,9 +62,7 @@ Json record_json(const std::optional<Record>& record, const Of&... of) {
 }
 template <class Record, class... Of>
 Json records_json(const std::vector<Record>& records, const Of&... of) {
-  Json list = Json::array();
-  for (const auto& record : records) list.push_back(record_json(record, of...));
-  return list;
+  return list_json(records, [&](const Record& record) { return record_json(record, of...); });
 }
 
 // A column of these: the object of a record, or the list of several.

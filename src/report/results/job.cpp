@@ -52,6 +52,13 @@ std::optional<Quoted> quoted(const analysis::Job& job, bool whole_machine) {
   return quoted(total, whole_machine);
 }
 
+std::optional<Quoted> quoted(const analysis::JobHost& host) {
+  Total total;
+  total.energy = host.total;
+  if (host.is_partial) total.lost = Energy{};
+  return quoted(total, true);
+}
+
 std::optional<Costs> costs_of(const analysis::Job& job, const CostFactors& factors,
                               bool whole_machine) {
   const auto quote = quoted(job, whole_machine);

@@ -57,6 +57,8 @@ std::vector<std::string> lost_texts(const analysis::Job& job);
 // What its commands are charged with; the job's total where `whole_machine`, or where no recording
 // is of a command. Absent without an energy.
 std::optional<Quoted> quoted(const analysis::Job& job, bool whole_machine);
+// All that was measured on one machine.
+std::optional<Quoted> quoted(const analysis::JobHost& host);
 
 // Of the quoted energy; absent without it, or without factors.
 std::optional<Costs> costs_of(const analysis::Job& job, const CostFactors& factors,

@@ -111,6 +111,7 @@ std::vector<fs::path> groups_below(const fs::path& folder) {
 
 // A process's own time is read in steps of 10 ms, so that group and processes differ by some.
 constexpr Duration kTick = milliseconds{10};
+// And the last process of a large machine some time after its group, by up to this part of it.
 constexpr int kReadLater = 16;
 
 std::optional<Duration> usage_in(std::string_view text, bool unified) {
@@ -271,11 +272,16 @@ void CgroupTimes::list(const std::string& key, Duration used) {
   group->listed += used;
 }
 
-std::optional<Duration> CgroupTimes::unlist(const std::string& key, Duration used) {
+void CgroupTimes::unlist(const std::string& key, Duration used) {
   auto* const group = counting(key);
-  if (group == nullptr || group->processes == 0) return std::nullopt;
+  if (group == nullptr) return;
   --group->processes;
   group->listed -= used;
+}
+
+std::optional<Duration> CgroupTimes::room(const std::string& key, Duration used) {
+  const auto* const group = counting(key);
+  if (group == nullptr) return std::nullopt;
   return std::clamp(group->balance + group->used - group->listed, Duration{}, used);
 }
 
@@ -283,7 +289,6 @@ bool CgroupTimes::lacks_process(const std::string& key) const {
   const auto found = groups_.find(key);
   if (found == groups_.end() || found->second.is_new) return false;
   const auto& group = found->second;
-  // On a large machine the last process is read some time after its group.
   return group.listed - group.used - group.balance > group.tolerance() + group.listed / kReadLater;
 }
 

@@ -81,9 +81,10 @@ class CgroupTimes {
   // A process of the group used so much since the look before. What a new group used is still in
   // the time of the group above it.
   void list(const std::string& key, Duration used);
-  // Takes back what list() said of a process, and returns how much of its time the group can have
-  // used beyond that of its other processes. Absent: the group's time is unknown.
-  std::optional<Duration> unlist(const std::string& key, Duration used);
+  void unlist(const std::string& key, Duration used);  // takes back what list() said of a process
+  // How much of `used` the group can have used beyond what its listed processes did. Absent: the
+  // group's time is unknown.
+  std::optional<Duration> room(const std::string& key, Duration used);
   // Its processes used clearly more than it did: one of them is in another group by now.
   bool lacks_process(const std::string& key) const;
   // Computes `unlisted` of each group, once its processes are known.

@@ -106,13 +106,11 @@ void MachineProcesses::follow_into_groups() {
       read_owner(pid, entry);
     }
     if (!entry.left) continue;
-    const auto before = groups_.unlist(*entry.left, entry.used);
+    groups_.unlist(*entry.left, entry.used);
+    entry.used -= groups_.room(*entry.left, entry.used).value_or(Duration{});
     entry.left.reset();
-    entry.used -= before.value_or(Duration{});
-    groups_.list(entry.group, entry.used);
-    const auto room = groups_.unlist(entry.group, entry.used);
     // Its time may have last been read long before it moved.
-    entry.used = std::min(entry.used, room.value_or(entry.used));
+    entry.used = groups_.room(entry.group, entry.used).value_or(entry.used);
     groups_.list(entry.group, entry.used);
   }
 }

@@ -46,7 +46,7 @@ class MonitorVerb : public Verb {
 
   void declare(CLI::App& app) override {
     add(app, "--format", format_)->check(one_of({"table", "csv", "jsonl", "dmon"}));
-    add(app, "--delay", delay_)->check(a_duration_or_seconds());
+    add(app, "--delay", delay_)->check(parsed_by(parse_duration_or_seconds));
     add(app, "--count", count_)->check(above_zero());
     add(app, "--select", select_);
     add(app, "--options", stamps_);
@@ -64,7 +64,7 @@ class MonitorVerb : public Verb {
       return complain_of_usage(
           fmt::format("{} is of --format dmon: give that too, or leave it out", of_dmon_));
     }
-    const auto delay = parse_duration(parse_number(delay_) ? delay_ + "s" : delay_);
+    const auto delay = parse_duration_or_seconds(delay_);
     if (!delay) return complain(delay.error(), kUsageError);
     if (*delay < std::chrono::milliseconds{10}) {
       return complain_of_usage("--delay must be at least 10ms");

@@ -65,10 +65,8 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
 
 CLI::Validator a_duration() { return parsed_by(parse_duration); }
 
-CLI::Validator a_duration_or_seconds() {
-  return parsed_by([](const std::string& text) {
-    return parse_duration(parse_number(text) ? text + "s" : text);
-  });
+Result<Duration> parse_duration_or_seconds(const std::string& text) {
+  return parse_duration(parse_number(text) ? text + "s" : text);
 }
 
 CLI::Validator one_of(std::vector<std::string> words) {

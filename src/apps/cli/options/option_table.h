@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "jouleprof/units.h"
 
 namespace jouleprof::cli {
 
@@ -68,7 +69,6 @@ CLI::Validator above_zero();                           // a number
 CLI::Validator not_negative();                         // a number
 CLI::Validator within(double lowest, double highest);  // a number; both are allowed
 CLI::Validator a_duration();                           // with its unit
-CLI::Validator a_duration_or_seconds();                // a bare number is seconds
 CLI::Validator one_of(std::vector<std::string> words);
 
 // What `parse` takes, with its message.
@@ -80,6 +80,9 @@ CLI::Validator parsed_by(Parse parse) {
           },
           ""};
 }
+
+// A bare number is seconds.
+Result<Duration> parse_duration_or_seconds(const std::string& text);
 
 // The candidate that a mistyped `word` most likely stands for; empty where none is near.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
