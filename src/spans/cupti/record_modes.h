@@ -107,8 +107,8 @@ class GraphSampler {
  public:
   // Counts since the process's start.
   struct Seen {
-    std::uint64_t launches = 0;      // of graphs
-    std::size_t unknown_graphs = 0;  // launched, and their nodes never seen
+    std::uint64_t launches = 0;        // of graphs
+    std::uint64_t unknown_graphs = 0;  // launched, and their nodes not seen or not valid
   };
 
   // Whether node by node from now on.
@@ -125,7 +125,7 @@ class GraphSampler {
   std::optional<HostTime> next_;
   HostTime begun_{};
   std::uint64_t launches_before_ = 0;
-  std::size_t unknown_before_ = 0;
+  std::uint64_t unknown_before_ = 0;
   Duration interval_ = std::chrono::seconds{1};
 };
 

@@ -140,8 +140,8 @@ void ActivityAggregator::add(const Activity& activity) {
   if (activity.whole_graph) {
     ++graph_launches_;
     ++waiting_graphs_;
-    if (!templates_.has(activity.graph) && unknown_graphs_.size() < kMostUnknownGraphs) {
-      unknown_graphs_.insert(activity.graph);
+    if (!templates_.has(activity.graph) && unknown_asked_ < kMostUnknownGraphs) {
+      unknown_asked_ += unknown_graphs_.insert(activity.graph).second ? 1 : 0;
     }
   } else if (activity.graph != 0) {
     new_nodes_ = true;
@@ -183,9 +183,15 @@ void ActivityAggregator::expand_graphs(std::int64_t until) {
 
 void ActivityAggregator::take_nodes(bool dropped) {
   if (std::exchange(new_nodes_, false)) {
+    std::unordered_set<std::uint32_t> invalid;
+    for (std::size_t i = first_new_; i < waiting_.size(); ++i) {
+      if (waiting_[i].is_node()) invalid.insert(waiting_[i].graph);
+    }
     for (const Activity& node : mend_overwritten(waiting_, first_new_, unrecorded_)) {
       templates_.observe(node);
+      invalid.erase(node.graph);
     }
+    for (const std::uint32_t graph : invalid) unknown_graphs_.erase(graph);
     const auto graphs = static_cast<std::size_t>(
         std::ranges::count_if(waiting_, [](const Activity& a) { return a.whole_graph; }));
     graph_launches_ += graphs - waiting_graphs_;  // those that were mended

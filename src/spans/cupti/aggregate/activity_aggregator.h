@@ -49,8 +49,9 @@ class ActivityAggregator {
   std::uint64_t graph_launches() const { return graph_launches_; }
   std::uint64_t graph_expanded() const { return graph_expanded_; }
   std::uint64_t unplaced() const { return unplaced_; }  // of an unknown device
-  // Graphs that were launched, but never recorded node by node.
-  std::size_t unknown_graphs() const { return unknown_graphs_.size(); }
+  // How often a graph was launched of which no valid launch is recorded node by node: once for
+  // each, and again after each launch whose nodes were not valid.
+  std::uint64_t unknown_graphs() const { return unknown_asked_ + templates_.unconfirmed(); }
   std::uint64_t node_launches() const { return templates_.launches(); }
 
  private:
@@ -72,6 +73,7 @@ class ActivityAggregator {
   std::vector<model::DeviceTimeline> timelines_;                  // in the order of sending
   GraphTemplates templates_;
   std::unordered_set<std::uint32_t> unknown_graphs_;
+  std::uint64_t unknown_asked_ = 0;
   std::vector<Activity> waiting_;
   std::vector<UnrecordedLaunch> unrecorded_;
   std::vector<Order> order_;

@@ -134,6 +134,63 @@ TEST(ActivityAggregator, NodesOfALaunchThatIsNotKnownShapeNoOther) {
   EXPECT_EQ(a.sink.of_class(99), (Sum{400 + 400, 2}));
 }
 
+// Begins of the launch at 2000, ends of the one at 9000: as a template, all three would run at
+// once.
+TEST(ActivityAggregator, NodesWithStampsOfTwoLaunchesShapeNoOther) {
+  Aggregated a;
+  a.aggregator.add(node(2000, 9100, 0, 3));
+  a.aggregator.add(node(2150, 9350, 1, 3));
+  a.aggregator.add(node(2350, 9400, 0, 3));
+  a.aggregator.add(graph(3000, 3400, 4));
+  a.aggregator.add(graph(9000, 9400, 5));
+  a.settle();
+  const auto asked = a.aggregator.unknown_graphs();
+  a.aggregator.add(graph(10'000, 10'400, 6));
+  EXPECT_GT(a.aggregator.unknown_graphs(), asked) << "nodes are wanted again";
+  a.aggregator.add(node(11'000, 11'100, 0, 7));
+  a.aggregator.add(node(11'150, 11'350, 1, 7));
+  a.aggregator.add(node(11'350, 11'400, 0, 7));
+  a.settle(true);
+  EXPECT_EQ(a.sink.of_class(0), (Sum{5 * 150, 10}));
+  EXPECT_EQ(a.sink.of_class(1), (Sum{5 * 200, 5}));
+}
+
+// The same where no other launch is recorded: nothing says whose stamps they are.
+TEST(ActivityAggregator, NodesThatRunTogetherShapeAnotherLaunchOnceASecondOneHasThem) {
+  for (const bool again : {false, true}) {
+    Aggregated a;
+    for (const std::int64_t at : {0, 10'000}) {
+      if (at > 0 && !again) break;
+      const auto correlation = static_cast<std::uint32_t>(3 + at);
+      a.aggregator.add(node(at + 2000, at + 4200, 0, correlation));
+      a.aggregator.add(node(at + 2200, at + 4400, 1, correlation));
+      a.settle();
+      a.settle();
+      EXPECT_EQ(a.aggregator.unknown_graphs(), 1U);
+    }
+    a.aggregator.add(graph(50'000, 52'400, 20'000));
+    a.settle(true);
+    EXPECT_EQ(a.aggregator.graph_expanded(), again ? 1U : 0U);
+  }
+}
+
+TEST(ActivityAggregator, NodesThatRunTogetherReplaceNoneThatRunOneByOne) {
+  Aggregated a;
+  a.aggregator.add(node(0, 100, 0, 1));
+  a.aggregator.add(node(100, 200, 1, 1));
+  a.settle();
+  a.settle();
+  a.aggregator.add(node(1000, 1800, 0, 2));
+  a.aggregator.add(node(1600, 1900, 1, 2));  // 200 of 900 ns together
+  a.settle();
+  a.settle();
+  a.aggregator.add(graph(5000, 5200, 4));
+  a.settle(true);
+  EXPECT_EQ(a.sink.of_class(0), (Sum{100 + 700 + 100, 3}));
+  EXPECT_EQ(a.sink.of_class(1), (Sum{100 + 200 + 100, 3}));
+  EXPECT_EQ(a.aggregator.graph_expanded(), 1U);
+}
+
 TEST(ActivityAggregator, NodesThatJustReachIntoTheNextLaunchAreTheirOwn) {
   Aggregated a;
   a.aggregator.add(node(1000, 1200, 0, 2));

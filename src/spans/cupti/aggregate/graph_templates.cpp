@@ -12,6 +12,9 @@ namespace jouleprof::cupti {
 namespace {
 
 constexpr std::size_t kMostNodes = 500'000;  // 24 MB
+constexpr double kOneByOne = 1.05;           // of the duration: nodes that hardly overlap
+constexpr double kAlike = 1.25;              // between launches whose nodes overlap by as much
+constexpr std::size_t kMostDoubts = 10'000;
 
 }  // namespace
 
@@ -44,7 +47,36 @@ void GraphTemplates::settle(bool dropped) {
   }
 }
 
+bool GraphTemplates::is_confirmed(std::uint32_t graph, std::uint32_t correlation, double together) {
+  if (together <= kOneByOne) return true;
+  if (const auto known = templates_.find(graph); known != templates_.end()) {
+    return together <= kOneByOne * known->second.together;
+  }
+  if (doubts_.size() >= kMostDoubts && !doubts_.contains(graph)) return false;
+  const auto [place, fresh] = doubts_.try_emplace(graph, correlation, together);
+  Doubt& doubt = place->second;
+  if (!fresh && doubt.correlation != correlation && together <= kAlike * doubt.together &&
+      doubt.together <= kAlike * together) {
+    return true;
+  }
+  if (fresh || doubt.correlation != correlation) ++unconfirmed_;
+  doubt = {correlation, together};
+  return false;
+}
+
 void GraphTemplates::learn(std::uint32_t graph, std::vector<Activity>& nodes, bool dropped) {
+  std::int64_t begin = INT64_MAX;
+  std::int64_t end = INT64_MIN;
+  std::int64_t sum = 0;
+  for (const Activity& node : nodes) {
+    begin = std::min(begin, node.start);
+    end = std::max(end, node.end);
+    sum += node.end - node.start;
+  }
+  const double together =
+      end > begin ? static_cast<double>(sum) / static_cast<double>(end - begin) : 1.0;
+  if (!is_confirmed(graph, nodes.front().correlation, together)) return;
+  doubts_.erase(graph);
   Template& known = templates_[graph];
   if (dropped && nodes.size() < known.nodes.size()) return;
   if (nodes_ - known.nodes.size() + nodes.size() > kMostNodes) {
@@ -53,15 +85,13 @@ void GraphTemplates::learn(std::uint32_t graph, std::vector<Activity>& nodes, bo
   }
   nodes_ += nodes.size() - known.nodes.size();
   std::ranges::sort(nodes, {}, &Activity::start);
-  const std::int64_t begin = nodes.front().start;
-  std::int64_t end = begin;
   for (Activity& node : nodes) {
-    end = std::max(end, node.end);
     node.start -= begin;
     node.end -= begin;
   }
   known.nodes = std::move(nodes);
   known.duration = end - begin;
+  known.together = together;
   known.scopes.clear();
   ++launches_;
 }
@@ -197,6 +227,9 @@ std::vector<Activity> mend_overwritten(std::vector<Activity>& waiting, std::size
       mended.correlation = key.second;
       mended.start = launch.begin;
       mended.end = std::min(launch.begin + (writer->end - writer->start), launch.next);
+      const auto own_begins = std::ranges::count_if(
+          launch.nodes, [&](const Activity& node) { return node.start < writer->start; });
+      if (own_begins > 1) continue;                     // stamps of both launches
       if (launch.end > writer->end + kSlack) continue;  // of yet another launch
       for (Activity& node : launch.nodes) {
         node.start = std::max(node.start, writer->start);

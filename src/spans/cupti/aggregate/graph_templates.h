@@ -46,9 +46,17 @@ class GraphTemplates {
   // All records that had arrived by now have been observed. A launch becomes its graph's template
   // once no more of its records come. One with fewer nodes than known replaces the template only
   // where nothing was `dropped` since the last call.
+  //
+  // Timestamps of two launches in one make its nodes seem to run at the same time. So a launch
+  // whose nodes do becomes a template only after another one of its graph did the same, and
+  // replaces none whose nodes run one by one.
   void settle(bool dropped);
 
   bool has(std::uint32_t graph) const { return templates_.contains(graph); }
+
+  // How often launches of a graph should be recorded node by node once more: its template waits for
+  // another launch that confirms it.
+  std::uint64_t unconfirmed() const { return unconfirmed_; }
 
   // Appends the nodes of `launch`, received as one record: its graph's template, scaled to its
   // duration, if it has one.
@@ -65,17 +73,27 @@ class GraphTemplates {
   };
   struct Template {
     std::int64_t duration = 0;
+    double together =
+        1;  // times of all nodes, of the duration: 1 at most where they run one by one
     std::vector<Activity> nodes;        // start and end from the launch's start
     std::uint32_t launch_scope = 0;     // that `scopes` is for
     std::vector<std::uint32_t> scopes;  // empty: not yet made
   };
 
+  struct Doubt {
+    std::uint32_t correlation = 0;  // of the launch
+    double together = 1;
+  };
+
   void learn(std::uint32_t graph, std::vector<Activity>& nodes, bool dropped);
+  bool is_confirmed(std::uint32_t graph, std::uint32_t correlation, double together);
 
   std::unordered_map<std::uint32_t, Launch> seen_;
+  std::unordered_map<std::uint32_t, Doubt> doubts_;  // of graphs without a template
   std::unordered_map<std::uint32_t, Template> templates_;
   std::size_t nodes_ = 0;  // in all templates
   std::uint64_t launches_ = 0;
+  std::uint64_t unconfirmed_ = 0;
 };
 
 // Corrects launches of CUDA graphs whose nodes have timestamps of other launches.
@@ -88,8 +106,8 @@ class GraphTemplates {
 //
 // Replaces such nodes among waiting[first ...] by a whole launch, with the duration of the launch
 // whose timestamps they have. Returns the valid nodes: those of other launches unchanged, and for
-// these the nodes of the later launch. An unrecorded launch whose stamps were found begins with
-// them.
+// these the nodes of the later launch, unless more of them than the first have begins of their own.
+// An unrecorded launch whose stamps were found begins with them.
 std::vector<Activity> mend_overwritten(std::vector<Activity>& waiting, std::size_t first,
                                        std::vector<UnrecordedLaunch>& unrecorded);
 
