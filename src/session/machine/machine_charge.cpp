@@ -202,6 +202,9 @@ void MachineService::charge(std::size_t domain, HostTime at, const Division& div
   auto energy = ledger.energy_of(domain, *edge, at);
   HostTime begin = *edge;
   if (!energy) {
+    // Sensors that stand still are waited for no longer, and have reported nothing.
+    state.reported = false;
+    watched_[domain].failure = energy.error().message;
     // Readings are missing since then. Without the counter's own word of that time the count goes
     // on from the tick before, or from here.
     int& waited = edges_[domain].waited;
@@ -213,6 +216,7 @@ void MachineService::charge(std::size_t domain, HostTime at, const Division& div
     edge = at;
     state.before = state.counter;
     if (count_by_counter(domain, at, "without readings")) {
+      state.reported = true;
       state.reason.clear();
       return;
     }
@@ -224,6 +228,7 @@ void MachineService::charge(std::size_t domain, HostTime at, const Division& div
     }
   }
   edge = at;
+  state.reported = true;
   state.counted = true;
   state.reason.clear();
 

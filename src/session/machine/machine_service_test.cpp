@@ -278,6 +278,50 @@ TEST(MachineService, AGpuThatIsLostHasNoEnergyAndHoldsUpNothing) {
       });
 }
 
+// Answers all the time, and stands still after a while.
+class StillMeter final : public FakeMeter {
+ public:
+  StillMeter() {
+    sensors_.resize(1);
+    sensors_[0].traits.refresh = 1ms;
+  }
+  HostTime read(std::size_t index, model::Readings& out) override {
+    const HostTime now = HostClock::now();
+    if (index != 0) return now + 1h;
+    const Duration counted = std::min(now - begin_, kMoves);
+    out.counters.push_back(
+        {model::SensorId{0}, now, HostClock::now(), Energy::joules(1000 + 50 * seconds(counted))});
+    return now + 5ms;
+  }
+
+  static constexpr Duration kMoves = 600ms;
+
+ private:
+  HostTime begin_ = HostClock::now();
+};
+
+TEST(MachineService, ASensorThatStandsStillReportsNothing) {
+  const HostTime begin = HostClock::now();
+  ServiceOptions options;
+  std::vector<std::string> said;
+  options.on_event = [&](const std::string& event) { said.push_back(event); };
+  bool has_counted = false;
+  int still = 0;
+  run(std::move(options), meters_of(std::make_unique<StillMeter>()),
+      [&](const auto& state, const auto&) {
+        const Duration passed = HostClock::now() - begin;
+        has_counted |= state.domains[0].counted;
+        if (passed < StillMeter::kMoves + 1s) return false;
+        EXPECT_FALSE(state.domains[0].reported) << seconds(passed);
+        ++still;
+        return passed > 6s;
+      });
+  EXPECT_TRUE(has_counted);
+  EXPECT_GT(still, 1);
+  ASSERT_EQ(said.size(), 1u) << testing::PrintToString(said);
+  EXPECT_THAT(said[0], testing::HasSubstr("does not report any more ("));
+}
+
 TEST(MachineService, NamesTheJobsOfAGpu) {
   const TempTree tree{{"0", "4711\n"}};
   ServiceOptions options;
