@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analysis/live/machine_state.h"
+#include "base/file.h"
 #include "base/result.h"
 
 namespace jouleprof::session {
@@ -37,7 +38,8 @@ Result<void> restore_service_state(const nlohmann::json& saved, std::string_view
 class StateFile {
  public:
   // What is there is replaced at the first save, and from then on whenever the patches are long.
-  explicit StateFile(std::filesystem::path path) : path_(std::move(path)) {}
+  // Where it is a symbolic link, that is the file that the link names.
+  explicit StateFile(std::filesystem::path path) : path_(without_links(std::move(path))) {}
 
   // The latest state at `path`; null: there is no file. Also of plain JSON. Errors: of the
   // file system; corrupt.

@@ -38,6 +38,18 @@ class StateFileTest : public testing::Test {
   std::filesystem::path path = tree / "below/state";
 };
 
+TEST_F(StateFileTest, ALinkStaysALink) {
+  const auto named = tree / "elsewhere/state";
+  std::filesystem::create_directories(path.parent_path());
+  std::filesystem::create_symlink("../elsewhere/state", path);
+  StateFile file(path);
+  ASSERT_TRUE(file.save(state(1)));
+  ASSERT_TRUE(file.save(state(2)));
+  EXPECT_TRUE(std::filesystem::is_symlink(path));
+  EXPECT_FALSE(std::filesystem::is_symlink(named));
+  EXPECT_EQ(found(), state(2));
+}
+
 TEST_F(StateFileTest, HasTheLatestState) {
   EXPECT_TRUE(found().is_null());
   StateFile file(path);

@@ -137,7 +137,7 @@ Result<void> History::open(session::ServiceOptions& service) {
   if (state.empty() && !record_.empty()) state = std::filesystem::path(record_) / kStateName;
   if (!state.empty()) {
     if (auto checked = check_state(state); !checked) return checked;
-    auto lock = FileLock::take(state.string() + ".lock");
+    auto lock = FileLock::take(without_links(state).string() + ".lock");
     if (!lock && lock.error().code == Errc::kTimeout) {
       return fail(Errc::kUnavailable,
                   fmt::format("another jouleprof serve keeps its counters in {}; stop it, or give "
