@@ -216,7 +216,9 @@ def test_observed_units_are_grouped_by_the_limit_that_someone_else_sets(machine)
 
 def test_observed_commands_are_compared_from_run_to_run(machine):
     machine.set_limit(600)
-    process = machine("sweep", "--observe", "--", sys.executable, "work.py", "0.3")
+    assert machine("sweep", "--observe", "--force", "--", "sh", "-c",
+                   "echo at $MAX_WATT; sleep 0.3").out.startswith("at 600\n")
+    process = machine("sweep", "--observe", "--force", "--", sys.executable, "work.py", "0.3")
     assert "one power limit that can be ranked" in process.err
     machine.set_limit(200)
     machine("sweep", "--observe", "--resume")

@@ -327,6 +327,7 @@ class SweepVerb : public Verb {
                         output_));
       }
     }
+    if (boards->found) state_limit(record.plan, *boards->found);
     return observe(std::move(record));
   }
 
