@@ -164,11 +164,16 @@ class Comparer {
   }
 
   void judge(Difference& d) const {
+    // No form of output shows a change between sides that cannot be compared.
+    if (!blocked_by_.empty() && (d.log_ratio || d.at_most)) {
+      d.reason = blocked_by_;
+      d.log_ratio.reset();
+      d.at_most.reset();
+      d.p = 1;
+    }
     if (!d.log_ratio) return;
     const Estimate& estimate = *d.log_ratio;
-    if (!blocked_by_.empty()) {
-      d.reason = blocked_by_;
-    } else if (!estimate.half) {
+    if (!estimate.half) {
       d.reason = "spread_unknown";
     } else if (*d.low() >= -options_.same_within && *d.high() <= options_.same_within) {
       d.verdict = Verdict::kSame;

@@ -32,7 +32,7 @@ struct Difference {
   std::string detail;
   std::optional<double> before;  // geometric means, in the figure's unit
   std::optional<double> after;
-  std::optional<Estimate> log_ratio;  // of after / before; absent where either is
+  std::optional<Estimate> log_ratio;  // of after / before; absent where either is, or is_blocked()
   double p = 1;                       // of "no difference"; of rows, adjusted by Holm
   Verdict verdict = Verdict::kInconclusive;
   // Why: "interval_below_zero", "interval_above_zero", "within_threshold", "interval_too_wide",

@@ -120,10 +120,13 @@ TEST(Compare, LessWorkIsNoSaving) {
   auto c = compared(before, after, kPaired);
   EXPECT_EQ(c.energy.verdict, Verdict::kInconclusive);
   EXPECT_EQ(c.energy.reason, "work_differs");
+  EXPECT_TRUE(c.energy.before && c.energy.after);
+  for (const auto* d : {&c.energy, &c.time, &c.power}) EXPECT_FALSE(d->ratio()) << d->name;
   CompareOptions accepting = kPaired;
   accepting.accepted = {"work_differs"};
   c = compared(before, after, accepting);
   EXPECT_EQ(c.energy.verdict, Verdict::kLower);
+  EXPECT_TRUE(c.energy.ratio());
   EXPECT_TRUE(has(c, "work_differs"));
   // One that does nothing, and one run of several that does nothing.
   for (auto& run : before) run.conditions.work["windows step"] = 80;

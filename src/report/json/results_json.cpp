@@ -128,10 +128,12 @@ void columns(const analysis::Difference& d, const std::string& unit, Columns& co
   column("detail", d.detail, "a row's shapes, or grid and block", "it has none");
   column("before_" + unit, d.before, "geometric mean over the runs", kNull);
   column("after_" + unit, d.after, "geometric mean over the runs", kNull);
-  column("change_ratio", d.ratio(), "the change", kNull);
+  column("change_ratio", d.ratio(), "the change",
+         "a run has no figure, or a condition prevents verdicts");
   column(
       "interval_ratio", [&] { return interval_json(d.low(), d.high()); },
-      "its 95 % interval, two numbers", "the spread between runs is not known");
+      "its 95 % interval, two numbers",
+      "there is no change, or the spread between runs is not known");
   column("sensor_noise_ratio", d.sensor_noise,
          "half of the 95 % interval that the sensors' repeatability alone gives", kNull);
   column("difference_at_most_joules", d.at_most,
