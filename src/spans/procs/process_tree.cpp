@@ -12,6 +12,7 @@ namespace {
 
 // A process that has just begun is about to become another program: its memory is not measured yet.
 constexpr Duration kSettled = std::chrono::milliseconds{500};
+constexpr Duration kClockTick = std::chrono::milliseconds{10};  // of the kernel's start times
 
 }  // namespace
 
@@ -285,10 +286,17 @@ bool ProcessTree::descends(const ProcessStat& stat) {
 
 std::optional<model::ProcessId> ProcessTree::identify(pid_t pid, HostTime at, TreeChanges& out,
                                                       pid_t parent) {
-  for (const auto& entry : entries_) {
-    if (entry.process.pid == pid) return entry.process.id;
-  }
   const auto stat = procs_.stat(pid);
+  for (const auto& entry : entries_) {
+    if (entry.process.pid != pid) continue;
+    // The pid may have been given out again since the last scan. The next scan finds one of the
+    // tree; another program's is named here, unless it began after the driver's list.
+    const bool is_foreign = stat && stat->start_ticks != entry.start_ticks &&
+                            ProcFs::start_time(stat->start_ticks) <= at + kClockTick &&
+                            stat->parent != options_.adopter && !descends(*stat);
+    if (!is_foreign) return entry.process.id;
+    break;
+  }
   const auto known = outsiders_.find(pid);
   if (known != outsiders_.end()) {
     auto& [process, start_ticks, cpu_time] = known->second;

@@ -172,6 +172,34 @@ TEST_F(FakeTree, APidGivenOutAgainIsAnotherProcess) {
   EXPECT_EQ(ledger.last[101].cpu_time, ticks(1));
 }
 
+// The driver names the pid between two scans.
+TEST_F(FakeTree, APidThatAnotherProgramHasBetweenTwoScansIsNotOfTheTree) {
+  fake.put({.pid = 1, .parent = 0});
+  fake.put({.pid = 100});
+  fake.put({.pid = 101, .parent = 100, .start_ticks = 5});
+  auto t = tree(100);
+  ledger.look(t, 1);
+  const auto first = ledger.processes[101].id;
+  TreeChanges out;
+  EXPECT_EQ(t.identify(101, at(1), out), first);
+  fake.put({.pid = 101, .parent = 100, .start_ticks = 9});  // of the tree
+  EXPECT_EQ(t.identify(101, at(2), out), first);
+  EXPECT_TRUE(out.processes.empty());
+  fake.put({.pid = 101, .parent = 1, .name = "foreign", .start_ticks = 9});
+  const auto other = t.identify(101, at(2), out);
+  EXPECT_NE(other, first);
+  ASSERT_EQ(out.processes.size(), 1u);
+  EXPECT_EQ(out.processes[0].id, other);
+  EXPECT_FALSE(out.processes[0].in_tree);
+  EXPECT_EQ(out.processes[0].name, "foreign");
+  ledger.look(t, 3);
+  EXPECT_EQ(t.identify(101, at(3), out), other);
+  EXPECT_EQ(out.processes.size(), 1u);
+  // One that began after the list is not in it.
+  fake.put({.pid = 100, .start_ticks = 2'000'000'000});
+  EXPECT_EQ(t.identify(100, at(3), out), ledger.processes[100].id);
+}
+
 TEST_F(FakeTree, WhatStandsStillIsWrittenOnceAndAgainBeforeItMoves) {
   fake.put({.pid = 100, .cpu_ticks = 5});
   auto t = tree(100);
