@@ -311,7 +311,7 @@ TEST(MachineService, ASensorThatStandsStillReportsNothing) {
       [&](const auto& state, const auto&) {
         const Duration passed = HostClock::now() - begin;
         has_counted |= state.domains[0].counted;
-        if (passed < StillMeter::kMoves + 1s) return false;
+        if (passed < StillMeter::kMoves + 2s) return false;
         EXPECT_FALSE(state.domains[0].reported) << seconds(passed);
         ++still;
         return passed > 6s;
