@@ -22,9 +22,8 @@ gzFile handle(void* file) { return static_cast<gzFile>(file); }
 
 // Twice as fast as zlib's usual level for a tenth more bytes of JSON.
 constexpr int kLevel = 4;
-constexpr int kGzipWindow = 15 + 16;
+constexpr int kGzipWindow = MAX_WBITS + 16;  // 16: gzip's header instead of zlib's
 constexpr std::size_t kChunk = 256 * 1024;
-constexpr int kGzip = 16;  // added to the window's size: gzip's header instead of zlib's
 constexpr int kMemory = 8;
 
 }  // namespace
@@ -33,13 +32,11 @@ void GzipReader::Close::operator()(void* file) const noexcept { gzclose_r(handle
 
 Result<GzipReader> GzipReader::open(const std::filesystem::path& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
-    return tl::unexpected(system_error(fmt::format("cannot open {}", path.string()), errno));
-  }
+  if (fd < 0) return system_failure(fmt::format("cannot open {}", path.string()), errno);
   struct stat status {};
   if (::fstat(fd, &status) == 0 && S_ISDIR(status.st_mode)) {
     ::close(fd);
-    return tl::unexpected(system_error(fmt::format("cannot read {}", path.string()), EISDIR));
+    return system_failure(fmt::format("cannot read {}", path.string()), EISDIR);
   }
   const gzFile file = gzdopen(fd, "rb");
   if (!file) {
@@ -57,9 +54,7 @@ Result<std::size_t> GzipReader::read(char* to, std::size_t size) {
   if (got > 0 || size == 0) return static_cast<std::size_t>(std::max(got, 0));
   int code = Z_OK;
   const char* text = gzerror(handle(file_.get()), &code);
-  if (code == Z_ERRNO) {
-    return tl::unexpected(system_error(fmt::format("cannot read {}", path_), errno));
-  }
+  if (code == Z_ERRNO) return system_failure(fmt::format("cannot read {}", path_), errno);
   if (got == 0 && code != Z_BUF_ERROR) return std::size_t{0};
   if (code == Z_BUF_ERROR) {
     return fail(Errc::kCorrupt, fmt::format("{}: the compressed file is cut off", path_));
@@ -70,7 +65,7 @@ Result<std::size_t> GzipReader::read(char* to, std::size_t size) {
 class GzipStream::Buffer : public std::streambuf {
  public:
   explicit Buffer(std::ostream& below) : below_(below), in_(kChunk), out_(kChunk) {
-    good_ = deflateInit2(&z_, kLevel, Z_DEFLATED, kGzipWindow, 8, Z_DEFAULT_STRATEGY) == Z_OK;
+    good_ = deflateInit2(&z_, kLevel, Z_DEFLATED, kGzipWindow, kMemory, Z_DEFAULT_STRATEGY) == Z_OK;
     setp(in_.data(), in_.data() + in_.size());
   }
   Buffer(const Buffer&) = delete;
@@ -135,8 +130,8 @@ void GzipStream::finish() {
 
 std::string gzip_text(std::string_view text) {
   z_stream stream{};
-  if (deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, MAX_WBITS + kGzip, kMemory,
-                   Z_DEFAULT_STRATEGY) != Z_OK) {
+  if (deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, kGzipWindow, kMemory, Z_DEFAULT_STRATEGY) !=
+      Z_OK) {
     return {};
   }
   std::string out(deflateBound(&stream, static_cast<uLong>(text.size())), '\0');
@@ -152,7 +147,7 @@ std::string gzip_text(std::string_view text) {
 
 std::optional<std::string> gunzip_member(std::string_view& bytes, std::size_t limit) {
   z_stream stream{};
-  if (inflateInit2(&stream, MAX_WBITS + kGzip) != Z_OK) return std::nullopt;
+  if (inflateInit2(&stream, kGzipWindow) != Z_OK) return std::nullopt;
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
   stream.avail_in = static_cast<uInt>(std::min(bytes.size(), kMostAtOnce));
   std::string out;
