@@ -12,7 +12,6 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -22,6 +21,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/text.h"
 
 namespace jouleprof {
 namespace {
@@ -78,7 +78,7 @@ Result<int> open_to_write(const fs::path& path, int flags) {
   fs::create_directories(path.parent_path(), ignored);
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flags, 0666);
   if (fd >= 0) return fd;
-  return tl::unexpected(system_error(fmt::format("cannot write {}", path.string()), errno));
+  return system_failure(fmt::format("cannot write {}", path.string()), errno);
 }
 
 // 0, or the errno of the failure.
@@ -98,11 +98,13 @@ Error system_error(std::string_view what, int err) {
   return {code_of(err), fmt::format("{}: {}", what, std::strerror(err))};
 }
 
+tl::unexpected<Error> system_failure(std::string_view what, int err) {
+  return tl::unexpected(system_error(what, err));
+}
+
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
-    return tl::unexpected(system_error(fmt::format("cannot open {}", path.string()), errno));
-  }
+  if (fd < 0) return system_failure(fmt::format("cannot open {}", path.string()), errno);
   std::string text;
   std::array<char, 16384> chunk;
   for (;;) {
@@ -115,9 +117,7 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t lim
     if (n < 0 && err == EINTR) continue;
     ::close(fd);
     if (n == 0) return text;
-    if (n < 0) {
-      return tl::unexpected(system_error(fmt::format("cannot read {}", path.string()), err));
-    }
+    if (n < 0) return system_failure(fmt::format("cannot read {}", path.string()), err);
     return fail(Errc::kInvalidArgument,
                 fmt::format("{} is longer than {} bytes", path.string(), limit));
   }
@@ -139,13 +139,9 @@ Result<std::string> read_attribute(const std::filesystem::path& path) {
 Result<long long> read_integer(const std::filesystem::path& path) {
   auto text = read_attribute(path);
   if (!text) return forward_error(text);
-  long long value = 0;
-  const auto [end, err] = std::from_chars(text->data(), text->data() + text->size(), value);
-  if (err != std::errc{} || end != text->data() + text->size()) {
-    return fail(Errc::kCorrupt,
-                fmt::format("{} holds '{}', not a whole number", path.string(), *text));
-  }
-  return value;
+  if (const auto value = parse_integer(*text)) return *value;
+  return fail(Errc::kCorrupt,
+              fmt::format("{} holds '{}', not a whole number", path.string(), *text));
 }
 
 Result<std::vector<std::string>> list_folder(const std::filesystem::path& path) {
@@ -154,7 +150,7 @@ Result<std::vector<std::string>> list_folder(const std::filesystem::path& path) 
   const auto close = [](DIR* open) { ::closedir(open); };
   const std::unique_ptr<DIR, decltype(close)> folder(::opendir(path.c_str()), close);
   const auto fail_to_list = [&path] {
-    return tl::unexpected(system_error(fmt::format("cannot list {}", path.string()), errno));
+    return system_failure(fmt::format("cannot list {}", path.string()), errno);
   };
   if (!folder) return fail_to_list();
   std::vector<std::string> names;
@@ -178,9 +174,7 @@ void KeptFile::close() {
 
 Result<std::string_view> KeptFile::read(std::size_t limit) {
   if (fd_ < 0) fd_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd_ < 0) {
-    return tl::unexpected(system_error(fmt::format("cannot open {}", path_.string()), errno));
-  }
+  if (fd_ < 0) return system_failure(fmt::format("cannot open {}", path_.string()), errno);
   if (buffer_.empty()) buffer_.resize(std::min(limit, kFirstBuffer));
   std::size_t size = 0;
   while (size < limit) {
@@ -195,7 +189,7 @@ Result<std::string_view> KeptFile::read(std::size_t limit) {
     const int err = errno;
     if (err == EINTR) continue;
     close();
-    return tl::unexpected(system_error(fmt::format("cannot read {}", path_.string()), err));
+    return system_failure(fmt::format("cannot read {}", path_.string()), err);
   }
   return std::string_view(buffer_).substr(0, size);
 }
@@ -312,7 +306,7 @@ Result<FileLock> FileLock::take(const fs::path& path) {
   while (::flock(*fd, LOCK_EX | LOCK_NB) != 0) {
     if (errno == ENOLCK || errno == EOPNOTSUPP || errno == ENOSYS) break;
     if (errno != EWOULDBLOCK && errno != EINTR) {
-      return tl::unexpected(system_error(fmt::format("cannot lock {}", path.string()), errno));
+      return system_failure(fmt::format("cannot lock {}", path.string()), errno);
     }
     if (HostClock::now() >= end) {
       return fail(Errc::kTimeout,
@@ -344,7 +338,7 @@ Result<void> replace_file(const fs::path& path, std::string_view content) {
   if (err == 0 && std::rename(fresh.c_str(), path.c_str()) != 0) err = errno;
   if (err == 0) return {};
   ::unlink(fresh.c_str());
-  return tl::unexpected(system_error(fmt::format("cannot write {}", path.string()), err));
+  return system_failure(fmt::format("cannot write {}", path.string()), err);
 }
 
 Result<void> append_to_file(const fs::path& path, std::size_t size, std::string_view more) {
@@ -358,7 +352,7 @@ Result<void> append_to_file(const fs::path& path, std::size_t size, std::string_
     return fail(Errc::kCorrupt, fmt::format("{} was changed by another program", path.string()));
   }
   if (err == 0) return {};
-  return tl::unexpected(system_error(fmt::format("cannot write {}", path.string()), err));
+  return system_failure(fmt::format("cannot write {}", path.string()), err);
 }
 
 }  // namespace jouleprof

@@ -15,6 +15,8 @@ namespace jouleprof {
 
 // The Error of a failed system call: `what` is what was tried ("cannot open /x"), `err` its errno.
 Error system_error(std::string_view what, int err);
+// The same, for returning it as a Result's.
+tl::unexpected<Error> system_failure(std::string_view what, int err);
 
 // The whole content. Works for /proc and /sys, whose sizes are not known in advance.
 // Errors: not_found, permission_denied, unavailable; invalid_argument when longer than `limit`.

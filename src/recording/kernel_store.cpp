@@ -201,8 +201,7 @@ Result<void> forget_kernels(const fs::path& path) {
   remove_side_files(path);
   fs::remove(path, error);
   if (!error) return {};
-  return tl::unexpected(
-      system_error(fmt::format("cannot remove {}", path.string()), error.value()));
+  return system_failure(fmt::format("cannot remove {}", path.string()), error.value());
 }
 
 }  // namespace jouleprof::recording

@@ -40,9 +40,9 @@ Result<fs::path> locate(const fs::path& path, std::string_view name) {
     return corrupt(path, "is not an ordinary file");
   }
   const fs::path real = fs::canonical(path, err);
-  if (err) return tl::unexpected(system_error(trying, err.value()));
+  if (err) return system_failure(trying, err.value());
   if (::faccessat(AT_FDCWD, real.c_str(), R_OK, AT_EACCESS) != 0) {
-    return tl::unexpected(system_error(trying, errno));
+    return system_failure(trying, errno);
   }
   return real;
 }
@@ -230,9 +230,7 @@ Result<std::unique_ptr<SQLite::Database>> replace_database(const fs::path& path)
   std::error_code ignored;
   const bool is_whole = !fs::exists(side_file(fresh->path(), kWalSuffix), ignored);
   remove_side_files(fresh->path());
-  if (!is_whole) {
-    return tl::unexpected(system_error(fmt::format("cannot create {}", path.string()), ENOSPC));
-  }
+  if (!is_whole) return system_failure(fmt::format("cannot create {}", path.string()), ENOSPC);
   remove_side_files(path);
   if (auto placed = fresh->take_place(); !placed) return forward_error(placed);
   try {

@@ -151,7 +151,7 @@ Result<std::string> read_settings(const std::string& path) {
     return read_file(path, kMostBytes);
   }
   const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) return tl::unexpected(system_error("cannot open " + path, errno));
+  if (fd < 0) return system_failure("cannot open " + path, errno);
   std::string text;
   std::array<char, 4096> chunk{};
   pollfd writer{fd, POLLIN, 0};

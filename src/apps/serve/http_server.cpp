@@ -115,9 +115,7 @@ class HttpServer::Impl {
         listener = std::make_shared<Listener>(context_, shared_);
         err = listener->open({tcp::v4(), at->port()});
       }
-      if (err) {
-        return tl::unexpected(system_error(fmt::format("cannot listen on {}", text), err.value()));
-      }
+      if (err) return system_failure(fmt::format("cannot listen on {}", text), err.value());
       const auto local = listener->local();
       shared_->loopback_only &= local.address().is_loopback();
       const auto host = local.address().to_string();

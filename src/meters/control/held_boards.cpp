@@ -182,7 +182,7 @@ Result<void> HeldBoards::start_guard() {
   if (!guard) return tl::unexpected(guard.error());
   guard_ = std::move(*guard);
   wake_ = ::eventfd(0, EFD_CLOEXEC);
-  if (wake_ < 0) return tl::unexpected(system_error("cannot make an eventfd", errno));
+  if (wake_ < 0) return system_failure("cannot make an eventfd", errno);
   auto watch = start_thread([this] { watch_guard(); },
                             [this](const char* why) {
                               const std::lock_guard lock(mutex_);

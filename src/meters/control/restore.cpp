@@ -176,8 +176,7 @@ Result<void> make_folder(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (!error) return {};
-  return tl::unexpected(
-      system_error(fmt::format("cannot make {}", folder.string()), error.value()));
+  return system_failure(fmt::format("cannot make {}", folder.string()), error.value());
 }
 
 // What was written to `path` survives a crash of the machine.
@@ -187,7 +186,7 @@ Result<void> sync(const std::filesystem::path& path, int flags) {
   const int err = errno;
   if (fd >= 0) ::close(fd);
   if (synced) return {};
-  return tl::unexpected(system_error(fmt::format("cannot sync {}", path.string()), err));
+  return system_failure(fmt::format("cannot sync {}", path.string()), err);
 }
 
 Result<void> write_synced(const std::filesystem::path& path, const std::string& text) {
@@ -198,7 +197,7 @@ Result<void> write_synced(const std::filesystem::path& path, const std::string& 
   const int err = errno;
   if (fd >= 0) ::close(fd);
   if (written) return {};
-  return tl::unexpected(system_error(fmt::format("cannot write {}", path.string()), err));
+  return system_failure(fmt::format("cannot write {}", path.string()), err);
 }
 
 }  // namespace
@@ -235,7 +234,7 @@ Result<void> save(const std::filesystem::path& folder, const RestoreRecord& reco
   const auto temporary = path.string() + ".new";
   if (auto written = write_synced(temporary, json_text(json) + "\n"); !written) return written;
   if (std::rename(temporary.c_str(), path.c_str()) != 0) {
-    return tl::unexpected(system_error(fmt::format("cannot write {}", path.string()), errno));
+    return system_failure(fmt::format("cannot write {}", path.string()), errno);
   }
   return sync(folder, O_RDONLY | O_DIRECTORY);
 }
@@ -288,14 +287,12 @@ Result<std::optional<BoardLock>> BoardLock::take(const std::filesystem::path& fo
   if (auto made = make_folder(folder); !made) return tl::unexpected(made.error());
   const auto path = folder / (uuid + ".lock");
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (fd < 0) {
-    return tl::unexpected(system_error(fmt::format("cannot open {}", path.string()), errno));
-  }
+  if (fd < 0) return system_failure(fmt::format("cannot open {}", path.string()), errno);
   if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return BoardLock(fd);
   const int err = errno;
   ::close(fd);
   if (err == EWOULDBLOCK) return std::optional<BoardLock>{};
-  return tl::unexpected(system_error(fmt::format("cannot lock {}", path.string()), err));
+  return system_failure(fmt::format("cannot lock {}", path.string()), err);
 }
 
 BoardLock::BoardLock(BoardLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
@@ -358,7 +355,7 @@ void wait_for_end(int fd) {
 Result<std::unique_ptr<Guard>> Guard::start(const GuardOptions& options) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    return tl::unexpected(system_error("cannot make a socket", errno));
+    return system_failure("cannot make a socket", errno);
   }
   std::vector<std::string> texts = options.program;
   texts.push_back(fmt::format("{}", ends[1]));
@@ -373,7 +370,7 @@ Result<std::unique_ptr<Guard>> Guard::start(const GuardOptions& options) {
   ::close(ends[1]);
   if (child < 0) {
     ::close(ends[0]);
-    return tl::unexpected(system_error("cannot start a process", errno));
+    return system_failure("cannot start a process", errno);
   }
   while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }

@@ -177,7 +177,7 @@ Result<Energy> read_count(int fd, double joules_per_count, const std::string& ev
   std::uint64_t count = 0;
   const ssize_t n = ::read(fd, &count, sizeof count);
   const std::string what = fmt::format("cannot read perf event {}", event);
-  if (n < 0) return tl::unexpected(system_error(what, errno));
+  if (n < 0) return system_failure(what, errno);
   if (n != sizeof count) return fail(Errc::kUnavailable, what + ": it ended");
   return Energy::joules(static_cast<double>(count) * joules_per_count);
 }
@@ -258,8 +258,8 @@ Result<int> open_event(std::uint32_t type, std::uint64_t config, int cpu) {
   attr.config = config;
   const long fd = ::syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
   if (fd >= 0) return static_cast<int>(fd);
-  return tl::unexpected(system_error(
-      fmt::format("cannot open perf event {:#x} of PMU {} on CPU {}", config, type, cpu), errno));
+  return system_failure(
+      fmt::format("cannot open perf event {:#x} of PMU {} on CPU {}", config, type, cpu), errno);
 }
 
 Result<Source> open_perf(const std::filesystem::path& root, const OpenEvent& open) {

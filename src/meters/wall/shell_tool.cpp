@@ -55,12 +55,12 @@ Result<std::unique_ptr<ShellTool>> ShellTool::start(const std::string& command, 
   std::unique_ptr<ShellTool> tool(new ShellTool(command, patience));
   Pipe requests;
   Pipe answers;
-  if (!make_pipe(requests)) return tl::unexpected(system_error("cannot open a pipe", errno));
+  if (!make_pipe(requests)) return system_failure("cannot open a pipe", errno);
   tool->requests_ = requests.write;
   if (!make_pipe(answers)) {
     const int error = errno;
     ::close(requests.read);
-    return tl::unexpected(system_error("cannot open a pipe", error));
+    return system_failure("cannot open a pipe", error);
   }
   tool->answers_ = answers.read;
   posix_spawn_file_actions_t files;
@@ -95,7 +95,7 @@ Result<std::unique_ptr<ShellTool>> ShellTool::start(const std::string& command, 
   ::close(answers.write);
   if (error != 0) {
     tool->shell_ = 0;
-    return tl::unexpected(system_error("cannot start /bin/sh", error));
+    return system_failure("cannot start /bin/sh", error);
   }
   ::fcntl(tool->answers_, F_SETFL, O_NONBLOCK);
   return tool;

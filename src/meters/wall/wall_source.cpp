@@ -48,7 +48,7 @@ class DcmiDevice : public WallSource {
     call.msg.data = request.data();
     call.msg.data_len = request.size();
     if (::ioctl(fd_, IPMICTL_SEND_COMMAND, &call) != 0) {
-      return tl::unexpected(system_error("cannot ask the BMC by " + device_.string(), errno));
+      return system_failure("cannot ask the BMC by " + device_.string(), errno);
     }
     const HostTime end = HostClock::now() + kWallPatience;
     while (true) {
@@ -64,7 +64,7 @@ class DcmiDevice : public WallSource {
       answer.msg.data = data.data();
       answer.msg.data_len = data.size();
       if (::ioctl(fd_, IPMICTL_RECEIVE_MSG_TRUNC, &answer) != 0) {
-        return tl::unexpected(system_error("cannot read the BMC's answer", errno));
+        return system_failure("cannot read the BMC's answer", errno);
       }
       // Of an earlier question, which took too long.
       if (answer.recv_type != IPMI_RESPONSE_RECV_TYPE || answer.msgid != last_) continue;
@@ -119,9 +119,7 @@ Error error_of(unsigned char code) {
 // Errors: not_found without a device; permission_denied.
 Result<std::unique_ptr<WallSource>> open_dcmi(const std::filesystem::path& device) {
   const int fd = ::open(device.c_str(), O_RDWR | O_CLOEXEC);
-  if (fd < 0) {
-    return tl::unexpected(system_error("cannot open " + device.string(), errno));
-  }
+  if (fd < 0) return system_failure("cannot open " + device.string(), errno);
   return std::make_unique<DcmiDevice>(fd, device);
 }
 

@@ -32,8 +32,8 @@ Result<std::unique_ptr<SpoolWriter>> SpoolWriter::open(const std::filesystem::pa
   writer->start_ = HostClock::now();
   writer->segment_bytes_ = segment_bytes;
   if (!writer->begin_segment()) {
-    return tl::unexpected(system_error(
-        fmt::format("cannot write the trace to {}", writer->segment_path(0).string()), errno));
+    return system_failure(
+        fmt::format("cannot write the trace to {}", writer->segment_path(0).string()), errno);
   }
   return writer;
 }

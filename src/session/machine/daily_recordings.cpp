@@ -74,8 +74,7 @@ Result<std::unique_ptr<DailyRecordings>> DailyRecordings::open(DailyOptions opti
   std::error_code err;
   fs::create_directories(options.folder, err);
   if (err) {
-    return tl::unexpected(
-        system_error(fmt::format("cannot make {}", options.folder.string()), err.value()));
+    return system_failure(fmt::format("cannot make {}", options.folder.string()), err.value());
   }
   auto out = std::unique_ptr<DailyRecordings>(new DailyRecordings(std::move(options)));
   const auto now = out->options_.now();

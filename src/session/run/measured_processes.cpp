@@ -113,13 +113,13 @@ Result<Child> Child::prepare(const std::vector<std::string>& command, const Sign
   int failure[2];
   // A socket, because writing to it can be kept from raising SIGPIPE should the child be killed.
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go) != 0) {
-    return tl::unexpected(system_error("cannot make a socket for the command", errno));
+    return system_failure("cannot make a socket for the command", errno);
   }
   if (::pipe2(failure, O_CLOEXEC) != 0) {
     const int err = errno;
     ::close(go[0]);
     ::close(go[1]);
-    return tl::unexpected(system_error("cannot make a pipe for the command", err));
+    return system_failure("cannot make a pipe for the command", err);
   }
   std::vector<char*> argv;
   for (const auto& word : command) argv.push_back(const_cast<char*>(word.c_str()));
@@ -147,7 +147,7 @@ Result<Child> Child::prepare(const std::vector<std::string>& command, const Sign
   if (pid < 0) {
     ::close(go[1]);
     ::close(failure[0]);
-    return tl::unexpected(system_error("cannot start another process", err));
+    return system_failure("cannot start another process", err);
   }
   return Child(command.front(), pid, go[1], failure[0]);
 }

@@ -51,7 +51,7 @@ Result<std::unique_ptr<SignalStream>> SignalStream::create() {
   }
   int ends[2];
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
-    return tl::unexpected(system_error("cannot make a pipe for signals", errno));
+    return system_failure("cannot make a pipe for signals", errno);
   }
   pipe_read = ends[0];
   pipe_write = ends[1];

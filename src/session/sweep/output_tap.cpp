@@ -56,7 +56,7 @@ Result<std::unique_ptr<OutputTap>> OutputTap::open(const std::string& expression
     for (const int fd : {before, wake, ends[0], ends[1]}) {
       if (fd >= 0) ::close(fd);
     }
-    return tl::unexpected(system_error("cannot read the command's output", err));
+    return system_failure("cannot read the command's output", err);
   }
   ::close(ends[1]);
   return std::unique_ptr<OutputTap>(new OutputTap(expression, before, ends[0], wake));

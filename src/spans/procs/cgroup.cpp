@@ -72,16 +72,13 @@ bool is_delegated(const fs::path& own, const fs::path& root) {
 Result<void> write_pid(const fs::path& folder, pid_t pid) {
   const fs::path file = folder / "cgroup.procs";
   const int fd = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
-  if (fd < 0) {
-    return tl::unexpected(system_error(fmt::format("cannot open {}", file.string()), errno));
-  }
+  if (fd < 0) return system_failure(fmt::format("cannot open {}", file.string()), errno);
   const std::string text = fmt::format("{}\n", pid);
   const ssize_t n = ::write(fd, text.data(), text.size());
   const int err = errno;
   ::close(fd);
   if (n < 0) {
-    return tl::unexpected(
-        system_error(fmt::format("cannot move process {} to {}", pid, folder.string()), err));
+    return system_failure(fmt::format("cannot move process {} to {}", pid, folder.string()), err);
   }
   return {};
 }
@@ -144,7 +141,7 @@ Result<Cgroup> Cgroup::create(const std::string& name, const fs::path& root) {
   const fs::path folder = *own / name;
   ::rmdir(folder.c_str());  // one of the same name that was left behind, if it is empty
   if (::mkdir(folder.c_str(), 0755) != 0) {
-    return tl::unexpected(system_error(fmt::format("cannot create {}", folder.string()), errno));
+    return system_failure(fmt::format("cannot create {}", folder.string()), errno);
   }
   return Cgroup(folder);
 }

@@ -55,8 +55,8 @@ class Folder {
       std::error_code failed;
       fs::create_directories(chosen, failed);
       if (failed) {
-        return tl::unexpected(system_error(
-            fmt::format("cannot make the folder {}", chosen.string()), failed.value()));
+        return system_failure(fmt::format("cannot make the folder {}", chosen.string()),
+                              failed.value());
       }
       // Also those that fewer pairs would leave: they are no runs of these commands.
       for (const auto& name : list_folder(chosen).value_or(std::vector<std::string>{})) {

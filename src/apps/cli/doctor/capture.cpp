@@ -298,7 +298,7 @@ Result<void> capture(meters::MeterSet& meters, const fs::path& folder, Duration 
                 fmt::format("--capture {}: give a folder that is new or empty", folder.string()));
   }
   fs::create_directories(folder, err);
-  if (err) return tl::unexpected(system_error("cannot make " + folder.string(), err.value()));
+  if (err) return system_failure("cannot make " + folder.string(), err.value());
   Tree tree(meters::root_folder(), folder);
   copy_sensors(tree);
   tree.write("sensors.txt", without_names(describe(meters)));

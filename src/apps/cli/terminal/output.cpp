@@ -60,7 +60,7 @@ Result<void> finish(std::ostream& out, const std::string& where) {
 Result<void> write_stream(const std::string& path, std::ios::openmode mode, const Write& write) {
   errno = 0;
   std::ofstream file(path, std::ios::binary | mode);
-  if (!file) return tl::unexpected(system_error(fmt::format("cannot write {}", path), errno));
+  if (!file) return system_failure(fmt::format("cannot write {}", path), errno);
   write(file);
   return finish(file, path);
 }
