@@ -88,23 +88,15 @@ class Reader {
     Rows run = rows("run");
     if (!run.next()) return complain("its table run is empty");
     run.integer(1, 1);
-    recording_.run = {run.text(),
-                      run.text(),
-                      run.text(),
-                      {},
-                      run.text(),
-                      run.maybe(&Rows::small_integer),
-                      run.maybe(&Rows::small_integer),
-                      run.maybe(&Rows::host_time),
-                      run.maybe(&Rows::host_time),
-                      run.flag(),
-                      {},
-                      {},
-                      {},
-                      {},
-                      {},
-                      {},
-                      {}};
+    recording_.run.tool_version = run.text();
+    recording_.run.host = run.text();
+    recording_.run.source = run.text();
+    recording_.run.working_directory = run.text();
+    recording_.run.pid = run.maybe(&Rows::small_integer);
+    recording_.run.exit_status = run.maybe(&Rows::small_integer);
+    recording_.run.work_begin = run.maybe(&Rows::host_time);
+    recording_.run.work_end = run.maybe(&Rows::host_time);
+    recording_.run.complete = run.flag();
     recording_.run.trace_folder = run.text_or_empty();
     for (Rows row = rows("identity"); row.next();) {
       row.integer(1, 1);

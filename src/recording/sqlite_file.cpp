@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -357,6 +358,14 @@ Error read_error(const std::filesystem::path& path, const SQLite::Exception& e, 
              fmt::format("cannot read {}: the file is damaged ({})", path.string(), e.what())};
   }
   return error;
+}
+
+Result<void> write_bytes(const fs::path& path, std::string_view bytes) {
+  std::ofstream out(path, std::ios::binary);
+  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  out.close();
+  if (!out) return fail(Errc::kUnavailable, "cannot write " + path.string());
+  return {};
 }
 
 Result<OpenFile> open_recording(const fs::path& path) {

@@ -55,6 +55,9 @@ Error sqlite_error(std::string_view trying, const SQLite::Exception& e, sqlite3*
 // of is damage. `db` may be null.
 Error read_error(const std::filesystem::path& path, const SQLite::Exception& e, sqlite3* db);
 
+// Writes the bytes of a file that another holds. Errors: unavailable.
+Result<void> write_bytes(const std::filesystem::path& path, std::string_view bytes);
+
 // --- Opening a recording that may be complete, cut off, being written, unwritable or hostile ---
 
 struct OpenFile {

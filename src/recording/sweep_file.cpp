@@ -6,7 +6,6 @@
 #include <SQLiteCpp/Transaction.h>
 #include <fmt/format.h>
 
-#include <fstream>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -80,7 +79,7 @@ Result<SweepRecord> read_sweep(const fs::path& path) {
 
 Result<void> extract_run(const fs::path& path, unsigned number, const fs::path& to) {
   const auto db = open_file_of(kSweep, path, SQLite::OPEN_READONLY);
-  if (!db) return tl::unexpected(db.error());
+  if (!db) return forward_error(db);
   try {
     SQLite::Statement row(**db, "SELECT recording FROM run WHERE number = ?");
     row.bind(1, number);
@@ -88,18 +87,9 @@ Result<void> extract_run(const fs::path& path, unsigned number, const fs::path& 
       return fail(Errc::kNotFound,
                   fmt::format("{} has no recording of a run {}", path.string(), number));
     }
-    const auto column = row.getColumn(0);
-    const auto bytes = unpack(
-        {static_cast<const char*>(column.getBlob()), static_cast<std::size_t>(column.getBytes())});
-    if (!bytes) {
-      return fail(Errc::kCorrupt,
-                  fmt::format("{}: the recording of run {} is damaged", path.string(), number));
-    }
-    std::ofstream out(to, std::ios::binary);
-    out.write(bytes->data(), static_cast<std::streamsize>(bytes->size()));
-    out.close();
-    if (out) return {};
-    return fail(Errc::kUnavailable, fmt::format("cannot write {}", to.string()));
+    if (const auto bytes = unpack(row.getColumn(0))) return write_bytes(to, *bytes);
+    return fail(Errc::kCorrupt,
+                fmt::format("{}: the recording of run {} is damaged", path.string(), number));
   } catch (const SQLite::Exception& e) {
     return tl::unexpected(read_error(path, e, (*db)->getHandle()));
   }
@@ -147,7 +137,7 @@ Result<void> SweepFile::append(const model::SweepRun& run, const fs::path& recor
   std::string bytes;
   if (!recording.empty()) {
     auto content = read_file(recording);
-    if (!content) return tl::unexpected(content.error());
+    if (!content) return forward_error(content);
     bytes = pack(*content);
   }
   try {

@@ -33,6 +33,14 @@ std::optional<std::string> text_or_null(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional(text);
 }
 
+void store_all(Insert& insert, const std::vector<model::RememberedKernel>& kernels) {
+  for (const auto& kernel : kernels) {
+    if (!is_storable(kernel)) continue;
+    add_columns(insert, kernel);
+    insert.store();
+  }
+}
+
 }  // namespace
 
 struct Writer::Impl {
@@ -261,13 +269,7 @@ Result<void> Writer::append(std::uint32_t trace, const model::Trace& more) {
 
 Result<void> Writer::append(const std::vector<model::RememberedKernel>& kernels) {
   if (kernels.empty()) return {};
-  return impl_->attempt([&](Statements& s) {
-    for (const auto& kernel : kernels) {
-      if (!is_storable(kernel)) continue;
-      add_columns(s.remembered_kernel, kernel);
-      s.remembered_kernel.store();
-    }
-  });
+  return impl_->attempt([&](Statements& s) { store_all(s.remembered_kernel, kernels); });
 }
 
 Result<void> add_remembered(const fs::path& path,
@@ -277,11 +279,7 @@ Result<void> add_remembered(const fs::path& path,
     SQLite::Database db(path.string(), SQLite::OPEN_READWRITE, kPatienceMilliseconds);
     SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
     Insert insert(db, "remembered_kernel");
-    for (const auto& kernel : kernels) {
-      if (!is_storable(kernel)) continue;
-      add_columns(insert, kernel);
-      insert.store();
-    }
+    store_all(insert, kernels);
     transaction.commit();
     return {};
   } catch (const SQLite::Exception& e) {

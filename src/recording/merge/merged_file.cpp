@@ -13,8 +13,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <cstdlib>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,20 +34,9 @@ namespace fs = std::filesystem;
 
 using MergedBase = std::unique_ptr<SQLite::Database>;
 
+constexpr const char* kTemporaryName = "part.jprof";
 // For SELECT ... FROM part: recordings of one machine follow each other.
 constexpr const char* kPartOrder = " ORDER BY boot_id, host, name, crc32, length_bytes";
-
-// A file that the reader of recordings can open; removed again.
-class TemporaryRecording {
- public:
-  static Result<TemporaryRecording> create();
-  static Result<TemporaryRecording> write(std::string_view bytes);
-  std::filesystem::path path() const { return folder_.path() / "part.jprof"; }
-
- private:
-  explicit TemporaryRecording(TemporaryFolder folder) : folder_(std::move(folder)) {}
-  TemporaryFolder folder_;
-};
 
 constexpr FileKind kMerged{0x4a504d47, 1, "a merged recording", "jouleprof merge"};  // "JPMG"
 constexpr const char* kSchema = R"(
@@ -65,41 +52,19 @@ CREATE TABLE part (
 CREATE INDEX part_content ON part (crc32, length_bytes);
 )";
 
-// Makes the tables of an empty database. Throws SQLite::Exception.
-void make_merged_tables(SQLite::Database& db) {
-  mark_as(kMerged, db);
-  db.exec(kSchema);
-}
-
 // For reading. Errors: not_found; corrupt where it is damaged; unsupported for another kind and a
 // newer one.
 Result<MergedBase> open_merged(const fs::path& path) {
   return open_file_of(kMerged, path, SQLite::OPEN_READONLY);
 }
 
-std::string_view blob_of(const SQLite::Column& column) {
-  return {static_cast<const char*>(column.getBlob()), static_cast<std::size_t>(column.getBytes())};
-}
-
-Result<void> write_bytes(const fs::path& path, std::string_view bytes) {
-  std::ofstream out(path, std::ios::binary);
-  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  out.close();
-  if (!out) return fail(Errc::kUnavailable, "cannot write " + path.string());
-  return {};
-}
-
-Result<TemporaryRecording> TemporaryRecording::create() {
-  auto folder = TemporaryFolder::create();
+// The recording that a part is.
+Result<model::Recording> recording_of(std::string_view bytes) {
+  const auto folder = TemporaryFolder::create();
   if (!folder) return forward_error(folder);
-  return TemporaryRecording(std::move(*folder));
-}
-
-Result<TemporaryRecording> TemporaryRecording::write(std::string_view bytes) {
-  auto made = create();
-  if (!made) return made;
-  if (auto written = write_bytes(made->path(), bytes); !written) return forward_error(written);
-  return made;
+  const fs::path file = folder->path() / kTemporaryName;
+  if (auto written = write_bytes(file, bytes); !written) return forward_error(written);
+  return read_recording(file);
 }
 
 std::int64_t checksum(std::string_view bytes) {
@@ -120,16 +85,17 @@ Result<std::string> bytes_of_cut_off(const fs::path& path, bool is_claimed) {
   }
   const auto source = open_recording(path);
   if (!source) return forward_error(source);
-  const auto file = TemporaryRecording::create();
-  if (!file) return forward_error(file);
+  const auto folder = TemporaryFolder::create();
+  if (!folder) return forward_error(folder);
+  const fs::path file = folder->path() / kTemporaryName;
   try {
-    SQLite::Database copy(file->path().string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    SQLite::Database copy(file.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
     SQLite::Backup(copy, *source->db).executeStep();
     copy.exec("PRAGMA journal_mode = DELETE");
   } catch (const SQLite::Exception& e) {
     return tl::unexpected(read_error(path, e, nullptr));
   }
-  return read_file(file->path());
+  return read_file(file);
 }
 
 struct MergeInput {
@@ -172,7 +138,7 @@ class Merger {
     SQLite::Statement rows(
         **db, std::string("SELECT name, host, boot_id, recording FROM part") + kPartOrder);
     while (rows.executeStep()) {
-      const auto bytes = unpack(blob_of(rows.getColumn(3)));
+      const auto bytes = unpack(rows.getColumn(3));
       const MergedPart part{rows.getColumn(0), rows.getColumn(1), rows.getColumn(2)};
       if (!bytes) {
         return fail(Errc::kCorrupt,
@@ -180,9 +146,7 @@ class Merger {
       }
       if (auto added = add(part, *bytes, path.string()); !added) return added;
       if (!each_) continue;
-      const auto file = TemporaryRecording::write(*bytes);
-      if (!file) return forward_error(file);
-      const auto recording = read_recording(file->path());
+      const auto recording = recording_of(*bytes);
       if (!recording) return forward_error(recording);
       each_(part.name, *recording);
     }
@@ -196,7 +160,7 @@ class Merger {
     same_.bind(1, check);
     same_.bind(2, length);
     while (same_.executeStep()) {
-      const auto other = unpack(blob_of(same_.getColumn(1)));
+      const auto other = unpack(same_.getColumn(1));
       if (!other || *other != bytes) continue;
       return fail(Errc::kInvalidArgument,
                   fmt::format("{} holds the same recording twice, or one that was merged before "
@@ -247,11 +211,12 @@ Result<Claim> claim_of(const fs::path& file) {
 // Writes the recordings of `inputs` into the empty file `output`. Returns how many they are.
 // `each` and errors: as merge_recordings'.
 Result<std::size_t> write_merged(const std::vector<MergeInput>& inputs, const fs::path& output,
-                                 const OfRecording& each = {}) {
+                                 const OfRecording& each) {
   try {
     SQLite::Database db(output.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, 5000);
     SQLite::Transaction transaction(db);
-    make_merged_tables(db);
+    mark_as(kMerged, db);
+    db.exec(kSchema);
     std::size_t count = 0;
     {
       Merger merger(db, each);
@@ -265,6 +230,19 @@ Result<std::size_t> write_merged(const std::vector<MergeInput>& inputs, const fs
   } catch (const SQLite::Exception& e) {
     return tl::unexpected(sqlite_error("write " + output.string(), e, nullptr));
   }
+}
+
+// write_merged() in place of the file that `claim` names, which stays as it was where that fails.
+Result<std::size_t> replace_with_merged(const std::vector<MergeInput>& inputs, const Claim& claim,
+                                        const OfRecording& each = {}) {
+  auto fresh = NewFile::next_to(claim.path());
+  if (!fresh) return forward_error(fresh);
+  auto written = write_merged(inputs, fresh->path(), each);
+  remove_side_files(fresh->path());
+  if (!written) return written;
+  remove_side_files(claim.path());
+  if (auto placed = fresh->take_place(); !placed) return forward_error(placed);
+  return written;
 }
 
 }  // namespace
@@ -290,16 +268,9 @@ Result<std::size_t> merge_recordings(const std::vector<fs::path>& inputs, const 
   }
   const auto claim = Claim::take(output, overwrite);
   if (!claim) return forward_error(claim);
-  auto fresh = NewFile::next_to(claim->path());
-  if (!fresh) return forward_error(fresh);
   std::vector<MergeInput> files;
   for (const auto& input : inputs) files.push_back({input});
-  auto merged = write_merged(files, fresh->path(), each);
-  remove_side_files(fresh->path());
-  if (!merged) return merged;
-  remove_side_files(claim->path());
-  if (auto placed = fresh->take_place(); !placed) return forward_error(placed);
-  return merged;
+  return replace_with_merged(files, *claim, each);
 }
 
 Result<std::vector<MergedPart>> merged_parts(const fs::path& path) {
@@ -327,7 +298,7 @@ Result<void> extract_part(const fs::path& path, unsigned number, const fs::path&
     if (number == 0 || !row.executeStep()) {
       return fail(Errc::kNotFound, fmt::format("{} has no recording {}", path.string(), number));
     }
-    const auto bytes = unpack(blob_of(row.getColumn(0)));
+    const auto bytes = unpack(row.getColumn(0));
     if (bytes) return write_bytes(to, *bytes);
     return fail(Errc::kCorrupt, fmt::format("{}: recording {} is damaged", path.string(), number));
   } catch (const SQLite::Exception& e) {
@@ -351,14 +322,12 @@ Result<void> read_merged(const fs::path& path, const std::function<Result<void>(
       if (!of_host.empty() && !is_one_machine(of_host.front().first, part)) {
         if (auto passed = pass_on(); !passed) return passed;
       }
-      const auto bytes = unpack(blob_of(rows.getColumn(3)));
+      const auto bytes = unpack(rows.getColumn(3));
       if (!bytes) {
         return fail(Errc::kCorrupt,
                     fmt::format("{}: the recording {} is damaged", path.string(), part.name));
       }
-      const auto file = TemporaryRecording::write(*bytes);
-      if (!file) return forward_error(file);
-      auto recording = read_recording(file->path());
+      auto recording = recording_of(*bytes);
       if (!recording) return forward_error(recording);
       of_host.emplace_back(std::move(part), std::move(*recording));
     }
@@ -392,14 +361,9 @@ Result<std::size_t> append_recording(const fs::path& recording, const fs::path& 
   while (is_taken(part_name(file, number))) ++number;
   const std::string name = part_name(file, number);
 
-  auto fresh = NewFile::next_to(claim->path());
-  if (!fresh) return forward_error(fresh);
   const auto written =
-      write_merged({{file, part_name(file, 1), true}, {recording, name}}, fresh->path());
-  remove_side_files(fresh->path());
+      replace_with_merged({{file, part_name(file, 1), true}, {recording, name}}, *claim);
   if (!written) return forward_error(written);
-  remove_side_files(claim->path());
-  if (auto placed = fresh->take_place(); !placed) return forward_error(placed);
   const auto now = names_in(file);
   if (!now) return forward_error(now);
   return static_cast<std::size_t>(std::ranges::find(*now, name) - now->begin()) + 1;

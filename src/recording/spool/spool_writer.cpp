@@ -39,7 +39,8 @@ Result<std::unique_ptr<SpoolWriter>> SpoolWriter::open(const std::filesystem::pa
 }
 
 SpoolWriter::~SpoolWriter() {
-  if (fd_ >= 0 && descriptor_is_ours()) ::close(fd_);
+  struct stat now {};
+  if (is_ours(fd_, now)) ::close(fd_);
 }
 
 std::filesystem::path SpoolWriter::segment_path(std::uint32_t segment) const {
@@ -49,9 +50,8 @@ std::filesystem::path SpoolWriter::segment_path(std::uint32_t segment) const {
 
 // A program that becomes a daemon closes all descriptors that it did not open. The number of ours
 // is then reused, and writing to it would damage a file of the program.
-bool SpoolWriter::descriptor_is_ours() {
-  struct stat now {};
-  return fd_ >= 0 && ::fstat(fd_, &now) == 0 && now.st_dev == device_ && now.st_ino == inode_;
+bool SpoolWriter::is_ours(int fd, struct stat& now) const {
+  return fd >= 0 && ::fstat(fd, &now) == 0 && now.st_dev == device_ && now.st_ino == inode_;
 }
 
 bool SpoolWriter::failed(std::string_view what, int err) {
@@ -93,10 +93,10 @@ bool SpoolWriter::begin_segment() {
 // Appends whole frames; all or nothing.
 bool SpoolWriter::write_out(std::string_view bytes) {
   struct stat now {};
-  if (::fstat(fd_, &now) != 0 || now.st_dev != device_ || now.st_ino != inode_) {
+  if (!is_ours(fd_, now)) {
     const int fd =
         ::open(segment_path(segment_).c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0 || ::fstat(fd, &now) != 0 || now.st_ino != inode_ || now.st_dev != device_) {
+    if (!is_ours(fd, now)) {
       const int err = fd < 0 ? errno : ENOENT;
       if (fd >= 0) ::close(fd);
       fd_ = -1;

@@ -1,6 +1,7 @@
 // The traced process's end of the spool: appends records to files that the tool reads.
 #pragma once
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -63,7 +64,7 @@ class SpoolWriter final : public model::ActivitySink {
   template <class Fill>
   void frame(FrameType type, bool keep, Fill&& fill) noexcept;
   bool write_out(std::string_view bytes);
-  bool descriptor_is_ours();
+  bool is_ours(int fd, struct stat& now) const;
   bool begin_segment();
   bool failed(std::string_view what, int err);
   std::filesystem::path segment_path(std::uint32_t segment) const;

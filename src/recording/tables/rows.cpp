@@ -149,4 +149,9 @@ std::optional<std::string> unpack(std::string_view packed) {
   return out;
 }
 
+std::optional<std::string> unpack(const SQLite::Column& packed) {
+  return unpack(std::string_view(static_cast<const char*>(packed.getBlob()),
+                                 static_cast<std::size_t>(packed.getBytes())));
+}
+
 }  // namespace jouleprof::recording

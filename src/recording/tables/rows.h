@@ -206,5 +206,6 @@ std::string pack(std::string_view bytes);
 
 // What was packed; none if it is damaged. Takes no more memory than zlib could have packed.
 std::optional<std::string> unpack(std::string_view packed);
+std::optional<std::string> unpack(const SQLite::Column& packed);
 
 }  // namespace jouleprof::recording
