@@ -166,6 +166,10 @@ Result<std::vector<std::string>> list_folder(const std::filesystem::path& path) 
   return names;
 }
 
+std::vector<std::string> names_in(const std::filesystem::path& path) {
+  return list_folder(path).value_or(std::vector<std::string>{});
+}
+
 KeptFile::~KeptFile() { close(); }
 
 void KeptFile::close() {

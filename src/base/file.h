@@ -34,6 +34,8 @@ Result<long long> read_integer(const std::filesystem::path& path);
 
 // Names (not paths) in a folder, sorted. Errors: as read_file.
 Result<std::vector<std::string>> list_folder(const std::filesystem::path& path);
+// The same; none where the folder cannot be listed.
+std::vector<std::string> names_in(const std::filesystem::path& path);
 
 // A small file that is read again and again: opened once.
 // For files of /proc and /sys, which say something new at each read; opening them costs as much as

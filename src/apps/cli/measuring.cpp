@@ -43,7 +43,7 @@ fs::path own_folder() {
 // Folders such as lib/x86_64-linux-gnu, where Debian's libraries lie.
 std::vector<fs::path> architecture_folders(const fs::path& lib) {
   std::vector<fs::path> folders;
-  for (const auto& name : list_folder(lib).value_or(std::vector<std::string>{})) {
+  for (const auto& name : names_in(lib)) {
     if (name.ends_with("-linux-gnu")) folders.push_back(lib / name);
   }
   return folders;

@@ -45,7 +45,7 @@ std::string uevent_value(std::string_view text, std::string_view key) {
 }
 
 fs::path first_chip(const fs::path& device) {
-  for (const auto& name : list_folder(device / "hwmon").value_or(std::vector<std::string>{})) {
+  for (const auto& name : names_in(device / "hwmon")) {
     if (name.starts_with("hwmon")) return device / "hwmon" / name;
   }
   return {};
@@ -241,7 +241,7 @@ bool is_board_driver(std::string_view driver) {
 std::vector<Board> find_cards(const fs::path& root) {
   std::vector<Board> cards;
   const auto folder = root / "sys/class/drm";
-  for (const auto& name : list_folder(folder).value_or(std::vector<std::string>{})) {
+  for (const auto& name : names_in(folder)) {
     if (!is_card(name)) continue;
     Board board;
     board.card = folder / name;

@@ -90,7 +90,7 @@ void add_channels(const Channel& chip, std::vector<Channel>& out) {
 void add_zones(const std::filesystem::path& root, std::vector<Channel>& out) {
   const auto folder = root / "sys/class/powercap";
   int number = 0;
-  for (const auto& name : list_folder(folder).value_or(std::vector<std::string>{})) {
+  for (const auto& name : names_in(folder)) {
     if (!name.starts_with("arm-scmi:")) continue;
     Channel zone;
     zone.driver = "arm-scmi";
@@ -145,7 +145,7 @@ std::vector<Channel> find_channels(const std::filesystem::path& root,
   const auto folder = root / "sys/class/hwmon";
   std::vector<Channel> channels;
   std::set<std::pair<std::string, std::string>> seen;  // drivers and addresses
-  for (const std::string& name : list_folder(folder).value_or(std::vector<std::string>{})) {
+  for (const std::string& name : names_in(folder)) {
     const auto chip = open_chip(folder / name);
     if (!chip) continue;
     seen.emplace(chip->driver, chip->bus_address);

@@ -45,7 +45,7 @@ std::map<std::string, model::DomainId> kfd_numbers(
     const fs::path& root, const std::map<std::string, model::DomainId>& domains) {
   std::map<std::string, model::DomainId> found;
   const auto nodes = root / "sys/class/kfd/kfd/topology/nodes";
-  for (const auto& name : list_folder(nodes).value_or(std::vector<std::string>{})) {
+  for (const auto& name : names_in(nodes)) {
     const auto id = read_attribute(nodes / name / "gpu_id");
     const auto text = read_file(nodes / name / "properties");
     if (!id || !text) continue;
@@ -155,7 +155,7 @@ std::optional<double> GpuClients::share_of(const GpuClient& client, HostTime now
 
 void GpuClients::add_kfd(Uses& uses) const {
   const auto folder = root_ / "sys/class/kfd/kfd/proc";
-  for (const auto& name : list_folder(folder).value_or(std::vector<std::string>{})) {
+  for (const auto& name : names_in(folder)) {
     const auto pid = parse_integer(name);
     if (!pid || *pid <= 0) continue;
     for (const auto& [id, domain] : kfd_ids_) {
@@ -174,7 +174,7 @@ std::vector<model::GpuProcessUse> GpuClients::read(HostTime now) {
   std::set<std::pair<std::string, std::uint64_t>> seen;
   bool is_partial = false;
   const auto proc = root_ / "proc";
-  for (const auto& name : list_folder(proc).value_or(std::vector<std::string>{})) {
+  for (const auto& name : names_in(proc)) {
     if (!is_pid(name)) continue;
     const auto pid = static_cast<pid_t>(*parse_integer(name));
     const auto files = list_folder(proc / name / "fd");

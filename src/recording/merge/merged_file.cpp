@@ -192,7 +192,7 @@ std::string part_name(const fs::path& file, std::size_t number) {
 }
 
 // The names of the parts that `file` has; of a recording, the one that it will get.
-Result<std::vector<std::string>> names_in(const fs::path& file) {
+Result<std::vector<std::string>> part_names(const fs::path& file) {
   if (!is_merged_file(file)) return std::vector{part_name(file, 1)};
   const auto parts = merged_parts(file);
   if (!parts) return forward_error(parts);
@@ -352,7 +352,7 @@ Result<void> check_appendable(const fs::path& file) {
 Result<std::size_t> append_recording(const fs::path& recording, const fs::path& file) {
   const auto claim = claim_of(file);
   if (!claim) return forward_error(claim);
-  const auto names = names_in(file);
+  const auto names = part_names(file);
   if (!names) return forward_error(names);
   const auto is_taken = [&](const std::string& name) {
     return std::ranges::find(*names, name) != names->end();
@@ -364,7 +364,7 @@ Result<std::size_t> append_recording(const fs::path& recording, const fs::path& 
   const auto written =
       replace_with_merged({{file, part_name(file, 1), true}, {recording, name}}, *claim);
   if (!written) return forward_error(written);
-  const auto now = names_in(file);
+  const auto now = part_names(file);
   if (!now) return forward_error(now);
   return static_cast<std::size_t>(std::ranges::find(*now, name) - now->begin()) + 1;
 }

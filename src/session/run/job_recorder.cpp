@@ -84,7 +84,7 @@ std::string launcher_here() {
 void tidy(const fs::path& folder) {
   const std::string own = fmt::format("jouleprof-job-{}-", ::geteuid());
   const auto old = fs::file_time_type::clock::now() - kLateness;
-  for (const auto& name : list_folder(folder).value_or(std::vector<std::string>{})) {
+  for (const auto& name : names_in(folder)) {
     if (!name.starts_with(own)) continue;
     const fs::path file = folder / name;
     std::error_code ignored;

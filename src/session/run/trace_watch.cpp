@@ -56,7 +56,7 @@ fs::path find_rocprofiler(const Environment& environment, const fs::path& root) 
   for (const auto& folder : split(paths ? *paths : "", ':')) folders.emplace_back(folder);
   if (const auto rocm = environment("ROCM_PATH")) folders.push_back(fs::path(*rocm) / "lib");
   folders.push_back(root / "opt/rocm/lib");
-  auto versions = list_folder(root / "opt").value_or(std::vector<std::string>{});
+  auto versions = names_in(root / "opt");
   std::sort(versions.rbegin(), versions.rend());
   for (const auto& name : versions) {
     if (name.starts_with("rocm-")) folders.push_back(root / "opt" / name / "lib");

@@ -96,7 +96,7 @@ void append_members(const fs::path& folder, std::vector<pid_t>& out) {
 // `folder` and all groups below it, the deepest first.
 std::vector<fs::path> groups_below(const fs::path& folder) {
   std::vector<fs::path> all;
-  for (const auto& name : list_folder(folder).value_or(std::vector<std::string>{})) {
+  for (const auto& name : names_in(folder)) {
     std::error_code ignored;
     if (!fs::is_directory(folder / name, ignored)) continue;
     auto below = groups_below(folder / name);

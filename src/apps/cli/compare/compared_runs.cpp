@@ -59,7 +59,7 @@ class Folder {
                               failed.value());
       }
       // Also those that fewer pairs would leave: they are no runs of these commands.
-      for (const auto& name : list_folder(chosen).value_or(std::vector<std::string>{})) {
+      for (const auto& name : names_in(chosen)) {
         if (!name.ends_with(".jprof") ||
             !(name.starts_with("pair-") || name.starts_with(kWarmUp))) {
           continue;
@@ -196,7 +196,7 @@ Error error_of(const std::string& what, const std::error_code& code) {
 
 std::vector<fs::path> sorted_entries(const fs::path& folder) {
   std::vector<fs::path> entries;
-  for (const auto& name : list_folder(folder).value_or(std::vector<std::string>{})) {
+  for (const auto& name : names_in(folder)) {
     entries.push_back(folder / name);
   }
   return entries;

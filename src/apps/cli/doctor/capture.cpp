@@ -70,9 +70,7 @@ class Tree {
     fs::create_directory_symlink(target, folder_ / file, err);
   }
 
-  std::vector<std::string> names(const fs::path& of) const {
-    return list_folder(root_ / of).value_or(std::vector<std::string>{});
-  }
+  std::vector<std::string> names(const fs::path& of) const { return names_in(root_ / of); }
   const fs::path& root() const { return root_; }
   const Result<void>& error() const { return error_; }
 
@@ -188,8 +186,7 @@ void add_rows(const meters::Meter& meter, const model::Readings& readings, HostT
 
 // Tables whose layout or unit is not known yet are worth having whole.
 void add_tables(const fs::path& root, HostTime begin, std::string& out) {
-  for (const auto& name :
-       list_folder(root / "sys/class/drm").value_or(std::vector<std::string>{})) {
+  for (const auto& name : names_in(root / "sys/class/drm")) {
     const auto table =
         read_file(root / "sys/class/drm" / name / "device/gpu_metrics", kLargestFile);
     if (!table) continue;
