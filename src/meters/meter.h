@@ -2,8 +2,10 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -87,6 +89,25 @@ class Meter {
 
  protected:
   Meter() = default;
+
+  // Adds a domain, or a sensor of one, with the next number. The reference holds until the next
+  // call.
+  model::Domain& add_domain(model::DomainKind kind, std::string device, std::string name) {
+    model::Domain& domain = domains_.emplace_back();
+    domain.id = model::DomainId{static_cast<std::uint32_t>(domains_.size() - 1)};
+    domain.kind = kind;
+    domain.device = std::move(device);
+    domain.name = std::move(name);
+    return domain;
+  }
+  model::Sensor& add_sensor(model::DomainId domain, model::SensorKind kind, std::string name) {
+    model::Sensor& sensor = sensors_.emplace_back();
+    sensor.id = model::SensorId{static_cast<std::uint32_t>(sensors_.size() - 1)};
+    sensor.domain = domain;
+    sensor.kind = kind;
+    sensor.name = std::move(name);
+    return sensor;
+  }
 
   std::vector<model::Domain> domains_;
   std::vector<model::Sensor> sensors_;

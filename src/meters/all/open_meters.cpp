@@ -51,6 +51,15 @@ class AbsentMeter : public Meter {
   std::vector<std::string> notices_;
 };
 
+model::Domain domain_without_sensor(model::DomainKind kind, std::string device,
+                                    std::string reason) {
+  model::Domain domain;
+  domain.kind = kind;
+  domain.device = std::move(device);
+  domain.unavailable_reason = std::move(reason);
+  return domain;
+}
+
 // Longer than a driver takes that has to wake its GPUs up.
 constexpr Duration kPatience = std::chrono::seconds{10};
 
@@ -207,18 +216,13 @@ Result<MeterSet> open_own(const MeterOptions& options, std::vector<std::string> 
 
   std::vector<model::Domain> absent;
   if (!all.has(model::DomainKind::kGpu, false) && !all.has(model::DomainKind::kModule, false)) {
-    model::Domain gpu;
-    gpu.kind = model::DomainKind::kGpu;
-    gpu.device = "gpu";
-    gpu.unavailable_reason = no_gpu.empty() ? "no GPU sensor was found" : no_gpu;
-    absent.push_back(std::move(gpu));
+    absent.push_back(domain_without_sensor(model::DomainKind::kGpu, "gpu",
+                                           no_gpu.empty() ? "no GPU sensor was found" : no_gpu));
   }
   if (!all.has(model::DomainKind::kDram, false)) {
-    model::Domain dram;
-    dram.kind = model::DomainKind::kDram;
-    dram.device = "dram";
-    dram.unavailable_reason = "no DRAM sensor: this processor has none, or RAPL cannot be read";
-    absent.push_back(std::move(dram));
+    absent.push_back(
+        domain_without_sensor(model::DomainKind::kDram, "dram",
+                              "no DRAM sensor: this processor has none, or RAPL cannot be read"));
   }
   if (!absent.empty() || !notices.empty()) {
     all.set.meters.push_back(std::make_unique<AbsentMeter>(std::move(absent), std::move(notices)));
@@ -336,11 +340,6 @@ void add_gpus(std::set<std::string>& out) {
   api->shutdown();
 }
 
-std::vector<std::string> names_in(const fs::path& folder) {
-  auto names = list_folder(folder);
-  return names ? std::move(*names) : std::vector<std::string>{};
-}
-
 std::set<std::string> offered_files() {
   std::set<std::string> out;
   const fs::path root = root_folder();
@@ -384,10 +383,8 @@ Result<MeterSet> open_meters(const MeterOptions& options) {
     } else if (opened.error().code == Errc::kInvalidArgument) {
       return forward_error(opened);
     } else {
-      model::Domain domain;
-      domain.kind = model::DomainKind::kPlatform;
-      domain.device = device;
-      domain.unavailable_reason = opened.error().message;
+      auto domain =
+          domain_without_sensor(model::DomainKind::kPlatform, device, opened.error().message);
       say("jouleprof: the wall meter is not read: {}\n", opened.error().message);
       walls.push_back(std::make_unique<AbsentMeter>(std::vector{std::move(domain)},
                                                     std::vector<std::string>{}));

@@ -83,35 +83,19 @@ EstimateMeter::EstimateMeter(const EstimateOptions& options, std::string cpu_nam
       clock_(options.clock),
       ticks_per_second_(options.ticks_per_second),
       model_(tdp, cpus) {
-  domains_.resize(1);
-  sensors_.resize(1);
   const Duration wanted = options.demand.poll_period > Duration{}
                               ? options.demand.poll_period
                               : std::min(kUsualPeriod, options.demand.shortest_window / 5);
   probes_.push_back({"CPU load", std::max(kShortestPeriod, wanted)});
 
-  model::Domain& cpu = domains_[0];
-  cpu.id = model::DomainId{0};
-  cpu.kind = model::DomainKind::kCpu;
-  cpu.device = "package-0";
-  cpu.name = std::move(cpu_name);
-
+  const auto cpu = add_domain(model::DomainKind::kCpu, "package-0", std::move(cpu_name)).id;
   if (!options.has_dram) {
-    model::Domain dram;
-    dram.id = model::DomainId{1};
-    dram.kind = model::DomainKind::kDram;
-    dram.device = domains_[0].device;
-    dram.name = "DRAM";
-    dram.unavailable_reason = kNoDram;
-    domains_.push_back(std::move(dram));
+    add_domain(model::DomainKind::kDram, "package-0", "DRAM").unavailable_reason = kNoDram;
     missing_.push_back({"DRAM", {Errc::kUnsupported, std::string(kNoDram)}, ""});
   }
 
-  model::Sensor& sensor = sensors_[0];
-  sensor.id = model::SensorId{0};
-  sensor.domain = domains_[0].id;
-  sensor.kind = model::SensorKind::kPowerInstant;
-  sensor.name = model_name(cpus, tdp, options.cpu_tdp.has_value());
+  model::Sensor& sensor = add_sensor(cpu, model::SensorKind::kPowerInstant,
+                                     model_name(cpus, tdp, options.cpu_tdp.has_value()));
   sensor.provenance = model::Provenance::kEstimated;
   sensor.traits.refresh = probes_[0].period;
   sensor.traits.window = probes_[0].period;
@@ -197,24 +181,15 @@ Result<std::unique_ptr<GuestMeter>> GuestMeter::open(const GuestOptions& options
   }
   std::unique_ptr<GuestMeter> meter(new GuestMeter(options));
   for (const auto& [kind, energy] : file->energies) {
-    model::Domain domain;
-    domain.id = static_cast<model::DomainId>(meter->domains_.size());
-    domain.kind = kind;
-    domain.device = "package-0";
-    domain.name = "share of the host";
-    model::Sensor sensor;
-    sensor.id = static_cast<model::SensorId>(meter->sensors_.size());
-    sensor.domain = domain.id;
-    sensor.kind = model::SensorKind::kPowerInstant;
-    sensor.name = "guest-file";
+    const auto domain = meter->add_domain(kind, "package-0", "share of the host").id;
+    model::Sensor& sensor =
+        meter->add_sensor(domain, model::SensorKind::kPowerInstant, "guest-file");
     sensor.provenance = model::Provenance::kEstimated;
     sensor.traits.refresh = model::kGuestPeriod;
     sensor.traits.window = model::kGuestPeriod;
     sensor.traits.lag = Duration::zero();
     // Energy that follows CPU time is wrong by as much as that of the model of a known processor.
     sensor.traits.scale = model::ScaleError::symmetric(estimate::kGainErrorKnownTdp);
-    meter->domains_.push_back(std::move(domain));
-    meter->sensors_.push_back(std::move(sensor));
   }
   meter->probes_.push_back({"the host's share", model::kGuestPeriod / 2});
   meter->last_ = std::move(*file);

@@ -341,19 +341,14 @@ model::Domain& HwmonMeter::get_domain(const hwmon::Role& role, const std::string
     // Two chips with one label are two things.
     device = fmt::format("{}@{}", role.device, owner);
   }
-  model::Domain domain;
-  domain.id = model::DomainId{static_cast<std::uint32_t>(domains_.size())};
-  domain.kind = role.kind;
-  domain.device = device;
-  domain.name = role.name;
+  model::Domain& domain = add_domain(role.kind, device, role.name);
   for (const model::Domain& whole : domains_) {
     if (role.parent_kind == whole.kind && role.parent_device == whole.device) {
       domain.parent = whole.id;
     }
   }
-  domains_.push_back(std::move(domain));
   owners_.push_back(owner);
-  return domains_.back();
+  return domain;
 }
 
 bool HwmonMeter::has_sensor(model::DomainId domain) const {
@@ -364,11 +359,7 @@ bool HwmonMeter::has_sensor(model::DomainId domain) const {
 
 model::SensorId HwmonMeter::add_sensor(model::DomainId domain, SensorKind kind, std::string name,
                                        model::SensorTraits traits) {
-  model::Sensor sensor;
-  sensor.id = model::SensorId{static_cast<std::uint32_t>(sensors_.size())};
-  sensor.domain = domain;
-  sensor.kind = kind;
-  sensor.name = std::move(name);
+  model::Sensor& sensor = Meter::add_sensor(domain, kind, std::move(name));
   sensor.traits = std::move(traits);
   const auto of = std::ranges::find(domains_, domain, &model::Domain::id);
   if (of != domains_.end() && of->kind == model::DomainKind::kGpu) {
@@ -376,8 +367,7 @@ model::SensorId HwmonMeter::add_sensor(model::DomainId domain, SensorKind kind, 
   } else if (of != domains_.end() && is_apu_domain(*of)) {
     sensor.traits.scale = model::scale_of_gpu("");  // the chip is all of it
   }
-  sensors_.push_back(std::move(sensor));
-  return sensors_.back().id;
+  return sensor.id;
 }
 
 void HwmonMeter::add_probe(std::string name, std::vector<model::SensorId> sensors, Read read,

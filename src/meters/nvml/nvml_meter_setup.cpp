@@ -183,14 +183,9 @@ bool NvmlMeterBuilder::has_samples_of_module(const Gpu& gpu,
 
 DomainId NvmlMeterBuilder::add_domain(const Gpu& gpu, DomainKind kind,
                                       std::optional<DomainId> parent) {
-  model::Domain domain;
-  domain.id = DomainId(static_cast<std::uint32_t>(meter_.domains_.size()));
-  domain.kind = kind;
-  domain.device = gpu.device();
-  domain.name = gpu.name;
+  model::Domain& domain = meter_.add_domain(kind, gpu.device(), gpu.name);
   domain.uuid = gpu.uuid;
   domain.parent = parent;
-  meter_.domains_.push_back(domain);
   return domain.id;
 }
 
@@ -228,16 +223,11 @@ GpuTraits NvmlMeterBuilder::traits_of(const Gpu& gpu, bool module) const {
 
 SensorId NvmlMeterBuilder::add_sensor(DomainId domain, SensorKind kind, std::string name,
                                       const model::SensorTraits& traits) {
-  model::Sensor sensor;
-  sensor.id = SensorId(static_cast<std::uint32_t>(meter_.sensors_.size()));
-  sensor.domain = domain;
-  sensor.kind = kind;
-  sensor.name = std::move(name);
+  model::Sensor& sensor = meter_.add_sensor(domain, kind, std::move(name));
   sensor.provenance =
       meter_.api_.simulated ? model::Provenance::kSimulated : model::Provenance::kMeasured;
   sensor.traits = traits;
-  meter_.sensors_.push_back(std::move(sensor));
-  return meter_.sensors_.back().id;
+  return sensor.id;
 }
 
 void NvmlMeterBuilder::add_probe(std::string name, Duration period,

@@ -190,15 +190,11 @@ RaplMeter::RaplMeter(Source source, const RaplOptions& options)
   add_domains(std::move(places), cpu.name);
 
   for (const auto& counter : counters_) {
-    model::Sensor sensor;
-    sensor.id = model::SensorId{static_cast<std::uint32_t>(sensors_.size())};
-    sensor.domain = find_domain(counter.place)->id;
-    sensor.kind = model::SensorKind::kEnergyCounter;
-    sensor.name = counter.name;
+    model::Sensor& sensor =
+        add_sensor(find_domain(counter.place)->id, model::SensorKind::kEnergyCounter, counter.name);
     sensor.traits = counter.traits;
     sensor.traits.refresh = kRefresh;
     sensor.traits.scale = scale_error(counter.place, cpu.is_amd());
-    sensors_.push_back(std::move(sensor));
   }
   for (auto& [place, error] : source.unreadable) {
     find_domain(place)->unavailable_reason = error.message;
@@ -216,18 +212,13 @@ void RaplMeter::add_domains(std::vector<Place> places, const std::string& cpu_na
   std::ranges::sort(places,
                     [](const Place& a, const Place& b) { return sort_key(a) < sort_key(b); });
   for (const Place& place : places) {
-    model::Domain domain;
-    domain.id = model::DomainId{static_cast<std::uint32_t>(domains_.size())};
-    domain.kind = place.kind;
-    domain.device = device_of(place);
-    domain.name = cpu_name;
+    model::Domain& domain = add_domain(place.kind, device_of(place), cpu_name);
     if (place.kind == model::DomainKind::kDram) domain.name = "DRAM of " + place.package;
     if (place.kind == model::DomainKind::kPlatform) domain.name = "Platform (psys)";
     if (place.kind == model::DomainKind::kCpuCores || place.kind == model::DomainKind::kCpuUncore) {
       const auto package = find_domain({model::DomainKind::kCpu, place.package});
       if (package != domains_.end()) domain.parent = package->id;
     }
-    domains_.push_back(std::move(domain));
   }
 }
 

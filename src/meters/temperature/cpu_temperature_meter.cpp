@@ -47,14 +47,10 @@ class CpuTemperatureMeter : public Meter {
   }
 
   void add(model::DomainId domain, Files files) {
-    model::Sensor sensor;
-    sensor.id = model::SensorId{static_cast<std::uint32_t>(sensors_.size())};
-    sensor.domain = domain;
-    sensor.kind = model::SensorKind::kGauge;
-    sensor.name = std::string(model::gauge::kTemperature);
-    probes_.back().sensors.push_back(sensor.id);
-    gauges_.push_back({sensor.id, std::move(files)});
-    sensors_.push_back(std::move(sensor));
+    const auto sensor =
+        add_sensor(domain, model::SensorKind::kGauge, std::string(model::gauge::kTemperature)).id;
+    probes_.back().sensors.push_back(sensor);
+    gauges_.push_back({sensor, std::move(files)});
   }
 
   std::string name() const override { return inner_->name(); }
@@ -151,7 +147,7 @@ fs::path folder_of(const fs::path& hwmon) {
 // Labels of a chip's temperatures with the files that hold them, in the order of their names.
 std::vector<std::pair<std::string, fs::path>> labelled(const fs::path& folder) {
   std::vector<std::pair<std::string, fs::path>> found;
-  for (const std::string& name : list_folder(folder).value_or(std::vector<std::string>{})) {
+  for (const std::string& name : names_in(folder)) {
     if (!name.starts_with("temp") || !name.ends_with("_label")) continue;
     const auto label = read_attribute(folder / name);
     const std::string input = name.substr(0, name.size() - 5) + "input";
@@ -184,7 +180,7 @@ std::optional<fs::path> of_k10temp(const fs::path& folder) {
 std::vector<int> packages(const fs::path& root) {
   std::set<int> ids;
   const auto folder = root / "sys/devices/system/cpu";
-  for (const std::string& name : list_folder(folder).value_or(std::vector<std::string>{})) {
+  for (const std::string& name : names_in(folder)) {
     if (!name.starts_with("cpu") || !parse_integer(name.substr(3))) continue;
     const auto id = read_integer(folder / name / "topology/physical_package_id");
     if (id && *id >= 0 && *id < 1024) ids.insert(static_cast<int>(*id));
@@ -205,7 +201,7 @@ std::vector<CpuTemperature> find_cpu_temperatures(const fs::path& root) {
   std::vector<CpuTemperature> found;
   std::vector<std::pair<std::string, fs::path>> amd;  // with their addresses on the bus
   const auto chips = root / "sys/class/hwmon";
-  for (const std::string& name : list_folder(chips).value_or(std::vector<std::string>{})) {
+  for (const std::string& name : names_in(chips)) {
     const auto folder = folder_of(chips / name);
     if (folder.empty()) continue;
     const auto driver = read_attribute(folder / "name").value_or("");
@@ -228,7 +224,7 @@ std::vector<CpuTemperature> find_cpu_temperatures(const fs::path& root) {
   }
   if (!found.empty()) return found;
   const auto zones = root / "sys/class/thermal";
-  for (const std::string& name : list_folder(zones).value_or(std::vector<std::string>{})) {
+  for (const std::string& name : names_in(zones)) {
     if (read_attribute(zones / name / "type").value_or("") != "x86_pkg_temp") continue;
     found.push_back({zones / name / "temp", std::nullopt});
   }

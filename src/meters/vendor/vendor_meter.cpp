@@ -265,29 +265,19 @@ VendorMeter::VendorMeter(std::string name, std::vector<LibraryGpu> gpus, bool si
                          const Demand& demand)
     : name_(std::move(name)) {
   for (auto& gpu : gpus) {
-    model::Domain domain;
-    domain.id = model::DomainId{static_cast<std::uint32_t>(domains_.size())};
-    domain.kind = gpu.kind;
-    domain.device = gpu.device;
-    domain.name = gpu.name;
+    model::Domain& domain = add_domain(gpu.kind, gpu.device, gpu.name);
     if (gpu.missing) {
       domain.unavailable_reason = gpu.missing->message;
       missing_.push_back({name_ + " of " + gpu.device, std::move(*gpu.missing), ""});
     } else {
-      model::Sensor sensor;
-      sensor.id = model::SensorId{static_cast<std::uint32_t>(sensors_.size())};
-      sensor.domain = domain.id;
-      sensor.kind = model::SensorKind::kEnergyCounter;
-      sensor.name = gpu.sensor;
+      model::Sensor& sensor = add_sensor(domain.id, model::SensorKind::kEnergyCounter, gpu.sensor);
       if (gpu.kind == model::DomainKind::kGpu) {
         sensor.traits.scale = model::scale_of_gpu(name_ == kAmdLibrary ? "Instinct" : gpu.name);
       }
       if (simulated) sensor.provenance = model::Provenance::kSimulated;
       probes_.push_back({"energy of " + gpu.device, {}, {sensor.id}});
-      sensors_.push_back(std::move(sensor));
       counters_.push_back(std::move(gpu.counter));
     }
-    domains_.push_back(std::move(domain));
   }
   set_demand(demand);
 }

@@ -292,18 +292,15 @@ Result<std::unique_ptr<WallMeter>> WallMeter::open(const WallOptions& options) {
   if (!first) return forward_error(first);
 
   std::unique_ptr<WallMeter> meter(new WallMeter(std::move(*spec), std::move(*source)));
-  model::Domain domain;
-  domain.kind = model::DomainKind::kPlatform;
-  domain.device = options.device;
-  domain.name = "Wall meter (" + meter->spec_.name() + ")";
-  meter->domains_.push_back(std::move(domain));
-  model::Sensor sensor;
-  sensor.kind = model::SensorKind::kPowerAverage;
-  sensor.name = "wall:" + meter->spec_.name();
+  const auto name = meter->spec_.name();
+  const auto domain =
+      meter->add_domain(model::DomainKind::kPlatform, options.device, "Wall meter (" + name + ")")
+          .id;
+  model::Sensor& sensor =
+      meter->add_sensor(domain, model::SensorKind::kPowerAverage, "wall:" + name);
   sensor.traits.window = meter->spec_.mean_over ? meter->spec_.mean_over : first->mean_over;
   sensor.traits.scale = model::ScaleError::symmetric(meter->spec_.gain_error);
-  meter->sensors_.push_back(std::move(sensor));
-  meter->probes_.push_back({"wall meter", {}, {meter->sensors_.front().id}});
+  meter->probes_.push_back({"wall meter", {}, {sensor.id}});
   meter->set_demand(options.demand);
   return meter;
 }
