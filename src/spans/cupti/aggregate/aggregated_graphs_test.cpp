@@ -21,12 +21,17 @@ Activity graph(std::int64_t start, std::int64_t end, std::uint32_t correlation,
   return a;
 }
 
+// A launch of 400 ns, node by node: 150 of them of class 0, 200 of class 1.
+void add_launch(ActivityAggregator& aggregator, std::int64_t at, std::uint32_t correlation) {
+  aggregator.add(node(at, at + 100, 0, correlation));
+  aggregator.add(node(at + 150, at + 350, 1, correlation));
+  aggregator.add(node(at + 350, at + 400, 0, correlation));
+}
+
 TEST(ActivityAggregator, SpreadsAGraphOverItsNodes) {
   Aggregated a;
   a.aggregator.add(graph(-100, 700, 1));  // before its nodes were seen, and of double the duration
-  a.aggregator.add(node(1000, 1100, 0, 2));
-  a.aggregator.add(node(1150, 1350, 1, 2));
-  a.aggregator.add(node(1350, 1400, 0, 2));
+  add_launch(a.aggregator, 1000, 2);
   a.aggregator.add(graph(2000, 2400, 3));
   a.settle(true);
   EXPECT_EQ(a.aggregator.graph_launches(), 2U);
@@ -147,9 +152,7 @@ TEST(ActivityAggregator, NodesWithStampsOfTwoLaunchesShapeNoOther) {
   const auto asked = a.aggregator.unknown_graphs();
   a.aggregator.add(graph(10'000, 10'400, 6));
   EXPECT_GT(a.aggregator.unknown_graphs(), asked) << "nodes are wanted again";
-  a.aggregator.add(node(11'000, 11'100, 0, 7));
-  a.aggregator.add(node(11'150, 11'350, 1, 7));
-  a.aggregator.add(node(11'350, 11'400, 0, 7));
+  add_launch(a.aggregator, 11'000, 7);
   a.settle(true);
   EXPECT_EQ(a.sink.of_class(0), (Sum{5 * 150, 10}));
   EXPECT_EQ(a.sink.of_class(1), (Sum{5 * 200, 5}));
@@ -172,6 +175,25 @@ TEST(ActivityAggregator, NodesThatRunTogetherShapeAnotherLaunchOnceASecondOneHas
     a.settle(true);
     EXPECT_EQ(a.aggregator.graph_expanded(), again ? 1U : 0U);
   }
+}
+
+// What had come of the first launch ran one by one: that is no other launch, whose shape would
+// hold.
+TEST(ActivityAggregator, NodesThatRunTogetherAreOneLaunchAlsoWhereTheirRecordsComeInTwoParts) {
+  Aggregated a;
+  for (const std::int64_t at : {0, 10'000}) {
+    const auto correlation = static_cast<std::uint32_t>(3 + at);
+    a.aggregator.add(node(at + 2000, at + 2200, 0, correlation));
+    a.settle();
+    a.aggregator.add(node(at + 2100, at + 2300, 1, correlation));
+    a.settle();
+    a.settle();
+  }
+  a.aggregator.add(graph(50'000, 50'300, 20'000));
+  a.settle(true);
+  EXPECT_EQ(a.aggregator.graph_expanded(), 1U);
+  EXPECT_EQ(a.sink.of_class(0).launches, 3U);
+  EXPECT_EQ(a.sink.of_class(1).launches, 3U);
 }
 
 TEST(ActivityAggregator, NodesThatRunTogetherReplaceNoneThatRunOneByOne) {

@@ -14,7 +14,6 @@ namespace {
 constexpr std::size_t kMostNodes = 500'000;  // 24 MB
 constexpr double kOneByOne = 1.05;           // of the duration: nodes that hardly overlap
 constexpr double kAlike = 1.25;              // between launches whose nodes overlap by as much
-constexpr std::size_t kMostDoubts = 10'000;
 
 }  // namespace
 
@@ -47,23 +46,6 @@ void GraphTemplates::settle(bool dropped) {
   }
 }
 
-bool GraphTemplates::is_confirmed(std::uint32_t graph, std::uint32_t correlation, double together) {
-  if (together <= kOneByOne) return true;
-  if (const auto known = templates_.find(graph); known != templates_.end()) {
-    return together <= kOneByOne * known->second.together;
-  }
-  if (doubts_.size() >= kMostDoubts && !doubts_.contains(graph)) return false;
-  const auto [place, fresh] = doubts_.try_emplace(graph, correlation, together);
-  Doubt& doubt = place->second;
-  if (!fresh && doubt.correlation != correlation && together <= kAlike * doubt.together &&
-      doubt.together <= kAlike * together) {
-    return true;
-  }
-  if (fresh || doubt.correlation != correlation) ++unconfirmed_;
-  doubt = {correlation, together};
-  return false;
-}
-
 void GraphTemplates::learn(std::uint32_t graph, std::vector<Activity>& nodes, bool dropped) {
   std::int64_t begin = INT64_MAX;
   std::int64_t end = INT64_MIN;
@@ -75,10 +57,16 @@ void GraphTemplates::learn(std::uint32_t graph, std::vector<Activity>& nodes, bo
   }
   const double together =
       end > begin ? static_cast<double>(sum) / static_cast<double>(end - begin) : 1.0;
-  if (!is_confirmed(graph, nodes.front().correlation, together)) return;
-  doubts_.erase(graph);
+  const std::uint32_t correlation = nodes.front().correlation;
   Template& known = templates_[graph];
   if (dropped && nodes.size() < known.nodes.size()) return;
+  const bool has_more = !known.nodes.empty() && known.correlation == correlation;  // records
+  bool confirmed = together <= kOneByOne;
+  if (!confirmed && !known.nodes.empty() && !has_more) {
+    const double ratio = together / known.together;
+    if (known.confirmed && ratio > kOneByOne) return;
+    confirmed = known.confirmed || std::max(ratio, 1 / ratio) <= kAlike;
+  }
   if (nodes_ - known.nodes.size() + nodes.size() > kMostNodes) {
     if (known.nodes.empty()) templates_.erase(graph);
     return;
@@ -91,14 +79,17 @@ void GraphTemplates::learn(std::uint32_t graph, std::vector<Activity>& nodes, bo
   }
   known.nodes = std::move(nodes);
   known.duration = end - begin;
+  if (!confirmed && (!has_more || known.confirmed)) ++unconfirmed_;
+  known.correlation = correlation;
   known.together = together;
+  known.confirmed = confirmed;
   known.scopes.clear();
   ++launches_;
 }
 
 bool GraphTemplates::expand(const Activity& launch, std::vector<Activity>& into) {
   const auto found = templates_.find(launch.graph);
-  if (found == templates_.end() || found->second.duration <= 0) return false;
+  if (!has(launch.graph) || found->second.duration <= 0) return false;
   Template& known = found->second;
   if (known.scopes.empty() || known.launch_scope != launch.scope) {
     known.launch_scope = launch.scope;

@@ -52,7 +52,10 @@ class GraphTemplates {
   // replaces none whose nodes run one by one.
   void settle(bool dropped);
 
-  bool has(std::uint32_t graph) const { return templates_.contains(graph); }
+  bool has(std::uint32_t graph) const {
+    const auto found = templates_.find(graph);
+    return found != templates_.end() && found->second.confirmed;
+  }
 
   // How often launches of a graph should be recorded node by node once more: its template waits for
   // another launch that confirms it.
@@ -73,23 +76,18 @@ class GraphTemplates {
   };
   struct Template {
     std::int64_t duration = 0;
-    double together =
-        1;  // times of all nodes, of the duration: 1 at most where they run one by one
+    std::uint32_t correlation = 0;  // of its launch
+    // Times of all nodes, of the duration: 1 at most where they run one by one.
+    double together = 1;
+    bool confirmed = false;
     std::vector<Activity> nodes;        // start and end from the launch's start
     std::uint32_t launch_scope = 0;     // that `scopes` is for
     std::vector<std::uint32_t> scopes;  // empty: not yet made
   };
 
-  struct Doubt {
-    std::uint32_t correlation = 0;  // of the launch
-    double together = 1;
-  };
-
   void learn(std::uint32_t graph, std::vector<Activity>& nodes, bool dropped);
-  bool is_confirmed(std::uint32_t graph, std::uint32_t correlation, double together);
 
   std::unordered_map<std::uint32_t, Launch> seen_;
-  std::unordered_map<std::uint32_t, Doubt> doubts_;  // of graphs without a template
   std::unordered_map<std::uint32_t, Template> templates_;
   std::size_t nodes_ = 0;  // in all templates
   std::uint64_t launches_ = 0;
