@@ -150,6 +150,11 @@ void ActivityAggregator::add(const Activity& activity) {
   waiting_.push_back(activity);
 }
 
+void ActivityAggregator::add(const UnrecordedLaunch& launch) {
+  unrecorded_.push_back(launch);
+  no_whole_launch_.insert(launch.correlation);
+}
+
 std::int64_t ActivityAggregator::watermark(bool all) {
   if (all) return INT64_MAX;
   std::int64_t mark = newest_ - options_.settle.count();
@@ -181,8 +186,19 @@ void ActivityAggregator::expand_graphs(std::int64_t until) {
   waiting_.swap(later_);
 }
 
+// Of an unrecorded launch the memsets and copies may be recorded node by node nevertheless (CUPTI
+// 13.0): they are no shape of the graph, and the launch as a whole has their time.
+void ActivityAggregator::leave_out_partial_launches() {
+  const auto first = waiting_.begin() + static_cast<std::ptrdiff_t>(first_new_);
+  const auto partial = std::remove_if(first, waiting_.end(), [&](const Activity& a) {
+    return a.is_node() && no_whole_launch_.contains(a.correlation);
+  });
+  waiting_.erase(partial, waiting_.end());
+}
+
 void ActivityAggregator::take_nodes(bool dropped) {
   if (std::exchange(new_nodes_, false)) {
+    leave_out_partial_launches();
     std::unordered_set<std::uint32_t> invalid;
     for (std::size_t i = first_new_; i < waiting_.size(); ++i) {
       if (waiting_[i].is_node()) invalid.insert(waiting_[i].graph);

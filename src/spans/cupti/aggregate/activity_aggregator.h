@@ -36,7 +36,7 @@ class ActivityAggregator {
   // Describes a device; ignored after the device was sent to the sink.
   void device(const model::TracedDevice& device);
   void add(const Activity& activity);
-  void add(const UnrecordedLaunch& launch) { unrecorded_.push_back(launch); }
+  void add(const UnrecordedLaunch& launch);
 
   // Orders what has waited long enough; `all`: everything. `dropped`: records may be missing.
   void settle(bool all, bool dropped);
@@ -61,6 +61,7 @@ class ActivityAggregator {
   };
 
   model::DeviceTimeline& timeline(std::uint32_t ordinal);
+  void leave_out_partial_launches();
   void take_nodes(bool dropped);
   void expand_graphs(std::int64_t until);
   void end_copies();
@@ -75,7 +76,8 @@ class ActivityAggregator {
   std::unordered_set<std::uint32_t> unknown_graphs_;
   std::uint64_t unknown_asked_ = 0;
   std::vector<Activity> waiting_;
-  std::vector<UnrecordedLaunch> unrecorded_;
+  std::vector<UnrecordedLaunch> unrecorded_;           // not yet placed
+  std::unordered_set<std::uint32_t> no_whole_launch_;  // the correlations of all unrecorded ones
   std::vector<Order> order_;
   std::vector<Activity> later_;
   std::size_t waiting_graphs_ = 0;

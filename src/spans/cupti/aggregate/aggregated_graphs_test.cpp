@@ -56,6 +56,30 @@ TEST(ActivityAggregator, PlacesALaunchWithoutRecordBetweenItsNeighbours) {
   EXPECT_EQ(a.sink.of_class(0), (Sum{100 + 100 + 100 + 75 + 100, 5}));
 }
 
+// A graph's memsets and copies are recorded where its kernels are not: they are not its nodes.
+TEST(ActivityAggregator, TheMemsetsOfALaunchWithoutRecordAreNoShapeOfItsGraph) {
+  for (const bool known : {true, false}) {
+    for (const bool late : {false, true}) {
+      Aggregated a;
+      if (known) add_launch(a.aggregator, 1000, 2);
+      a.settle();
+      a.settle();
+      a.aggregator.add(UnrecordedLaunch{kBegin + 2000, 5, 7, 3});
+      if (late) a.settle(true);
+      a.aggregator.add(node(2010, 2011, 0, 3));
+      a.aggregator.add(node(2390, 2391, 0, 3));
+      a.settle();
+      a.settle();
+      a.aggregator.add(graph(5000, 5400, 4));
+      if (!known) add_launch(a.aggregator, 6000, 5);
+      a.settle(true);
+      EXPECT_EQ(a.sink.of_class(0).launches, 6U) << known << late;
+      EXPECT_EQ(a.sink.of_class(1).launches, 3U) << known << late;
+      EXPECT_EQ(a.sink.of_class(1).busy, 600U) << known << late;
+    }
+  }
+}
+
 TEST(ActivityAggregator, ALaunchWithoutRecordAndNeighboursTakesItsTemplatesTime) {
   Aggregated a;
   a.aggregator.add(node(1000, 1100, 0, 2));
