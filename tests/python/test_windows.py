@@ -1,6 +1,7 @@
 """Windows on simulated GPUs whose true energy is known."""
 
 import asyncio
+import multiprocessing
 import os
 import pickle
 import subprocess
@@ -409,6 +410,54 @@ def test_a_closed_monitor_says_so(gpu):
     assert "the monitor is closed: window 'late'" in str(warning.message) and warning.filename == __file__
     with pytest.raises(jouleprof.Unavailable, match="closed"):
         gpu.total("late")
+
+
+def made_before(monitor):
+    with monitor.made_before:
+        pass
+
+
+@pytest.mark.parametrize("use", [
+    made_before,
+    lambda monitor: monitor.window("known").__enter__(),
+    lambda monitor: monitor.begin_window("known"),
+    lambda monitor: monitor.push_window(),
+    lambda monitor: list(monitor.steps([1], "known", None)),
+    lambda monitor: monitor.tagged("known").__enter__(),
+    lambda monitor: monitor.measure("known")(int)(),
+], ids=["made before", "known", "key", "stack", "steps", "tagged", "measure"])
+@pytest.mark.parametrize("end", ["close", "fork"])
+def test_each_way_to_begin_a_window_that_is_not_measured_warns(gpu, use, end):
+    with gpu.window("known"):
+        pass
+    gpu.made_before = gpu.window("known")
+
+    def begin():
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            use(gpu)
+            with gpu.window("known"):
+                pass  # which warns no more
+        return [(str(warning.message), warning.filename) for warning in heard]
+
+    if end == "close":
+        gpu.close()
+        heard = begin()
+    else:
+        receiver, sender = multiprocessing.Pipe(False)
+        child = multiprocessing.get_context("fork").Process(target=lambda: sender.send(begin()))
+        child.start()
+        heard = receiver.recv()
+        child.join()
+    ((message, filename),) = heard
+    assert ("the monitor is closed" if end == "close" else "of a forked process") in message
+    assert filename == __file__
+
+
+def test_a_monitor_is_of_its_process(gpu):
+    for value in (gpu, gpu.steps([1]), gpu.tagged("a")):
+        with pytest.raises(TypeError, match="make one in each process"):
+            pickle.dumps(value)
 
 
 def test_the_default_monitor(machine):

@@ -65,7 +65,7 @@ class Monitor:
         self._by_key = {}
         self._stack = []
         self._has_refused_names = False
-        self._has_warned_of_close = False
+        self._has_warned_of_end = False
         self._synchronise = functools.partial(sync.synchronise, self._gpus)
         _open_monitors.add(self)
 
@@ -249,6 +249,9 @@ class Monitor:
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         self.close()
 
+    def __reduce__(self):
+        raise TypeError("a monitor belongs to its process; make one in each process that measures")
+
     def __repr__(self):
         devices = ", ".join(d.label for d in self.domains if d.is_whole)
         return f"<jouleprof.Monitor {'closed' if self.closed else self.source}: {devices}>"
@@ -264,21 +267,20 @@ class Monitor:
 
     def _warn_of_refused_names(self, name):
         """Names are kept for ever, so that their number has a limit."""
-        if self._native.closed:
-            if not self._has_warned_of_close:
-                self._has_warned_of_close = True
-                warnings.warn(f"jouleprof: the monitor is closed: window '{name}' and later ones are not measured; make "
-                              "a new Monitor", RuntimeWarning, stacklevel=4)
-            return
-        if self._has_refused_names:
-            return
+        if self._has_refused_names or self._native.closed or os.getpid() != self._process:
+            return  # of the latter two the windows say so, when they are entered
         self._has_refused_names = True
-        if os.getpid() != self._process:
-            warnings.warn("jouleprof: windows of a forked process are not measured with its parent's monitor: make one "
-                          "after the fork", RuntimeWarning, stacklevel=4)
-            return
-        warnings.warn(f"jouleprof: there are 10,000 names of windows: '{name}' and further ones are recorded without "
-                      "a name, and have no total; give windows of one kind one name", RuntimeWarning, stacklevel=4)
+        _warn(f"there are 10,000 names of windows: '{name}' and further ones are recorded without a name, and have no "
+              "total; give windows of one kind one name")
+
+    def _begin_unmeasured(self, name):
+        """The begin of a window that this monitor does not measure any more; warns of the first."""
+        if not self._has_warned_of_end:
+            self._has_warned_of_end = True
+            _warn(f"the monitor is closed: window '{name}' and later ones are not measured; make a new Monitor"
+                  if self._native.closed else
+                  "windows of a forked process are not measured with its parent's monitor: make one after the fork")
+        return _now()
 
     def _look_for_cuda(self):
         torch = torch_with_cuda()
@@ -308,9 +310,19 @@ class Monitor:
             return next((edges for edges, n in counts.items() if n >= count), "mixed")
 
     def _after_fork(self):
+        self._native.leave()
+        self._has_warned_of_end = False
         self._lock = threading.RLock()
         self._marker = None  # CUDA is of no use in a forked child
         self._cuda = False
+
+
+def _warn(message):
+    """At the caller of this package, whose line is to be changed."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "jouleprof":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(f"jouleprof: {message}", RuntimeWarning, stacklevel=level)
 
 
 @atexit.register

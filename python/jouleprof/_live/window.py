@@ -39,7 +39,7 @@ class Window(Figures):
             raise InvalidArgument(f"window '{self._name}' has begun before; make a new one")
         if self._mode is not None:
             self._begin_marked()
-        self._begin = self._native.begin(self._id)
+        self._begin = self._native.begin(self._id) or self._monitor._begin_unmeasured(self._name)
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:

@@ -143,7 +143,8 @@ std::uint32_t Monitor::name(const std::string& text) {
 }
 
 std::int64_t Monitor::begin(std::uint32_t name) noexcept {
-  return opened_ ? jouleprof_monitor_begin(opened_.get(), name).begin_nanoseconds : jouleprof_now();
+  if (!opened_ || is_left_) return 0;
+  return jouleprof_monitor_begin(opened_.get(), name).begin_nanoseconds;
 }
 
 void Monitor::forget(std::int64_t begin, std::uint32_t name) noexcept {

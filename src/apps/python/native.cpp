@@ -192,6 +192,7 @@ NB_MODULE(_native, module) {
       .def("source", &Monitor::source)
       .def("domains", &Monitor::domains)
       .def("name", &Monitor::name, "text"_a)
+      .def("leave", &Monitor::leave)
       .def("begin", &Monitor::begin)
       .def("forget", &Monitor::forget)
       .def("end", &Monitor::end)

@@ -53,7 +53,10 @@ class Monitor {
   nanobind::object domains() const;
 
   std::uint32_t name(const std::string& text);
-  // Begins a window, and lists it until end() or forget(); returns when that was.
+  // In a forked child: windows that begin from now on are not measured.
+  void leave() noexcept { is_left_ = true; }
+  // Begins a window, and lists it until end() or forget(); returns when that was. 0: it is not
+  // measured, because the monitor is closed or left.
   std::int64_t begin(std::uint32_t name) noexcept;
   void forget(std::int64_t begin, std::uint32_t name) noexcept;
   // Ends a window that began at `begin` (CLOCK_MONOTONIC, nanoseconds); returns when that was.
@@ -76,6 +79,7 @@ class Monitor {
   nanobind::object text_of(jouleprof_status (*get)(jouleprof_monitor*, char**, char*, std::size_t));
 
   std::shared_ptr<jouleprof_monitor> opened_;
+  bool is_left_ = false;
 };
 
 // A Monitor, or a failure. Durations in nanoseconds, 0 for the default.
