@@ -3,6 +3,7 @@ know."""
 
 import json
 import os
+import pty
 import shutil
 import subprocess
 import sys
@@ -115,6 +116,39 @@ def test_completions_and_the_manual_page(tool):
     assert "#compdef jouleprof" in tool("completion", "zsh").out
     assert "-l counter-interval" in tool("completion", "fish").out
     assert ".B \\-\\-counter\\-interval TIME" in tool("man").out
+
+
+def typed(folder, script, keys):
+    """The words of a line of an interactive bash, after these keys."""
+    (folder / "completion").write_text(script)
+    terminal, end = pty.openpty()
+    shell = subprocess.Popen(["bash", "--norc", "--noprofile", "-i"], stdin=end, stdout=end, stderr=end, cwd=folder,
+                             env={"PATH": os.environ["PATH"], "TERM": "dumb", "INPUTRC": "/dev/null"},
+                             start_new_session=True)
+    os.close(end)
+    # Ctrl-A goes to the begin of the line.
+    os.write(terminal, f"PS1= ; . ./completion\n{keys}\x01printf '<%s>\\n' >typed \nexit\n".encode())
+    try:
+        while os.read(terminal, 4096):
+            pass
+    except OSError:  # the shell is gone
+        pass
+    shell.wait(timeout=20)
+    os.close(terminal)
+    return (folder / "typed").read_text()
+
+
+def test_bash_completes_names_of_files_and_commands(tool):
+    script = tool("completion", "bash").out
+    (tool.folder / "two words.jprof").touch()
+    # A name with a space is one word, and a folder that is named as a verb does not change it.
+    assert typed(tool.folder, script, "jouleprof report two\t") == "<jouleprof>\n<report>\n<two words.jprof>\n"
+    (tool.folder / "merge").mkdir()
+    assert typed(tool.folder, script, "jouleprof mer\tx") == "<jouleprof>\n<merge>\n<x>\n"
+    # What follows "--" is a command with options of its own.
+    assert typed(tool.folder, script, "jouleprof run -- mkfif\tx") == "<jouleprof>\n<run>\n<-->\n<mkfifo>\n<x>\n"
+    assert typed(tool.folder, script, "jouleprof run -- ls --counter-i\t").endswith("<--counter-i>\n")
+    assert typed(tool.folder, script, "jouleprof run --counter-i\t").endswith("<--counter-interval>\n")
 
 
 # Types a line and a tab in a shell of its own, and prints what appears.

@@ -281,12 +281,14 @@ _jouleprof() {
   }
   return out + R"(    completion) COMPREPLY=($(compgen -W 'bash zsh fish' -- "$word")); return ;;
   esac
-  case $word in
-    -*) COMPREPLY=($(compgen -W "$options" -- "$word")) ;;
-    *) COMPREPLY=($(compgen -f -- "$word")) ;;
+  # After "--" is a command with its own options. Files are readline's own, which quotes their names.
+  case " ${COMP_WORDS[*]:0:COMP_CWORD} " in
+    *' -- ') [[ $word == */* ]] || COMPREPLY=($(compgen -c -- "$word")) ;;
+    *' -- '*) ;;
+    *) [[ $word != -* ]] || COMPREPLY=($(compgen -W "$options" -- "$word")) ;;
   esac
 }
-complete -o filenames -F _jouleprof jouleprof
+complete -o bashdefault -o default -F _jouleprof jouleprof
 )";
 }
 
