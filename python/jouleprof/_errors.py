@@ -1,6 +1,8 @@
 """One tree of exceptions: everything that jouleprof raises is a jouleprof.Error."""
 
 import os
+import sys
+import warnings
 
 
 class Error(Exception):
@@ -48,6 +50,14 @@ _KINDS = {
     1: NotFound, 2: PermissionDenied, 3: Unsupported, 4: Unavailable, 5: Corrupt,
     6: InvalidArgument, 7: Timeout, 8: Internal,
 }
+
+
+def warn(message):
+    """At the caller of this package, whose line is to be changed."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "jouleprof":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(f"jouleprof: {message}", RuntimeWarning, stacklevel=level)
 
 
 def exit_status(error):

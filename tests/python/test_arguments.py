@@ -47,6 +47,9 @@ def test_calls_of_nonsense():
             monitor.total("w", timeout="soon")
         with pytest.raises(jouleprof.InvalidArgument, match="now"):
             monitor.between(0.5, 1.5)
+        # It would be the latest power, and not that before `end`.
+        with pytest.raises(jouleprof.InvalidArgument, match="begin and end"):
+            monitor.power(end=monitor.now())
 
 
 @pytest.mark.parametrize("factors", [

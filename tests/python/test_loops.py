@@ -1,8 +1,10 @@
 """Loaders and decorated functions."""
 
 import asyncio
+import functools
 import time
 
+import jouleprof
 import pytest
 
 
@@ -145,3 +147,33 @@ def test_decorated_objects(gpu):
     for name in ("coroutine", "generator", "asynchronous"):
         assert gpu.total(name).time >= 0.1, name
     assert isinstance(gpu.measure("class")(Coroutine)(), Coroutine)
+
+
+@pytest.mark.parametrize("bare", [False, True])
+def test_a_plain_function_whose_work_comes_after_its_call_warns(gpu, bare):
+    """The decorator cannot know it before, and its window has a few microseconds."""
+    async def work():
+        await asyncio.sleep(0)
+        return 3
+
+    async def numbers():
+        yield 1
+
+    results = {"coroutine": work, "generator": lambda: (i for i in range(3)), "async generator": numbers}
+    for kind, make in results.items():
+        def plain():
+            return make()
+
+        decorated = gpu.measure(plain) if bare else gpu.measure("late")(plain)
+        with pytest.warns(RuntimeWarning, match=f"'plain' returned a {kind}, and its call only was measured") as heard:
+            result = decorated()
+        assert [warning.filename for warning in heard] == [__file__]
+        if kind == "coroutine":
+            assert asyncio.run(result) == 3
+
+
+def test_properties_are_measured_below_their_decorator(gpu):
+    for kind in (property, functools.cached_property):
+        for measure in (gpu.measure, gpu.measure("name")):
+            with pytest.raises(jouleprof.InvalidArgument, match=f"write it below @{kind.__name__}"):
+                measure(kind(len))

@@ -2,13 +2,15 @@
 
 import functools
 import inspect
+import types
 from typing import Any, Callable, TypeVar
 
 from .._arguments import text
-from .._errors import InvalidArgument
+from .._errors import InvalidArgument, warn
 
 F = TypeVar("F", bound=Callable[..., Any])
 _OF_CLASSES = (classmethod, staticmethod)
+_LATE = (types.CoroutineType, types.GeneratorType, types.AsyncGeneratorType)  # what they do comes after the call
 
 
 def measured(open_window, name):
@@ -18,7 +20,7 @@ def measured(open_window, name):
     are wrapped."""
     if name is None or isinstance(name, str):
         return lambda function: _wrapped(function, open_window, name)
-    if callable(name) or isinstance(name, _OF_CLASSES):
+    if callable(name) or hasattr(name, "__get__"):
         return _wrapped(name, open_window, None)
     return text(name, "a window's name")  # raises
 
@@ -29,12 +31,21 @@ def around(new_context, function=None):
 
 
 def _wrapped(function, open_window, name):
+    if isinstance(function, (property, functools.cached_property)):
+        raise InvalidArgument(f"measure decorates functions, not {function!r}: write it below @"
+                              f"{type(function).__name__}")
     if not callable(function) and not isinstance(function, _OF_CLASSES):
         raise InvalidArgument(f"measure decorates functions, not {function!r}")
     if name is None:
         called = function.__func__ if isinstance(function, _OF_CLASSES) else function
         name = getattr(called, "__name__", type(called).__name__)
     return _decorator(functools.partial(open_window, name))(function)
+
+
+def _warn_of_late(function, result):
+    called = getattr(function, "__name__", type(function).__name__)
+    warn(f"'{called}' returned a {type(result).__name__.replace('_', ' ')}, and its call only was measured, not what that "
+         "does later; decorate the function that has the await or the yield, or put a window around its use")
 
 
 def _decorator(new_window):
@@ -88,7 +99,10 @@ def _decorator(new_window):
             @functools.wraps(function)
             def wrapper(*args, **kwargs):
                 with new_window():
-                    return function(*args, **kwargs)
+                    result = function(*args, **kwargs)
+                if isinstance(result, _LATE):
+                    _warn_of_late(function, result)
+                return result
 
         return wrapper
 

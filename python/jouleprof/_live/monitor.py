@@ -8,13 +8,12 @@ import functools
 import os
 import sys
 import threading
-import warnings
 import weakref
 from typing import Any, Callable, Iterable, Literal, Sequence, overload
 
 from .._arguments import text, timeout_nanoseconds
 from .._energy import Domain, Energy, Power
-from .._errors import InvalidArgument, NotFound, Timeout, Unavailable, checked
+from .._errors import InvalidArgument, NotFound, Timeout, Unavailable, checked, warn
 from .._measurement import Measurement, Total
 from .._native import end_calls as _end_calls
 from .._native import now as _now
@@ -194,6 +193,8 @@ class Monitor:
     def power(self, begin: int | None = None, end: int | None = None) -> dict[str, Power]:
         """{label: Power}: the latest of each domain, or the mean between two values of now()."""
         if begin is None:
+            if end is not None:
+                raise InvalidArgument("power takes begin and end, or begin only, or none of them for the latest power")
             return {s.domain.label: s.latest_power() for s in self.snapshot().domains}
         end = _now() if end is None else end
         return {e.domain.label: Power.mean_of(e, (end - begin) * 1e-9) for e in self.between(begin, end).values()}
@@ -270,16 +271,16 @@ class Monitor:
         if self._has_refused_names or self._native.closed or os.getpid() != self._process:
             return  # of the latter two the windows say so, when they are entered
         self._has_refused_names = True
-        _warn(f"there are 10,000 names of windows: '{name}' and further ones are recorded without a name, and have no "
-              "total; give windows of one kind one name")
+        warn(f"there are 10,000 names of windows: '{name}' and further ones are recorded without a name, and have no "
+             "total; give windows of one kind one name")
 
     def _begin_unmeasured(self, name):
         """The begin of a window that this monitor does not measure any more; warns of the first."""
         if not self._has_warned_of_end:
             self._has_warned_of_end = True
-            _warn(f"the monitor is closed: window '{name}' and later ones are not measured; make a new Monitor"
-                  if self._native.closed else
-                  "windows of a forked process are not measured with its parent's monitor: make one after the fork")
+            warn(f"the monitor is closed: window '{name}' and later ones are not measured; make a new Monitor"
+                 if self._native.closed else
+                 "windows of a forked process are not measured with its parent's monitor: make one after the fork")
         return _now()
 
     def _look_for_cuda(self):
@@ -315,14 +316,6 @@ class Monitor:
         self._lock = threading.RLock()
         self._marker = None  # CUDA is of no use in a forked child
         self._cuda = False
-
-
-def _warn(message):
-    """At the caller of this package, whose line is to be changed."""
-    level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "jouleprof":
-        level, frame = level + 1, frame.f_back
-    warnings.warn(f"jouleprof: {message}", RuntimeWarning, stacklevel=level)
 
 
 @atexit.register
