@@ -69,7 +69,10 @@ def exit_status(error):
 
 def named(path):
     """The path as a text that the tool does not take for an option."""
-    text = os.fsdecode(path)
+    try:
+        text = os.fsdecode(path)
+    except TypeError:
+        raise InvalidArgument(f"a file is named by a path, not {path!r}") from None
     return os.path.join(".", text) if text.startswith("-") else text
 
 
@@ -77,7 +80,7 @@ def existing(path):
     """The same, if there is such a file."""
     text = named(path)
     if not os.path.exists(text):
-        raise MissingFile(f"{text} does not exist")
+        raise MissingFile(f"{text or repr(text)} does not exist")
     return text
 
 

@@ -7,7 +7,7 @@ from typing import Any, Iterator, Literal
 
 from . import _text
 from ._energy import Domain, Energy, Figure, total_of
-from ._errors import NotFound
+from ._errors import InvalidArgument, NotFound
 from ._factors import Cost, Factors
 
 Edges = Literal["host", "device", "synchronised", "mixed"]
@@ -88,6 +88,8 @@ class Figures(Figure):
 
     def cost(self, factors: Factors) -> Cost:
         """What the total comes to in kWh, money and CO2e, by the factors that you give."""
+        if not isinstance(factors, Factors):
+            raise InvalidArgument(f"factors is a jouleprof.Factors, not {factors!r}")
         return Cost.of(self.total, factors)
 
     def _by_package(self, kind: str) -> dict[int, float] | None:

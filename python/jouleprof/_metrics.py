@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ._arguments import text
 from ._energy import total_of
 from ._errors import InvalidArgument
 from ._measurement import Measurement
@@ -21,6 +22,7 @@ def metrics(source: Monitor | Measurement | Window | None = None, prefix: str = 
     once; a Measurement; or a window, which waits for its energy at the first look. Absent figures are
     not in the dictionary.
     """
+    prefix = text(prefix, "prefix")
     if source is None:
         from ._live.default import monitor
 

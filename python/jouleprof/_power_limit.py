@@ -148,6 +148,8 @@ class PowerLimitOptimizer:
         self._wait, self._warmup, self._profile = wait_steps, warmup_steps, profile_steps
         self._path = profile_path
         monitor = getattr(monitor, "monitor", monitor)  # a ZeusMonitor's
+        if not hasattr(monitor, "domains"):
+            raise InvalidArgument(f"monitor is a jouleprof.Monitor, not {monitor!r}")
         gpus = [d.uuid for d in monitor.domains if d.kind == "gpu" and d.uuid]
         if not gpus:
             raise Unavailable("the monitor has no GPU whose power limit could be set")

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import pathlib
 import textwrap
 import time
 
@@ -16,7 +17,7 @@ from conftest import CONSTANT
 @pytest.mark.parametrize("arguments", [
     {"devices": 5}, {"log": 7}, {"shortest_window": "x"}, {"shortest_window": float("nan")},
     {"shortest_window": 0}, {"history": -1}, {"history": float("inf")}, {"history": None},
-    {"log": "a\0b.jprof"}, {"gpu_indices": 0}, {"gpu_indices": [2**40]}, {"cuda": "maybe"}, {"cuda": [1]},
+    {"devices": b"cpu"}, {"log": "a\0b.jprof"}, {"gpu_indices": 0}, {"gpu_indices": [2**40]}, {"cuda": "maybe"}, {"cuda": [1]},
 ])
 def test_a_monitor_of_nonsense(arguments):
     with pytest.raises(jouleprof.InvalidArgument):
@@ -50,6 +51,31 @@ def test_calls_of_nonsense():
         # It would be the latest power, and not that before `end`.
         with pytest.raises(jouleprof.InvalidArgument, match="begin and end"):
             monitor.power(end=monitor.now())
+        for call in (monitor.begin_window, monitor.end_window):
+            with pytest.raises(jouleprof.InvalidArgument, match="a window's name is a text"):
+                call(["x"])
+        with pytest.raises(jouleprof.InvalidArgument, match="prefix is a text"):
+            jouleprof.metrics(monitor, 3)
+        with pytest.raises(jouleprof.InvalidArgument, match="factors is a jouleprof.Factors"):
+            window.cost(0.3)
+        with pytest.raises(jouleprof.InvalidArgument, match="monitor is a jouleprof.Monitor"):
+            jouleprof.PowerLimitOptimizer("gpu0")
+
+
+def test_files_that_are_none(tmp_path):
+    report = jouleprof.report(pathlib.Path(__file__).parents[2] / "examples/h200-deit.jprof")
+    for call in (jouleprof.open, jouleprof.report, jouleprof.plot.power, report.save_html, report.save_figure):
+        with pytest.raises(jouleprof.InvalidArgument, match="named by a path, not 3"):
+            call(3)
+    with pytest.raises(jouleprof.NotFound, match="'' does not exist"):
+        jouleprof.open("")
+    with pytest.raises(jouleprof.InvalidArgument, match="not 4"):
+        jouleprof.open_all(4)
+    # It would be an SVG, which the name denies.
+    with pytest.raises(jouleprof.InvalidArgument, match="ends in neither .svg nor .png"):
+        report.save_figure(tmp_path / "x.pdf")
+    report.save_figure(tmp_path / "x.SVG")
+    assert [file.name for file in tmp_path.iterdir()] == ["x.SVG"]
 
 
 @pytest.mark.parametrize("factors", [

@@ -79,6 +79,8 @@ def _joined(devices) -> str | None:
     if devices is None or isinstance(devices, str):
         return devices
     try:
+        if isinstance(devices, bytes):
+            raise TypeError
         return ",".join(str(word) for word in devices)
     except TypeError:
         raise InvalidArgument(f"devices is a text or a list, not {devices!r}") from None

@@ -95,6 +95,7 @@ class Monitor:
         if "torch" in _modules and compiled.is_compiling():
             compiled.ignored(key)
             return
+        key = text(key, "a window's name")
         if key in self._by_key:
             if not restart:
                 raise InvalidArgument(f"window '{key}' is open already; restart=True begins it anew")
@@ -106,6 +107,7 @@ class Monitor:
         cancel: forget it and return None. sync_execution: of the end; None: as it was begun."""
         if "torch" in _modules and compiled.is_compiling():
             return compiled.Ignored(key)
+        key = text(key, "a window's name")
         window = self._by_key.get(key)
         if window is None:
             raise InvalidArgument(f"no window '{key}' is open")

@@ -6,9 +6,9 @@ import concurrent.futures
 import glob
 import os
 import warnings
-from typing import Any, Sequence
+from typing import Any, Iterable, Sequence
 
-from .._errors import Error, MissingFile
+from .._errors import Error, InvalidArgument, MissingFile
 from .recording import Recording, open_recording
 from .tables import Tables
 
@@ -19,6 +19,8 @@ def open_all(pattern: str | os.PathLike[str] | Sequence[str | os.PathLike[str]])
     """The recordings that a pattern such as "jobs/**/*.jprof", or a list of paths, names; also those in merged files.
 
     Files that cannot be read are in `unreadable`, with a warning."""
+    if not isinstance(pattern, (str, os.PathLike, Iterable)) or isinstance(pattern, bytes):
+        raise InvalidArgument(f"open_all takes a pattern or a list of paths, not {pattern!r}")
     paths = sorted(glob.glob(os.fspath(pattern), recursive=True)) if isinstance(pattern, (str, os.PathLike)) else pattern
     if not paths:
         raise MissingFile(f"no file matches {pattern}")

@@ -69,7 +69,10 @@ class Report:
     def save_figure(self, output: str | os.PathLike[str]) -> None:
         """Writes headline, balance and power over time as one figure: an SVG, or where the name ends in .png a PNG."""
         output = named(output)
-        self._tool("report", "--png" if output.endswith(".png") else "--svg", output, "--force")
+        ending = os.path.splitext(output)[1].lower()
+        if ending not in ("", ".svg", ".png"):
+            raise InvalidArgument(f"a figure is an SVG or a PNG: {output} ends in neither .svg nor .png")
+        self._tool("report", "--png" if ending == ".png" else "--svg", output, "--force")
 
     def __str__(self):
         return self._tool("report")
