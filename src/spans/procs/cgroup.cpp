@@ -87,9 +87,7 @@ void append_members(const fs::path& folder, std::vector<pid_t>& out) {
   const auto text = read_file(folder / "cgroup.procs");
   if (!text) return;
   for (const auto word : split_blanks(*text)) {
-    for (const auto line : split(word, '\n')) {
-      if (const auto pid = parse_integer(line)) out.push_back(static_cast<pid_t>(*pid));
-    }
+    if (const auto pid = parse_integer(word)) out.push_back(static_cast<pid_t>(*pid));
   }
 }
 
@@ -167,7 +165,7 @@ void Cgroup::list(std::vector<pid_t>& out) const {
   for (const auto& folder : groups_below(path_)) append_members(folder, out);
 }
 
-CgroupTimes::CgroupTimes(const fs::path& root) : root_(root) {
+CgroupTimes::CgroupTimes(const fs::path& root) {
   const auto mounts = read_file(root / "proc/self/mountinfo");
   if (!mounts) return;
   for (const auto line : split(*mounts, '\n')) {

@@ -92,7 +92,6 @@ class CgroupTimes {
   const std::map<std::string, Group>& all() const { return groups_; }
 
  private:
-  std::filesystem::path root_;
   struct Mount {
     std::string within;  // of the hierarchy, what is mounted
     std::filesystem::path at;

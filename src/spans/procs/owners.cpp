@@ -62,7 +62,8 @@ constexpr std::array kRules{
 };
 
 constexpr std::size_t kLongestName = 128;
-constexpr std::size_t kShortContainer = 12;  // digits of an id that docker ps prints
+constexpr std::size_t kContainerId = 64;     // digits
+constexpr std::size_t kShortContainer = 12;  // of these, as docker ps prints them
 
 // Groups whose children are jobs, by the end or the begin of their name.
 struct Scheduler {
@@ -112,7 +113,7 @@ std::string_view up_to_dot(std::string_view text) { return text.substr(0, text.f
 bool is_id(std::string_view text, Id kind) {
   switch (kind) {
     case Id::kHash:
-      return text.size() == 64 && std::ranges::all_of(text, is_hex);
+      return text.size() == kContainerId && std::ranges::all_of(text, is_hex);
     case Id::kPod:  // a uid with dashes or, of systemd, underscores; of static pods 32 digits
       return (text.size() == 36 || text.size() == 32) &&
              std::ranges::all_of(text, [](char c) { return is_hex(c) || c == '-' || c == '_'; });
@@ -297,8 +298,7 @@ constexpr std::size_t kLongestFile = 65536;
 constexpr std::size_t kLongestJob = 128;
 
 bool is_number(std::string_view text) {
-  return !text.empty() && text.size() <= 6 &&
-         std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+  return !text.empty() && text.size() <= 6 && std::ranges::all_of(text, is_digit);
 }
 
 std::optional<GpuJobs> parse_name(std::string_view name) {
@@ -315,8 +315,7 @@ std::optional<GpuJobs> parse_name(std::string_view name) {
 }
 
 bool is_job(std::string_view text) {
-  return !text.empty() && text.size() <= kLongestJob &&
-         std::ranges::all_of(text, [](char c) { return c > ' ' && c < 127; });
+  return !text.empty() && text.size() <= kLongestJob && std::ranges::all_of(text, is_printable);
 }
 
 void add_once(std::string_view job, std::vector<std::string>& to) {
@@ -395,7 +394,6 @@ std::optional<std::string> JobMapping::only_job(std::optional<unsigned> index,
 namespace {
 
 constexpr std::size_t kMostNames = 10'000;
-constexpr std::size_t kContainerId = 64;
 constexpr std::string_view kLog = ".log";
 
 // Kubernetes' names: no underscore, so that one separates them here.
@@ -403,12 +401,6 @@ bool is_name(std::string_view text) {
   return !text.empty() && text.size() <= 253 && std::ranges::all_of(text, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
   });
-}
-
-bool is_container_id(std::string_view text) {
-  return text.size() == kContainerId && std::ranges::all_of(text, [](char c) {
-           return (c >= 'a' && c <= 'f') || (c >= '0' && c <= '9');
-         });
 }
 
 void add_pod(std::string_view folder, model::KubeNames& names) {
@@ -422,7 +414,7 @@ void add_container(std::string_view file, model::KubeNames& names) {
   file.remove_suffix(kLog.size());
   const auto id = file.substr(file.size() - kContainerId);
   file.remove_suffix(kContainerId);
-  if (!is_container_id(id) || !file.ends_with('-')) return;
+  if (!is_id(id, Id::kHash) || !file.ends_with('-')) return;
   file.remove_suffix(1);
   const auto parts = split(file, '_');
   if (parts.size() != 3 || !std::ranges::all_of(parts, is_name)) return;
