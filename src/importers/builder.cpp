@@ -6,7 +6,6 @@
 #include <array>
 #include <cctype>
 #include <map>
-#include <numeric>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -119,11 +118,6 @@ std::vector<double> watts_of_counter(const std::vector<model::CounterReading>& r
     if (time > Duration{} && change >= Energy{}) watts.push_back(change.joules() / seconds(time));
   }
   return watts;
-}
-
-double mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) /
-         static_cast<double>(std::max(values.size(), std::size_t{1}));
 }
 
 // A counter in another unit than its name says rises 1000 times too fast or too slowly. One absurd

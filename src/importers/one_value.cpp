@@ -218,11 +218,6 @@ class Check {
     return 1e-6;
   }
 
-  static double mean(const std::vector<double>& values) {
-    return std::accumulate(values.begin(), values.end(), 0.0) /
-           static_cast<double>(std::max(values.size(), std::size_t{1}));
-  }
-
   // The mean distance from the mean, without what is far longer: pauses.
   static double irregularity(std::vector<double> values) {
     const double longest = 20 * mean(values);
