@@ -202,6 +202,23 @@ TEST(CommandEnergy, IsAtMostTheWholeWithItsCalibrationError) {
   }
 }
 
+// A command of a millisecond, whose sensor has no reading within it: its bound is not surer than
+// the energy that may all be its own.
+TEST(CommandEnergy, IsAtMostTheWholeWithItsRepeatability) {
+  model::Measurement whole;
+  whole.energy = Energy::joules(2);
+  whole.error = Energy::joules(300);
+  whole.repeatability = Energy::joules(300);
+  for (const double own_joules : {0.0, 1.0}) {
+    model::CommandEnergy own;
+    own.processes = Energy::joules(own_joules);
+    own.undivided = whole.energy - own.processes;
+    set_interval(own, whole, {}, {}, {});
+    EXPECT_NEAR(own.high().joules(), 302, 0.1) << own_joules;
+    EXPECT_GE(own.low(), Energy{}) << own_joules;
+  }
+}
+
 // Whatever the single utilisations say: all on the board was the command's.
 TEST(CommandEnergy, OfAFamilyAloneIsAsCertainAsTheWhole) {
   Shared run;

@@ -275,11 +275,14 @@ void set_interval(CommandEnergy& own, const Measurement& whole, Energy others, E
   const double part = part_of(whole, own.energy.energy);
   // An interval around 0 has no shift.
   if (own.energy.energy <= Energy{}) below = above = std::max(below, above);
-  const double both = part * whole.repeatability.joules() + division_joules(own.processes, others);
+  const double repeatability = whole.repeatability.joules();
+  const double division = division_joules(own.processes, others);
+  const double both = part * repeatability + division;
   const double gain = model::gain_joules(whole);
   // The upper bound is of what is undivided, too, of which the sensor is as uncertain.
   const double part_above = part_of(whole, own.energy.energy + own.undivided);
-  const double up = std::hypot(both + above.joules(), part_above * gain);
+  const double up =
+      std::hypot(part_above * repeatability + division + above.joules(), part_above * gain);
   const double down =
       own.energy.energy > Energy{} ? std::hypot(both + below.joules(), part * gain) : up;
   own.energy.repeatability = Energy::joules(both + (below + above).joules() / 2);
