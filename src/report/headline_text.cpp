@@ -24,10 +24,7 @@ std::string command_text(const model::RunInfo& run) {
   return text;
 }
 
-std::string error_text(Energy error, Energy of) {
-  if (of <= Energy{}) return "±" + energy_text(error);
-  return "±" + percent_text(error.joules() / of.joules());
-}
+std::string error_text(Energy error, Energy of) { return "±" + error_width_text(error, of); }
 
 std::string error_text(const Measurement& m) {
   return interval_text(m.energy, m.below(), m.above());

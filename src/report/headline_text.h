@@ -28,7 +28,7 @@ RealTime run_start(const model::Profile& profile);
 Duration run_duration(const model::Profile& profile);
 // "exit status 0, started ... on HOST", and the part where it is one.
 std::string run_line(const model::Profile& profile);
-// "±5.0 %"; in joules of an energy that is not positive.
+// "±5.0 %"
 std::string error_text(Energy error, Energy of);
 std::string error_text(const model::Measurement& m);  // "-0.5 % +8.5 %" where not symmetric
 // "scale ±5 %", "truth -0.5 to +8 % and +0 to +4 W of what it shows"

@@ -108,11 +108,16 @@ std::string percent_text(double ratio) {
   return fmt::format("{:.2f} %", std::max(percent, 0.01));
 }
 
+std::string error_width_text(Energy error, Energy of) {
+  constexpr double kMostPercent = 10;  // of itself: "45.04 mJ ±2701 %" says less than "±1.217 J"
+  if (of > Energy{} && std::abs(error.joules()) < kMostPercent * of.joules()) {
+    return percent_text(error.joules() / of.joules());
+  }
+  return energy_text(error < Energy{} ? -error : error);
+}
+
 std::string interval_text(Energy of, Energy error, Energy upper_error, bool ascii) {
-  const auto width = [&](Energy e) {
-    return of > Energy{} ? percent_text(e.joules() / of.joules())
-                         : energy_text(e < Energy{} ? -e : e);
-  };
+  const auto width = [&](Energy e) { return error_width_text(e, of); };
   // Nearly symmetric: with the wider side.
   constexpr double kNearly = 1.1;
   const auto [narrow, wide] = std::minmax(error, upper_error);

@@ -17,7 +17,9 @@ std::string watt_hours_text(Energy e);   // "2.623 Wh", "1.204 kWh"
 std::string number_text(double value);   // "148.0", "1234", "0.512"; "-" unless finite
 std::string units_text(double count);    // all digits: "100,000", "0.5"
 std::string percent_text(double ratio);  // 0.05 is "5.0 %"; a tiny one is never rounded to nothing
-// "±5.0 %"; of an interval that is not symmetric "-5.0 % +23 %"; in joules of no energy.
+// "5.0 %"; in joules of an energy that is not positive, or of more than ten times it.
+std::string error_width_text(Energy error, Energy of);
+// "±5.0 %"; of an interval that is not symmetric "-5.0 % +23 %".
 std::string interval_text(Energy of, Energy error, Energy upper_error, bool ascii = false);
 // "-5.0 %": the same of joules that are at least so many, and have no upper end.
 std::string lower_interval_text(double of, double error);

@@ -59,6 +59,9 @@ TEST(Quantity, IntervalsHaveTwoWidthsWhereTheyDiffer) {
   EXPECT_EQ(interval_text(joules(100), joules(5), joules(5.2)), "±5.2 %");
   EXPECT_EQ(interval_text(joules(100), joules(5.7), joules(5.4)), "±5.7 %");
   EXPECT_EQ(interval_text({}, joules(5), joules(7)), "-5.000 J +7.000 J");
+  EXPECT_EQ(interval_text(joules(0.04), joules(0.39), joules(0.39)), "±975 %");
+  EXPECT_EQ(interval_text(joules(0.04), joules(1.217), joules(1.217)), "±1.217 J");
+  EXPECT_EQ(interval_text(joules(0.04), joules(0.04), joules(1.217)), "-100 % +1.217 J");
 }
 
 TEST(Quantity, Durations) {
