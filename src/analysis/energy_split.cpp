@@ -152,6 +152,7 @@ TracedSplit DomainSplitter::shares_of(const model::Domain& domain,
   all.contested = split.contested;
   all.contested_time = split.contested_time;
   all.command_bounds = split.command_bounds;
+  all.bounds = split.bounds;
   for (std::size_t i = 0; i < split.shares.size(); ++i) {
     const Energy share = split.shares[i];
     auto& place = all.shares.emplace_back();
@@ -208,7 +209,10 @@ void DomainSplitter::add_held(TracedSplit& split, const model::Domain& domain,
     const Energy part = parts.shares[i];
     if (part == Energy{}) continue;
     auto& share = split.shares[i];
-    if (!share) share = model::ProcessShare{domain.id, {}, {}, {}, {}};
+    if (!share) {
+      share = model::ProcessShare{domain.id, {}, {}, {}, {}};
+      if (!split.bounds.empty()) share->bounds = split.bounds[i];
+    }
     share->energy += part;
     share->held = part;
     if (share->bounds) {

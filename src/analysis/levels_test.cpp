@@ -165,6 +165,30 @@ TEST(Levels, ClocksThatAreStillUpAreNobodysContextWhereNoProcessIsListed) {
   EXPECT_TRUE(profile.processes.at(0).shares.at(0).held);
 }
 
+// The driver reports how much one of two processes worked when the other has ended.
+TEST(Levels, AProcessWhoseUseIsNotKnownIsInBoundsThatHoldMoreThanItsContext) {
+  Board board;
+  board.draw(cold).gauges(5, 18, 0.4).listed(model::ProcessId{1}, 5.5, 18);
+  auto& r = board.recording();
+  r.process_readings.gpu_processes.back().compute_utilisation = 0.4;
+  model::Process second = r.processes.at(0);
+  second.id = model::ProcessId{2};
+  second.pid = 77;
+  r.processes.push_back(second);
+  board.listed(second.id, 5.5, 14);
+  const auto profile = board.profile();
+  ASSERT_EQ(profile.processes.size(), 2u);
+  for (const auto& process : profile.processes) {
+    const auto& share = process.shares.at(0);
+    ASSERT_TRUE(share.held && share.bounds) << process.process.pid;
+    EXPECT_LE(share.bounds->low, share.energy);
+    EXPECT_GE(share.bounds->high, share.energy);
+    if (process.process.id != second.id) continue;
+    EXPECT_EQ(share.energy, *share.held);
+    EXPECT_GT(share.bounds->high.joules(), share.held->joules() + 0.1 * kActive);
+  }
+}
+
 TEST(Levels, HeldAndActiveEnergyOfABoardThatMigDividesIsOfNoProcess) {
   Board board;
   board.draw(cold).gauges().listed(model::ProcessId{1}, 5.5, 18);

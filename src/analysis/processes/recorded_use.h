@@ -51,6 +51,8 @@ struct TracedSplit {
   Energy contested;  // of the unattributed, as DomainSplit has it
   Duration contested_time{};
   std::optional<model::DivisionBounds> command_bounds{};
+  // By process, as DomainSplit has them: one without a share may have worked, too.
+  std::vector<model::DivisionBounds> bounds{};
 };
 
 // Index of a trace's process; absent: no reading caught it. A pid can be given out twice: the
