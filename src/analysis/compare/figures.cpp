@@ -263,16 +263,19 @@ std::vector<RunCurve> curves_of(const Run& run, const model::Profile& profile,
 
 std::vector<std::string> align_rest(std::vector<RunFigures>& before,
                                     std::vector<RunFigures>& after) {
-  std::map<std::string, std::size_t> counts;
+  // Devices with their energy at rest and without it. A run that lacks the device is neither.
+  std::set<std::string> with, without;
   for (const auto* side : {&before, &after}) {
     for (const auto& run : *side) {
-      for (const auto& [label, joules] : run.rest) ++counts[label];
-      for (const auto& label : run.rest_in_shares) ++counts[label];
+      for (const auto& [label, identity] : run.boards) {
+        const bool has_rest = run.rest.contains(label) || run.rest_in_shares.contains(label);
+        (has_rest ? with : without).insert(label);
+      }
     }
   }
   std::vector<std::string> left_out;
-  for (const auto& [label, count] : counts) {
-    if (count == before.size() + after.size()) continue;
+  for (const auto& label : with) {
+    if (!without.contains(label)) continue;
     left_out.push_back(label);
     for (auto* side : {&before, &after}) {
       for (auto& run : *side) {

@@ -91,8 +91,9 @@ struct FigureOptions {
   std::size_t curve_steps = 0;  // of each curve, about; 0: no curves
 };
 
-// Where a device's energy at rest is in some runs only, leaves it out of all: energy and power of a
-// run that has it and does not know it become absent. Returns the labels of such devices.
+// Where a device's energy at rest is in some only of the runs that have the device, leaves it out
+// of all: energy and power of a run that has it and does not know it become absent. Returns the
+// labels of such devices.
 std::vector<std::string> align_rest(std::vector<RunFigures>& before,
                                     std::vector<RunFigures>& after);
 

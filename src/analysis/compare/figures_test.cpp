@@ -103,6 +103,7 @@ TEST(RunFigures, RestThatIsOfSomeRunsOnlyIsLeftOutOfAll) {
     RunFigures run;
     run.energy = {joules, 0.01, {{"gpu0", 0.05}}};
     run.power = {joules / 10, 0.01, {{"gpu0", 0.05}}};
+    run.boards = {{"gpu0", "GPU-0"}, {"package-0", "package-0"}};
     if (rest > 0) run.rest["gpu0"] = rest;
     run.rest["package-0"] = 100;
     return run;
@@ -119,6 +120,7 @@ TEST(RunFigures, RestThatIsOfSomeRunsOnlyIsLeftOutOfAll) {
 
 TEST(RunFigures, RestThatIsNotKnownByItselfIsPartOfTheRun) {
   RunFigures known, unknown, without;
+  known.boards = unknown.boards = without.boards = {{"gpu0", "GPU-0"}};
   known.energy = unknown.energy = {1000, 0.01, {{"gpu0", 0.05}}};
   without.energy = {600, 0.01, {{"gpu0", 0.05}}};
   known.rest["gpu0"] = 400;
@@ -133,6 +135,22 @@ TEST(RunFigures, RestThatIsNotKnownByItselfIsPartOfTheRun) {
   EXPECT_FALSE(after[0].energy.value);
   EXPECT_EQ(after[0].energy.reason, "rest_unknown");
   EXPECT_DOUBLE_EQ(*others[0].energy.value, 600);
+}
+
+TEST(RunFigures, RestOfADeviceThatTheOtherRunsLackIsPartOfTheRun) {
+  RunFigures one, two;
+  one.boards = {{"gpu0", "GPU-0"}};
+  two.boards = {{"gpu0", "GPU-0"}, {"gpu1", "GPU-1"}};
+  one.energy = two.energy = {1000, 0.01, {{"gpu0", 0.05}}};
+  one.rest["gpu0"] = two.rest["gpu0"] = 400;
+  two.rest["gpu1"] = 100;
+  std::vector<RunFigures> before{one}, after{two};
+  EXPECT_THAT(align_rest(before, after), ElementsAre());
+  EXPECT_DOUBLE_EQ(*after[0].energy.value, 1000);
+  after[0].rest.erase("gpu1");
+  after[0].rest_in_shares.insert("gpu1");
+  EXPECT_THAT(align_rest(before, after), ElementsAre());
+  EXPECT_DOUBLE_EQ(*after[0].energy.value, 1000);
 }
 
 TEST(RunFigures, OfAUnitAreMeansOfItsWindows) {
