@@ -13,7 +13,9 @@ using simulated::domain;
 using simulated::kGpu0;
 using simulated::kPackage0;
 using simulated::Recorded;
+using ::testing::Each;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Ten seconds: a GPU at 120 W at rest that works at 500 W, and a package at 40 and 100 W, of which
 // the command has three quarters of the CPU time.
@@ -342,9 +344,22 @@ TEST(CommandEnergy, OfARecordingWithoutProcessesIsAll) {
 TEST(CommandEnergy, IsAbsentWhereThereIsNoCommand) {
   for (const char* source : {"monitor", "serve"}) {
     Shared run;
-    run.recording.run.source = source;
+    auto& r = run.recording;
+    r.run.source = source;
+    // Its lists count processes, and name none.
+    constexpr model::SensorId kCount{21};
+    r.sensors.push_back({kCount,
+                         kGpu0,
+                         model::SensorKind::kGauge,
+                         std::string(model::gauge::kProcessCount),
+                         {},
+                         {}});
+    for (double t = 0.5; t < 16; t += 1) r.readings.gauges.push_back({kCount, at(t), 1});
     const auto profile = run.profile();
     EXPECT_FALSE(domain(profile, kGpu0).command) << source;
+    EXPECT_GT(*domain(profile, kGpu0).unattributed, Energy::joules(3000)) << source;
+    EXPECT_FALSE(domain(profile, kGpu0).command_bounds) << source;
+    EXPECT_THAT(profile.warnings, Each(Not(HasSubstr("processes of the command")))) << source;
     EXPECT_THAT(profile.command_reason, HasSubstr("of a machine")) << source;
   }
   // A program that records by itself has no processes, and other programs may run.

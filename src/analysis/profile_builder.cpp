@@ -224,7 +224,8 @@ class ProfileBuilder {
     if (out.levels.rest && out.levels.held) out.held_unowned = split.held_unowned;
     out.within_command = split.within_command;
     out.unattributed = split.unattributed;
-    out.command_bounds = split.command_bounds;
+    const bool has_command = no_command_reason(recording_).empty();
+    if (has_command) out.command_bounds = split.command_bounds;
     Energy parts = out.idle_part.value_or(Energy{}) + split.within_command + split.others +
                    split.held_unowned + split.unattributed;
     Energy own = split.within_command;
@@ -236,7 +237,7 @@ class ProfileBuilder {
       profile_.processes[static_cast<std::size_t>(place_[i])].shares.push_back(*split.shares[i]);
     }
     out.balance.parts = parts;
-    if (split.contested > Energy{} &&
+    if (has_command && split.contested > Energy{} &&
         200 * split.contested.microjoules() > out.energy->energy.microjoules()) {
       warn(fmt::format(
           "{}: for {:.3g} s processes of the command and others can both have used it, and no "

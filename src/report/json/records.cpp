@@ -270,7 +270,7 @@ void columns(const model::DomainProfile& d, const model::Profile& of, Columns& c
          "lower and upper bound of the command's dynamic energy, if the whole is exact: "
          "utilisation counts time and not watts, a list of processes does not show everything, and "
          "CPU time is read in whole ticks of 10 ms",
-         "it was not divided by utilisation or CPU time", {.place = 2});
+         "there is no command, or it was not divided by utilisation or CPU time", {.place = 2});
   column(
       "balance", [&] { return balance_json(of, d); },
       "how the energy was determined, and its parts");
