@@ -1,14 +1,17 @@
 // The interface of all sensors.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/process/threads.h"
 #include "base/result.h"
 #include "model/device/sensor.h"
 #include "model/domain.h"
@@ -71,6 +74,13 @@ class Meter {
   // energy counter: 2.6 ms; a hanging driver: forever). Returns when to read it next.
   virtual HostTime read(std::size_t index, model::Readings& out) = 0;
 
+  // Whether the last read() of this probe came before its time and has not ended: another read at
+  // the time that it returned is a part of it. A counter waits for its next update in this way.
+  virtual bool is_waiting(std::size_t index) const {
+    (void)index;
+    return false;
+  }
+
   // From now on the readings are needed for this; before the next read() of each probe. A meter
   // whose sensors' traits depend on their periods goes on as before.
   virtual void set_demand(const Demand& demand) { (void)demand; }
@@ -114,5 +124,25 @@ class Meter {
   std::vector<Missing> missing_;
   std::vector<Probe> probes_;
 };
+
+// Ends the reads of these probes that wait, all at the same time. `due`: of each. `read` reads a
+// probe, and returns when it is due next.
+template <typename ReadProbe>
+void end_waits(const Meter& meter, const std::vector<std::size_t>& probes,
+               std::vector<HostTime>& due, const ReadProbe& read) {
+  constexpr Duration kTogether = std::chrono::microseconds{900};  // of one wake-up
+  for (;;) {
+    HostTime next = HostTime::max();
+    for (std::size_t i = 0; i < probes.size(); ++i) {
+      if (meter.is_waiting(probes[i])) next = std::min(next, due[i]);
+    }
+    if (next == HostTime::max()) return;
+    std::this_thread::sleep_until(steady(next));
+    for (std::size_t i = 0; i < probes.size(); ++i) {
+      if (!meter.is_waiting(probes[i]) || due[i] > HostClock::now() + kTogether) continue;
+      due[i] = read(probes[i]);
+    }
+  }
+}
 
 }  // namespace jouleprof::meters

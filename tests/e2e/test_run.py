@@ -203,6 +203,19 @@ def test_every_generation(tool, generation):
         assert d["energy_joules"] == pytest.approx(60 * report["duration_seconds"], rel=5e-3), d
 
 
+def test_many_boards_lose_no_reading(tool):
+    """Their counters' next updates are waited for at once; in turn, the rings of samples overflowed."""
+    tool.simulate({"devices": [{"generation": "hopper", "idle_watts": 100 + i} for i in range(48)]})
+    tool("run", "--idle", "200ms", "-o", "x.jprof", "--", "sleep", "2")
+    report = tool.report("x.jprof")
+    gpus = [d for d in report["domains"] if d["domain"] == "gpu"]
+    assert len(gpus) == 48
+    for d in gpus:
+        watts = 100 + int(d["device"][3:])
+        assert d["energy_joules"] == pytest.approx(watts * report["duration_seconds"], rel=0.02), d["device"]
+    assert not [w for w in report["warnings"] if "no power samples" in w or "readings end" in w]
+
+
 def test_a_lost_gpu_has_no_energy_and_says_why(tool):
     tool.simulate({**HOPPER_250W, "faults": {"kind": "gpu_lost", "device": 0, "at_seconds": 2}})
     tool("run", "-q", "-o", "x.jprof", "--idle", "0s", "--", "sleep", "3")

@@ -51,6 +51,8 @@ HostTime NvmlMeter::read(std::size_t index, model::Readings& out) {
   return readers_[index]->read(out);
 }
 
+bool NvmlMeter::is_waiting(std::size_t index) const { return readers_[index]->is_waiting(); }
+
 void NvmlMeter::set_demand(const Demand& demand) {
   for (const auto& set_pace : paces_) set_pace(demand);
 }

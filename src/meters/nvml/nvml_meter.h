@@ -108,6 +108,7 @@ class NvmlMeter : public Meter {
 
   std::string name() const override { return "NVML"; }
   HostTime read(std::size_t index, model::Readings& out) override;
+  bool is_waiting(std::size_t index) const override;
   void set_demand(const Demand& demand) override;
   std::optional<Result<std::vector<model::GpuProcessUse>>> read_processes(
       model::Readings& out) override;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <numeric>
 #include <utility>
 
 #include "base/process/local_socket.h"
@@ -321,6 +322,8 @@ OwnMeters::OwnMeters(std::vector<std::unique_ptr<Meter>> meters,
       absent_.erase(found);
     }
     source.due.resize(meter->probes().size());
+    source.probes.resize(source.due.size());
+    std::iota(source.probes.begin(), source.probes.end(), std::size_t{0});
     source.meter = std::move(meter);
     sources_.push_back(std::move(source));
   }
@@ -331,14 +334,21 @@ HostTime OwnMeters::read(bool all, model::Readings& out) {
   for (auto& source : sources_) {
     for (std::size_t probe = 0; probe < source.due.size(); ++probe) {
       if (all || source.due[probe] <= HostClock::now() + std::chrono::milliseconds{1}) {
-        scratch_.clear();
-        source.due[probe] = source.meter->read(probe, scratch_);
-        model::move_renumbered(scratch_, out, source.sensors);
+        source.due[probe] = read(source, probe, out);
       }
-      next = std::min(next, source.due[probe]);
     }
+    end_waits(*source.meter, source.probes, source.due,
+              [&](std::size_t probe) { return read(source, probe, out); });
+    for (const HostTime due : source.due) next = std::min(next, due);
   }
   return next;
+}
+
+HostTime OwnMeters::read(Source& source, std::size_t probe, model::Readings& out) {
+  scratch_.clear();
+  const HostTime due = source.meter->read(probe, scratch_);
+  model::move_renumbered(scratch_, out, source.sensors);
+  return due;
 }
 
 std::optional<Result<std::vector<model::GpuProcessUse>>> OwnMeters::read_processes(

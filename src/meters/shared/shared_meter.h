@@ -80,8 +80,11 @@ class OwnMeters {
     std::unique_ptr<Meter> meter;
     std::vector<std::optional<model::SensorId>> sensors;  // by the meter's own ids
     std::vector<std::optional<model::DomainId>> domains;
+    std::vector<std::size_t> probes;
     std::vector<HostTime> due;  // of its probes
   };
+
+  HostTime read(Source& source, std::size_t probe, model::Readings& out);
 
   std::vector<Source> sources_;
   std::vector<model::Sensor> absent_;

@@ -341,6 +341,10 @@ void Lane::run(const std::shared_ptr<State>& state) {
       if (!all && due[i] > now + kSoon) continue;
       due[i] = std::max(s.read(s.wanted[i], scratch), now + kShortestSleep);
     }
+    meters::end_waits(*s.meter, s.wanted, due, [&](std::size_t probe) {
+      const HostTime now = HostClock::now();
+      return std::max(s.read(probe, scratch), now + kShortestSleep);
+    });
     const HostTime now = HostClock::now();
     if (processes_due != kNever && (all || processes_due <= now + kSoon)) {
       const Duration before = thread_cpu_time();

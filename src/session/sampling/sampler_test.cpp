@@ -99,6 +99,47 @@ TEST(Sampler, ReadsEveryProbeALastTime) {
   EXPECT_GE(got.readings.powers.back().at, end);
 }
 
+// Many boards, each with a counter that waits for its next update where it is read before its time.
+class WaitingMeter final : public FakeMeter {
+ public:
+  static constexpr std::size_t kBoards = 30;
+  WaitingMeter() {
+    probes_.assign(kBoards, {"counter", std::chrono::hours{1}});
+    due_.resize(kBoards);
+    is_waiting_.resize(kBoards);
+  }
+  HostTime read(std::size_t index, model::Readings& out) override {
+    const HostTime now = HostClock::now();
+    is_waiting_[index] = due_[index] > now + milliseconds{1};
+    if (is_waiting_[index]) return due_[index] = now + milliseconds{100};
+    out.counters.push_back({SensorId{0}, now, HostClock::now(), Energy::joules(1)});
+    return due_[index] = now + std::chrono::hours{1};
+  }
+  bool is_waiting(std::size_t index) const override { return is_waiting_[index]; }
+
+ private:
+  std::vector<HostTime> due_;
+  std::vector<bool> is_waiting_;
+};
+
+// One after another they would take three seconds, in which a driver's buffer of 2 s overflows.
+TEST(Sampler, CountersWaitForTheirUpdatesTogether) {
+  Sampler sampler(meters_of(std::make_unique<WaitingMeter>()), Duration{});
+  Sampled got;
+  sampler.start();
+  take_until(sampler, got, [&] { return got.readings.counters.size() == WaitingMeter::kBoards; });
+  const HostTime begin = HostClock::now();
+  const auto numbers = sampler.read_soon();
+  take_until(sampler, got, [&] { return sampler.has_read(numbers); });
+  EXPECT_GE(HostClock::now() - begin, milliseconds{98});
+  EXPECT_LT(HostClock::now() - begin, seconds{2});
+  sampler.take(got);
+  EXPECT_EQ(got.readings.counters.size(), 2 * WaitingMeter::kBoards);
+  sampler.stop(seconds{2}, got);
+  EXPECT_EQ(got.readings.counters.size(), 3 * WaitingMeter::kBoards);
+  EXPECT_THAT(got.warnings, IsEmpty());
+}
+
 TEST(Sampler, AMeterThatHangsBlocksNoOther) {
   const auto gate = std::make_shared<Gate>();
   const auto destroyed = std::make_shared<Gate>();

@@ -46,30 +46,31 @@ Result<Energy> read_total_energy(const NvmlApi& api, abi::Device device, abi::Re
 
 HostTime CounterProbe::read(model::Readings& out) {
   const HostTime now = clock_.now().host;
-  const bool is_early = due_ && now + 1ms < *due_;
-  const bool has_phase = is_early && wait_for_update(now);
+  if (due_ && now + 1ms < *due_) return read_early(now, out);
   due_ = read_once(out);
-  if (is_early && !has_phase) read_until_update(out);
+  if (wait_ && wait_->from && last_ && last_->total == *wait_->from && now < wait_->until) {
+    due_ = clock_.now().host + kDenseSpacing;
+  } else {
+    wait_.reset();
+  }
   return *due_;
 }
 
-// Past an update that is near `now`. False where the phase of the updates is not known.
-bool CounterProbe::wait_for_update(HostTime now) {
+HostTime CounterProbe::read_early(HostTime now, model::Readings& out) {
+  wait_.reset();
   // An update can be seen late, and a read takes some time itself.
   const auto update = schedule_.edges().next_after(now - plan_.refresh / 5);
-  if (!update) return false;
-  if (*update < now + plan_.refresh / 4) clock_.sleep(*update + plan_.refresh / 2 - now);
-  return true;
-}
-
-void CounterProbe::read_until_update(model::Readings& out) {
-  if (!last_) return;
-  const Energy first = last_->total;
-  for (Duration waited{}; last_ && waited <= plan_.refresh && last_->total == first;
-       waited += kDenseSpacing) {
-    clock_.sleep(kDenseSpacing);
-    due_ = read_once(out);
+  if (update && *update < now + plan_.refresh / 4) {
+    wait_.emplace();
+    due_ = *update + plan_.refresh / 2;
+    return *due_;
   }
+  due_ = read_once(out);
+  if (!update && last_) {
+    wait_ = Wait{last_->total, now + plan_.refresh * 5 / 4};
+    due_ = clock_.now().host + kDenseSpacing;
+  }
+  return *due_;
 }
 
 HostTime CounterProbe::read_once(model::Readings& out) {

@@ -37,6 +37,14 @@ class CounterProbeTest : public testing::Test {
     }
     fake_.pass(end - std::min(end, fake_.clock.host));
   }
+  // As a sampler does at an edge: reads now, and until it does not wait any more.
+  void read_now() {
+    due_ = probe_->read(out_);
+    while (probe_->is_waiting()) {
+      fake_.pass(*due_ - std::min(*due_, fake_.clock.host));
+      due_ = probe_->read(out_);
+    }
+  }
   // Time from the update before to a reading, in milliseconds.
   static double since_update(const model::CounterReading& r) {
     const Duration t = (r.before.time_since_epoch() + (r.after - r.before) / 2 - 37ms) % 100ms;
@@ -98,7 +106,7 @@ TEST_F(CounterProbeTest, TicksThatComeBeforeTheNextReadIsDueAreOneReadEach) {
   for (int tick = 0; tick < 16; ++tick) {
     out_.clear();
     fake_.pass(1ms * tick);  // wherever between two updates
-    due_ = probe_->read(out_);
+    read_now();
     EXPECT_EQ(out_.counters.size(), 1u);
     EXPECT_NEAR(since_update(out_.counters[0]), 50, 30);
     if (*due_ < fake_.clock.host + 1s) {  // it follows the phase
@@ -140,7 +148,7 @@ TEST_F(CounterProbeTest, LastReadWaitsForAnUpdateThatIsNear) {
   fake_.pass((195ms - phase) % 100ms);
   const Energy before = out_.counters.back().total;
   out_.clear();
-  probe_->read(out_);
+  read_now();
   ASSERT_EQ(out_.counters.size(), 1u);  // a read takes milliseconds of CPU time
   EXPECT_GT(out_.counters[0].total, before);
   EXPECT_NEAR(since_update(out_.counters[0]), 50, 15);
@@ -152,16 +160,38 @@ TEST_F(CounterProbeTest, LastReadFarFromAnUpdateIsOneRead) {
   const Duration phase = (fake_.clock.host.time_since_epoch() - 37ms) % 100ms;
   fake_.pass((150ms - phase) % 100ms);
   out_.clear();
-  probe_->read(out_);
+  read_now();
   EXPECT_EQ(out_.counters.size(), 1u);
 }
 
 TEST_F(CounterProbeTest, LastReadOfAShortRunSeesAnUpdate) {
   start();
   probe_->read(out_);
-  probe_->read(out_);  // at once: long before it is due
+  read_now();  // at once: long before it is due
   EXPECT_LE(out_.counters.size(), 7u);
   EXPECT_GT(out_.counters.back().total, out_.counters.front().total);
+}
+
+TEST_F(CounterProbeTest, AnEarlyReadDoesNotSleep) {
+  start();
+  for (int i = 0; i < 60; ++i) {  // before the phase is known, and after
+    const HostTime before = fake_.clock.host;
+    due_ = probe_->read(out_);
+    EXPECT_LT(fake_.clock.host - before, 10ms);
+    EXPECT_LT(*due_ - fake_.clock.host, probe_->is_waiting() ? 90ms : 6s);
+    fake_.pass(7ms);
+  }
+}
+
+TEST_F(CounterProbeTest, AFrozenCounterIsNotWaitedForLong) {
+  start();
+  probe_->read(out_);
+  gpu_.energy_mj = [](HostTime) { return 777ULL; };
+  probe_->read(out_);
+  const HostTime before = fake_.clock.host;
+  read_now();
+  EXPECT_LT(fake_.clock.host - before, 160ms);
+  EXPECT_FALSE(probe_->is_waiting());
 }
 
 TEST_F(CounterProbeTest, FastCounterHasNoPhaseToAimAt) {

@@ -19,6 +19,8 @@ class ProbeReader {
   virtual ~ProbeReader() = default;
   // Appends the readings; returns when to read next.
   virtual HostTime read(model::Readings& out) = 0;
+  // Contract: that of Meter::is_waiting.
+  virtual bool is_waiting() const { return false; }
 };
 
 // The time between two reads of a lost device.
@@ -252,17 +254,24 @@ class CounterProbe : public ProbeReader {
       : api_(api), device_(device), sensor_(sensor), plan_(plan), schedule_(plan), clock_(clock) {}
 
   // A call well before the time it returned wants the energy up to now: it is the last one of the
-  // run, or a service's at a tick. Where an update is near, it sleeps to half-way after it, up to
+  // run, or a service's at a tick. Where an update is near, it waits to half-way after it, up to
   // 0.75 periods; before the phase is known, it reads until it observed one, up to 1.25 periods. So
-  // the last value lies between two known updates.
+  // the last value lies between two known updates. It does not sleep meanwhile: the counters of all
+  // boards wait at the same time, and their buffers of samples do not overflow.
   HostTime read(model::Readings& out) override;
+  bool is_waiting() const override { return wait_.has_value(); }
   // Contract: that of CounterSchedule.
   void set_pace(bool every_update, Duration rarely) { schedule_.set_pace(every_update, rarely); }
 
  private:
+  // Of an early read: until the counter has left this value, or until this time; or for one read.
+  struct Wait {
+    std::optional<Energy> from;
+    HostTime until{};
+  };
+
   HostTime read_once(model::Readings& out);
-  bool wait_for_update(HostTime now);
-  void read_until_update(model::Readings& out);
+  HostTime read_early(HostTime now, model::Readings& out);
 
   const NvmlApi& api_;
   abi::Device device_;
@@ -274,6 +283,7 @@ class CounterProbe : public ProbeReader {
   std::optional<model::CounterReading> last_;
   HostTime moved_{};  // of the last observed change
   std::optional<HostTime> due_;
+  std::optional<Wait> wait_;
 };
 
 }  // namespace jouleprof::meters::nvml
