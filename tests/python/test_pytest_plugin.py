@@ -160,6 +160,7 @@ def test_wrong_words_are_errors_that_name_the_right_ones(project):
 def test_a_mark_of_nonsense_is_a_failure_with_words(project, mark, expected):
     project.write(mark).run(passed=1, failed=1)
     assert expected in project.out and "pytest_plugin/" not in project.out
+    assert "During handling of the above exception" not in project.out
 
 
 def test_a_baseline_that_cannot_be_saved_hides_no_other_failure(project):

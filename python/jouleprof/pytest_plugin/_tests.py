@@ -15,6 +15,11 @@ _NAMES = {"max_joules", "baseline", "devices"}
 _PROPERTIES = ("energy_joules", "energy_error_joules", "energy_provenance")
 
 
+def _fail(reason):
+    """Without the exception that `reason` is the text of: pytest would print it twice."""
+    raise pytest.fail.Exception(reason, pytrace=False) from None
+
+
 class EnergyTests:
     """The hooks of one session."""
 
@@ -30,14 +35,14 @@ class EnergyTests:
         if mark is None:
             return (yield)
         if mark.args or set(mark.kwargs) - _NAMES:
-            pytest.fail("the mark energy takes max_joules=, baseline= and devices=", pytrace=False)
+            _fail("the mark energy takes max_joules=, baseline= and devices=")
         if hasattr(self._config, "workerinput"):
             self._without(item, "tests that run in parallel share the devices: run it without -n, such as with "
                           "-m energy -n 0, and the others with -m 'not energy'", must_fail=self._is_gate(mark.kwargs))
         try:
             self._check(**mark.kwargs)
         except InvalidArgument as error:
-            pytest.fail(str(error), pytrace=False)
+            _fail(str(error))
         try:
             window = self._monitor(mark.kwargs.get("devices")).window(item.nodeid)
         except Error as error:
@@ -50,7 +55,7 @@ class EnergyTests:
         try:
             self._judge(item, mark.kwargs, window)
         except (OSError, Error) as error:  # of its baseline
-            pytest.fail(str(error), pytrace=False)
+            _fail(str(error))
         return result
 
     @pytest.hookimpl(wrapper=True)
@@ -123,7 +128,7 @@ class EnergyTests:
             parts.append(against)
         self._results[item.nodeid] = (", ".join(parts), None if failures else name, energy)
         if failures:
-            pytest.fail("; ".join(failures), pytrace=False)
+            _fail("; ".join(failures))
 
     def _forget(self, item):
         self._results.pop(item.nodeid, None)
@@ -157,7 +162,7 @@ class EnergyTests:
     def _without(self, item, reason, must_fail=False):
         reason = f"no energy of {item.nodeid}: {reason}"
         if must_fail or self._config.getoption("--jouleprof-require"):
-            pytest.fail(reason, pytrace=False)
+            _fail(reason)
         pytest.skip(reason)
 
 
