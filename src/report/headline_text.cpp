@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <utility>
+#include <string>
+#include <vector>
 
 #include "report/cells.h"
 #include "report/quantity.h"
@@ -65,16 +66,29 @@ std::string quoted_error_text(const Quoted& q, bool ascii) {
 std::string partial_text(const Profile& profile, const Total& total) {
   if (!total.lost) return {};
   const auto labels = labels_of(profile);
-  std::string text = "PARTIAL: ";
-  bool first = true;
+  // Of many, such as of all boards after the driver ended, the text above the answer stays short.
+  constexpr std::size_t kMost = 4;
+  std::vector<std::string> parts;
+  std::size_t more = 0;
+  Energy of_more;
   for (const auto& excluded : total.excluded) {
     if (!excluded.domain->least) continue;
-    text += fmt::format("{}{} took {} more before its readings ended",
-                        std::exchange(first, false) ? "" : ", ",
-                        labels[static_cast<std::size_t>(excluded.domain - profile.domains.data())],
-                        energy_text(*excluded.domain->least));
+    if (parts.size() == kMost) {
+      ++more;
+      of_more += *excluded.domain->least;
+      continue;
+    }
+    parts.push_back(
+        fmt::format("{} took {} more before its readings ended",
+                    labels[static_cast<std::size_t>(excluded.domain - profile.domains.data())],
+                    energy_text(*excluded.domain->least)));
   }
-  return text + ". What it took afterwards is unknown.";
+  if (more > 0) {
+    parts.push_back(
+        fmt::format("{} other{} {}", more, more == 1 ? "" : "s together", energy_text(of_more)));
+  }
+  return fmt::format("PARTIAL: {}. What {} took afterwards is unknown.", fmt::join(parts, ", "),
+                     parts.size() > 1 ? "they" : "it");
 }
 
 std::string quoted_interval_text(const Quoted& q) {

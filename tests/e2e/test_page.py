@@ -47,6 +47,19 @@ def test_sums_without_a_lost_gpu_are_lower_bounds(tool):
     assert re.search(r"<td>at least [\d.]+ k?J</td><td>-[\d.]+ %</td>", page)
 
 
+def test_of_many_lost_gpus_the_alert_above_the_answer_stays_short(tool):
+    """As after the driver ended. Nothing that they took is left out of it."""
+    tool.simulate({"devices": [{"generation": "hopper", "idle_watts": 100}] * 9,
+                   "faults": {"kind": "gpu_lost", "at_seconds": 3}})
+    tool("run", "-q", "-o", "x.jprof", "--html", "x.html", "--", "sleep", "4")
+    page = (tool.folder / "x.html").read_text().split('id="data"')[0]
+    alert = re.search(r'class="alert">(PARTIAL: .*?)</p>', page)[1]
+    assert "gpu3 took" in alert and "gpu4" not in alert and len(alert) < 300
+    others = re.search(r", 5 others together ([\d.]+) J. What they took afterwards is unknown.$", alert)
+    least = [d["least_joules"] for d in tool.report("x.jprof")["domains"] if d["domain"] == "gpu"]
+    assert len(least) == 9 and abs(float(others[1]) - sum(least[4:])) < 0.1
+
+
 @contextlib.contextmanager
 def busy_cpus():
     """Other programs use all CPUs: on an idle machine the command's part of their energy is no bound."""
