@@ -58,6 +58,41 @@ def test_a_comparison_without_a_verdict_has_no_change_in_large_letters(tool):
     assert 'class="hero"' not in headline and "REFUSED" in headline
 
 
+NOT_MEASURED = "figures come from a simulated device. Nothing was measured."
+
+
+def test_pages_and_texts_say_first_that_a_device_was_simulated(recorded):
+    recorded("merge", "a1.jprof", "b1.jprof", "-o", "all.jprof")
+    for arguments in (("compare", *SIDES), *(("report", "all.jprof", "--by", by) for by in ("host", "rank", "job"))):
+        first = recorded(*arguments).out.splitlines()[0]
+        assert first.startswith("SIMULATED") and first.endswith(NOT_MEASURED), arguments
+    recorded("compare", *SIDES, "--html", "compare.html")
+    recorded("report", "all.jprof", "--html", "job.html")
+    for name in ("compare.html", "job.html"):
+        assert headline_of(recorded.folder / name).count(NOT_MEASURED) == 1, name
+
+
+def test_no_page_of_measured_devices_says_that_they_were_simulated(tool):
+    sides = [SOURCE / "examples" / name for name in ("h200-deit.jprof", "h200-layers.jprof")]
+    tool("merge", *sides, "-o", "all.jprof")
+    assert "SIMULATED" not in tool("compare", *sides).out + tool("report", "all.jprof").out
+    tool("report", "all.jprof", "--html", "job.html")
+    tool("compare", *sides, "--html", "compare.html")
+    for name in ("compare.html", "job.html"):
+        assert NOT_MEASURED not in headline_of(tool.folder / name), name
+
+
+def test_how_to_accept_what_is_refused_stands_below_it(recorded):
+    """Not below warnings, which cannot be accepted."""
+    recorded("run", "-q", "--idle", "0s", "-o", "bad.jprof", "--", "sh", "-c", "sleep 0.4; exit 3", status=3)
+    lines = recorded("compare", "a1.jprof", "bad.jprof", "--details").out.splitlines()
+    below = lines[next(i for i, line in enumerate(lines) if line.startswith("REFUSED")) + 1:]
+    labels = [line.split()[0] for line in below if line and not line.startswith(" ")]
+    accept = next(i for i, line in enumerate(below) if "--accept CODE" in line)
+    warnings = [i for i, line in enumerate(below) if line.startswith("warning")]
+    assert not warnings or accept < warnings[0], labels
+
+
 def test_a_failed_gate_is_in_the_headline(recorded):
     recorded("compare", *SIDES, "--fail-if", "power>+3%", "--html", "x.html", status=8)
     assert "power&gt;+3%: failed" in headline_of(recorded.folder / "x.html")

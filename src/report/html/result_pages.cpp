@@ -63,7 +63,7 @@ std::string energies(const BenchResult& result, bool redact) {
   return html;
 }
 
-bool is_simulated(const BenchResult& result) {
+bool has_simulated_energy(const BenchResult& result) {
   return result.energy && result.energy->profile.simulated;
 }
 
@@ -128,7 +128,7 @@ Result<std::string> bench_to_html(const model::BenchDocument& document,
   for (const auto& result : results) {
     html += case_html(result, html.empty() ? "h1" : "h2", options.redact);
   }
-  if (std::ranges::any_of(results, is_simulated)) {
+  if (std::ranges::any_of(results, has_simulated_energy)) {
     html = element("p", "alert", kSimulatedText) + html;
   }
   const std::string workload = results.empty() ? "" : ": " + results.front().bench.workload;
@@ -177,6 +177,7 @@ std::string remarks(const ComparisonReport& report) {
   const auto& c = report.comparison;
   std::string html;
   for (const auto& condition : c.conditions) {
+    if (condition.code == kSimulatedCode) continue;
     html += element("p", condition.blocks ? "alert" : "coverage",
                     fmt::format("{}: {}", condition.blocks ? "REFUSED" : "warning",
                                 condition.code + ": " + condition.text));
@@ -223,6 +224,7 @@ Result<std::string> comparison_to_html(const ComparisonReport& whole, const Page
   const std::string title =
       fmt::format("{} \u2192 {}", side(report.before, c.before), side(report.after, c.after));
   std::string html = fmt::format("<h1>{}</h1>\n", markup_text(title));
+  if (is_simulated(c)) html += element("p", "alert", kSimulatedText);
   html += element("p", "soft", test_text(report));
   html += element("p", "answer", verdict_sentence(report));
   const auto verdict = to_string(c.energy.verdict);
@@ -256,6 +258,7 @@ Result<std::string> job_to_html(const analysis::Job& whole, const JobOptions& jo
     line += fmt::format(", {} from {}", duration_text(*job.elapsed), utc_seconds_text(*job.began));
   }
   html += element("p", "soft", line);
+  if (is_simulated(job)) html += element("p", "alert", kSimulatedText);
   for (const auto& lost : lost_texts(job)) html += element("p", "alert", "PARTIAL: " + lost);
   if (const auto q = quoted(job, job_options.whole_machine)) {
     html += hero(quoted_energy_text(*q), quoted_error_text(*q), badge(q->provenance),

@@ -195,6 +195,11 @@ struct Case {
 
 }  // namespace
 
+bool is_simulated(const analysis::Comparison& comparison) {
+  return std::ranges::find(comparison.conditions, kSimulatedCode, &analysis::Condition::code) !=
+         comparison.conditions.end();
+}
+
 std::string verdict_sentence(const ComparisonReport& report) { return Sentence(report).text(); }
 
 SideCost cost_of(const CostFactors& factors, const std::optional<double>& joules) {

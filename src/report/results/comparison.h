@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/compare/compare.h"
@@ -9,6 +10,10 @@
 #include "report/costs/costs.h"
 
 namespace jouleprof::report {
+
+// The condition of a comparison of simulated devices, of which texts and pages say so first.
+inline constexpr std::string_view kSimulatedCode = "simulated";
+bool is_simulated(const analysis::Comparison& comparison);
 
 struct JudgedGate {
   analysis::Gate gate;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "report/quantity.h"
@@ -28,6 +29,15 @@ std::string ranks_text(const std::vector<analysis::RankGroup>& groups) {
     if (!group.is_whole()) return fmt::format("{} of {} ranks", group.present, group.world_size);
   }
   return {};
+}
+
+bool is_simulated(const analysis::Job& job) {
+  const auto is_of_a_simulated_device = [](const analysis::JobDomain& domain) {
+    return domain.energy && domain.energy->provenance == model::Provenance::kSimulated;
+  };
+  return std::ranges::any_of(job.hosts, [&](const analysis::JobHost& host) {
+    return std::ranges::any_of(host.domains, is_of_a_simulated_device);
+  });
 }
 
 std::vector<std::string> lost_texts(const analysis::Job& job) {

@@ -51,6 +51,9 @@ std::string merge_to_json(const std::string& output, std::size_t recordings,
 // "60 of 64 ranks", of the largest group with a missing rank; empty: none is missing.
 std::string ranks_text(const std::vector<analysis::RankGroup>& groups);
 
+// Whether any of its figures is of a simulated device.
+bool is_simulated(const analysis::Job& job);
+
 // Which devices were lost, and what they took before.
 std::vector<std::string> lost_texts(const analysis::Job& job);
 

@@ -27,6 +27,7 @@ class Writer {
       : report_(report), c_(report.comparison), page_(text, text.details ? 4 : 2) {}
 
   std::string write() {
+    if (is_simulated(c_)) page_.note_simulated();
     page_.headline(verdict_sentence(report_), style_of(c_.energy));
     if (page_.text.details) {
       page_.blank();
@@ -181,13 +182,17 @@ class Writer {
     std::size_t warnings = 0;
     for (const auto& condition : c_.conditions) {
       explained.insert(condition.code);
-      if (!condition.blocks && !page_.text.details && ++warnings > kBriefWarnings) continue;
-      page_.note(condition.blocks ? "REFUSED" : "warning", condition.code + ": " + condition.text,
-                 condition.blocks ? Style::kAlarm : Style::kAttention);
+      if (!condition.blocks) continue;
+      page_.note("REFUSED", condition.code + ": " + condition.text, Style::kAlarm);
     }
     if (c_.is_blocked()) {
       page_.note(
           "", "sides that differ in this cannot be compared; --accept CODE compares them anyway");
+    }
+    for (const auto& condition : c_.conditions) {
+      if (condition.blocks || condition.code == kSimulatedCode) continue;
+      if (!page_.text.details && ++warnings > kBriefWarnings) continue;
+      page_.note("warning", condition.code + ": " + condition.text, Style::kAttention);
     }
     const auto explain = [&](const Difference& d) {
       if (d.verdict != Verdict::kInconclusive || !explained.insert(d.reason).second) return;

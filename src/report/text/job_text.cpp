@@ -25,6 +25,7 @@ class Writer {
       : job_(job), options_(options), page_(text) {}
 
   std::string write() {
+    if (is_simulated(job_)) page_.note_simulated();
     heading();
     page_.blank();
     if (options_.by == JobBy::kHost) {

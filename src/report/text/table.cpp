@@ -187,4 +187,9 @@ void TextStyle::note(Lines& lines, std::string_view label, Style style, std::str
   lines.insert(lines.end(), made.begin() + 1, made.end());
 }
 
+void TextStyle::note_simulated(Lines& lines) const {
+  note(lines, "SIMULATED", Style::kAlarm,
+       "These figures come from a simulated device. Nothing was measured.", 2, Style::kAlarm);
+}
+
 }  // namespace jouleprof::report

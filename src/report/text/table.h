@@ -73,6 +73,8 @@ struct TextStyle {
   // A label at the left, and a text to the right of it.
   void note(Lines& lines, std::string_view label, Style style, std::string_view words,
             std::size_t most, Style text_style = Style::kPlain) const;
+  // Above figures of a simulated device.
+  void note_simulated(Lines& lines) const;
 };
 
 // Lines one below the other, tables and notes.
@@ -88,6 +90,7 @@ class TextPage : public TextStyle {
             Style text_style = Style::kPlain) {
     TextStyle::note(lines_, label, style, safe(words), most_, text_style);
   }
+  void note_simulated() { TextStyle::note_simulated(lines_); }
   void add(const Table& table) { add(table.lines(width, text.colour)); }
   void add(Lines more) { append(lines_, std::move(more)); }
   void blank() { lines_.emplace_back(); }

@@ -140,10 +140,7 @@ std::string finding_text(const TextContext& c, const model::Finding& f) {
 // What is read first: how much, and what to do about the most expensive part of it.
 Lines answer(const TextContext& c, std::size_t finding_lines) {
   Lines lines;
-  if (c.profile.simulated) {
-    c.note(lines, "SIMULATED", Style::kAlarm,
-           "These figures come from a simulated device. Nothing was measured.", 2, Style::kAlarm);
-  }
+  if (c.profile.simulated) c.note_simulated(lines);
   append(lines, answer_block(c));
   if (c.profile.findings.empty()) return lines;
   const auto& f = c.profile.findings.front();

@@ -48,11 +48,7 @@ class Section {
  private:
   void head() {
     const Measurement& m = c_.profile.measured;
-    if (m.provenance == model::Provenance::kSimulated) {
-      c_.note(lines_, "SIMULATED", Style::kAlarm,
-              "These figures come from a simulated device. Nothing was measured.", 2,
-              Style::kAlarm);
-    }
+    if (m.provenance == model::Provenance::kSimulated) c_.note_simulated(lines_);
     if (c_.profile.domain.kind == model::DomainKind::kGpu) resolved();
     std::string device = c_.safe(c_.profile.domain.device);
     if (!c_.profile.domain.name.empty()) device += ", " + c_.safe(c_.profile.domain.name);
