@@ -255,6 +255,13 @@ def test_a_window_in_a_notebook(gpu):
     assert window._repr_html_() == window.energy._repr_html_() and "&lt;x&gt;" in window._repr_html_()
 
 
+def test_another_file_is_no_recording(tmp_path):
+    (tmp_path / "log.csv").write_text("time,watts\n")
+    for path in (tmp_path / "log.csv", "/etc/passwd"):
+        with pytest.raises(jouleprof.Unsupported, match="is not a jouleprof recording; logs of other tools are read by"):
+            jouleprof.open(path)
+
+
 def test_what_is_no_source_of_metrics_is_named():
     with pytest.raises(jouleprof.InvalidArgument, match="a Monitor, a Measurement or a Window, not 5"):
         jouleprof.metrics(5)

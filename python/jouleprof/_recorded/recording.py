@@ -11,19 +11,38 @@ from typing import Any
 
 from .. import _text
 from .._energy import Domain, Energy, Power
-from .._errors import InvalidArgument, NotFound, Unavailable, existing
+from .._errors import InvalidArgument, NotFound, Unavailable, Unsupported, existing
 from .._tool import part_options, run_tool
 from . import flat, schemas
 from .curves import Curve, read_curves
 from .reports import count_of_parts
 from .tables import Tables, check
 
+_SQLITE = b"SQLite format 3\0"
 _BY = {"kernels": "kernel", "layers": "layer", "ranges": "range", "phases": "phase"}
 _EXPORTS = {"windows": "windows", "samples": "csv", "gauges": "gauges"}
 
 
 def open_recording(path: str | os.PathLike[str], *, run: int | None = None) -> Recording:
     """A recording, or run `run` of a sweep or a merged file. The file is not changed."""
+    opened = open_unread(path, run)
+    if _is_other_file(opened.path):
+        raise Unsupported(f"{opened.path} is not a jouleprof recording; logs of other tools are read by jouleprof import")
+    return opened
+
+
+def _is_other_file(path):
+    """By its first bytes. What else may be wrong with it, the tool says at the first figure."""
+    try:
+        with open(path, "rb") if os.path.isfile(path) else io.BytesIO() as file:
+            begin = file.read(len(_SQLITE))
+    except OSError:
+        return False
+    return begin not in (b"", _SQLITE)
+
+
+def open_unread(path: str | os.PathLike[str], run: int | None = None) -> Recording:
+    """The same without a look into the file, of many of which some may be damaged."""
     path = existing(path)
     if os.path.isdir(path):
         raise InvalidArgument(f"{path} is a folder, not a recording; "

@@ -9,7 +9,7 @@ import warnings
 from typing import Any, Iterable, Sequence
 
 from .._errors import Error, InvalidArgument, MissingFile
-from .recording import Recording, open_recording
+from .recording import Recording, open_unread
 from .tables import Tables
 
 _MOST_TOOLS = 8  # at once
@@ -26,7 +26,7 @@ def open_all(pattern: str | os.PathLike[str] | Sequence[str | os.PathLike[str]])
         raise MissingFile(f"no file matches {pattern}")
     found = []
     for path in paths:
-        opened = open_recording(path)
+        opened = open_unread(path)
         found.extend(opened.parts or [opened])
     return Recordings(found)
 
