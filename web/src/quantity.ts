@@ -71,10 +71,12 @@ export function intervalText(low: number, high: number): string {
   return `${joulesText(low)} to ${joulesText(high)}`;
 }
 
-// Half of a symmetric interval relative to its figure.
-export function errorText(error: number, of: number): string {
-  return of > 0 ? `±${percentText(error / of)}` : `±${joulesText(error)}`;
-}
+// An error relative to its figure; in joules of one that is not positive, or of more than ten times it.
+const widthText = (error: number, of: number): string =>
+  of > 0 && Math.abs(error) < 10 * of ? percentText(error / of) : joulesText(Math.abs(error));
+
+// Half of a symmetric interval.
+export const errorText = (error: number, of: number): string => `±${widthText(error, of)}`;
 
 // How far an interval reaches below its figure and above it. One that begins at 0 was cut off there, as no
 // energy is negative: below it then reaches as far as above, at least to 0.
@@ -89,7 +91,7 @@ export const errorOf = (interval: [number, number], of: number): number => Math.
 // Of an interval that may reach further on one side: "±5.0 %" or "-3.9 % +9.4 %".
 export function intervalErrorText(interval: [number, number], of: number): string {
   const [below, above] = sidesOf(interval, of);
-  const width = (joules: number) => (of > 0 ? percentText(joules / of) : joulesText(Math.abs(joules)));
+  const width = (joules: number) => widthText(joules, of);
   const narrow = Math.min(below, above);
   const wide = Math.max(below, above);
   // Nearly symmetric: with the wider side.

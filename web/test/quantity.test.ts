@@ -22,13 +22,13 @@ describe("numbers", () => {
   it("of counts, bytes and errors", () => {
     expect(countText(1234567)).toBe("1\u202f234\u202f567");
     expect([12, 1536, 5 * 2 ** 30].map(bytesText)).toEqual(["12 B", "1.5 KiB", "5.0 GiB"]);
-    expect([errorText(5, 100), errorText(5, 0), errorText(5, -1)]).toEqual(["±5.0 %", "±5.000 J", "±5.000 J"]);
+    expect([errorText(5, 100), errorText(5, 0), errorText(5, -1), errorText(1.217, 0.04)]).toEqual(["±5.0 %", "±5.000 J", "±5.000 J", "±1.217 J"]);
   });
   it("of intervals have both sides where these differ", () => {
     const text = (low: number, high: number, of = 100) => intervalErrorText([low, high], of);
     expect([text(95, 105), text(95, 105.4), text(96, 109.4), text(102, 108)]).toEqual(["±5.0 %", "±5.4 %", "-4.0 % +9.4 %", "+2.0 % +8.0 %"]);
     // Cut off at 0: no energy is negative.
-    expect([text(0, 3148), text(0, 192), text(0, 150)]).toEqual(["±3048 %", "±100 %", "-100 % +50 %"]);
+    expect([text(0, 3148), text(0, 192), text(0, 150)]).toEqual(["±3.048 kJ", "±100 %", "-100 % +50 %"]);
     expect(text(0, 3, 0)).toBe("±3.000 J");
     expect([errorOf([96, 109.4], 100), errorOf([0, 3148], 100)]).toEqual([expect.closeTo(9.4), 3048]);
   });
