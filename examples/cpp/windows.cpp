@@ -20,8 +20,9 @@ int main() {
   }
   for (const auto& e : *energies) {
     if (e.energy) {
-      std::printf("%s %s: %.3f J, 95 %% interval +-%.3f J\n", e.domain.device.c_str(),
-                  e.domain.domain.c_str(), e.energy->joules(), e.error.joules());
+      std::printf("%s %s: %.3f J, 95 %% interval +-%.3f J, %s\n", e.domain.device.c_str(),
+                  e.domain.domain.c_str(), e.energy->joules(), e.error.joules(),
+                  jouleprof::provenance_word(e.provenance));
     } else {
       std::printf("%s %s: unavailable: %s\n", e.domain.device.c_str(), e.domain.domain.c_str(),
                   e.reason.c_str());

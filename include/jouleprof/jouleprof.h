@@ -43,6 +43,9 @@ typedef enum jouleprof_provenance {
   JOULEPROF_UNAVAILABLE_FIGURE = 3 /* the energy fields mean nothing */
 } jouleprof_provenance;
 
+/* "measured", "ESTIMATED", "SIMULATED" or "unavailable": to be printed with each energy. */
+JOULEPROF_API const char* jouleprof_provenance_word(jouleprof_provenance provenance);
+
 /* The energy of one domain of a recording. Texts live as long as the report. */
 typedef struct jouleprof_domain_energy {
   const char* domain; /* "gpu", "cpu", "dram", ... */

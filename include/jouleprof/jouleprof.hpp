@@ -19,6 +19,8 @@
 namespace jouleprof {
 
 inline std::string version() { return jouleprof_version(); }
+// "measured", "ESTIMATED", "SIMULATED" or "unavailable": to be printed with each energy.
+inline const char* provenance_word(jouleprof_provenance p) { return jouleprof_provenance_word(p); }
 
 // A value, or an Error. As std::expected<T, Error>: converts to true where it has a value. Without
 // one, `*result` and `result->` must not be used, nor error() with one.

@@ -1,4 +1,4 @@
-// jouleprof_version and jouleprof_report_*.
+// jouleprof_version, jouleprof_provenance_word and jouleprof_report_*.
 #include <map>
 #include <sstream>
 #include <string>
@@ -27,9 +27,21 @@ using jouleprof::lib::refuse;
 using jouleprof::lib::to_c;
 using jouleprof::lib::without_exceptions;
 
-namespace {}  // namespace
-
 const char* jouleprof_version(void) { return JOULEPROF_VERSION; }
+
+const char* jouleprof_provenance_word(jouleprof_provenance provenance) {
+  switch (provenance) {
+    case JOULEPROF_MEASURED:
+      return "measured";
+    case JOULEPROF_ESTIMATED:
+      return "ESTIMATED";
+    case JOULEPROF_SIMULATED:
+      return "SIMULATED";
+    case JOULEPROF_UNAVAILABLE_FIGURE:
+      break;
+  }
+  return "unavailable";
+}
 
 jouleprof_status jouleprof_report_open(const char* path, jouleprof_report** report, char* error,
                                        size_t error_size) {
