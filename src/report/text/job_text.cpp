@@ -26,6 +26,7 @@ class Writer {
 
   std::string write() {
     if (is_simulated(job_)) page_.note_simulated();
+    total();
     heading();
     page_.blank();
     if (options_.by == JobBy::kHost) {
@@ -35,8 +36,8 @@ class Writer {
     } else {
       jobs();
     }
-    page_.blank();
-    total();
+    if (!job_.warnings.empty()) page_.blank();
+    for (const auto& warning : job_.warnings) page_.note("warning", warning, Style::kAttention);
     std::string all = page_.joined();
     const auto costs = costs_of(job_, options_.costs, options_.whole_machine);
     if (costs) all += costs_to_text(*costs, page_.text);
@@ -273,7 +274,6 @@ class Writer {
       page_.note("total", words, Style::kBold);
     }
     for (const auto& lost : lost_texts(job_)) page_.note("PARTIAL", lost, Style::kAttention);
-    for (const auto& warning : job_.warnings) page_.note("warning", warning, Style::kAttention);
   }
 
   const Job& job_;
