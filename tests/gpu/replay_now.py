@@ -147,6 +147,8 @@ def main():
     parser.add_argument("--load")
     parser.add_argument("--served", action="store_true")
     args = parser.parse_args()
+    if args.out:
+        args.out.mkdir(parents=True, exist_ok=True)
     if args.load == "serve":
         return serve()
     if args.served:
