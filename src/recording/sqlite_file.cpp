@@ -86,6 +86,9 @@ class Header {
   bool whole_pages_ = true;
 };
 
+// Of a damaged file, of which no figure is sure.
+constexpr std::string_view kRemedy = "copy it again from where it was written, or record again";
+
 Result<void> check_header(const fs::path& path, const Header& header) {
   if (header.empty()) return corrupt(path, "is empty: the recording was cut off as it began");
   if (!header.is_sqlite() || header.application_id() != kApplicationId) {
@@ -338,7 +341,8 @@ Error sqlite_error(std::string_view trying, const SQLite::Exception& e, sqlite3*
       return {Errc::kUnavailable, fmt::format("cannot {}: out of memory", trying)};
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-      return {Errc::kCorrupt, fmt::format("cannot {}: the file is damaged ({})", trying, e.what())};
+      return {Errc::kCorrupt,
+              fmt::format("cannot {}: the file is damaged ({}); {}", trying, e.what(), kRemedy)};
     default:
       return {Errc::kInternal, fmt::format("cannot {}: {}", trying, e.what())};
   }
@@ -354,8 +358,8 @@ Error read_error(const std::filesystem::path& path, const SQLite::Exception& e, 
   }
   Error error = sqlite_error("read " + path.string(), e, db);
   if (error.code == Errc::kInternal) {
-    error = {Errc::kCorrupt,
-             fmt::format("cannot read {}: the file is damaged ({})", path.string(), e.what())};
+    error = {Errc::kCorrupt, fmt::format("cannot read {}: the file is damaged ({}); {}",
+                                         path.string(), e.what(), kRemedy)};
   }
   return error;
 }
@@ -383,7 +387,7 @@ Result<OpenFile> open_recording(const fs::path& path) {
       const auto log_bytes = fs::file_size(side_file(*real, kWalSuffix), err);
       // Next to a journal, a write may be under way.
       if (err && !fs::exists(side_file(*real, kJournalSuffix)) && !header.whole_pages()) {
-        return corrupt(path, "is damaged: its end is missing");
+        return corrupt(path, fmt::format("is damaged: its end is missing; {}", kRemedy));
       }
       if (err && header.uses_wal()) {
         // The main file on its own is whole. Opened as usual it would get new side files.

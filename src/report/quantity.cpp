@@ -132,7 +132,7 @@ std::string interval_text(Energy of, Energy error, Energy upper_error, bool asci
 }
 
 std::string lower_interval_text(double of, double error) {
-  return "-" + percent_text(of > 0 ? error / of : 0);
+  return "-" + percent_text(of > 0 ? std::min(error / of, 1.0) : 0);  // no energy is negative
 }
 
 std::string duration_text(Duration d) {

@@ -62,6 +62,8 @@ TEST(Quantity, IntervalsHaveTwoWidthsWhereTheyDiffer) {
   EXPECT_EQ(interval_text(joules(0.04), joules(0.39), joules(0.39)), "±975 %");
   EXPECT_EQ(interval_text(joules(0.04), joules(1.217), joules(1.217)), "±1.217 J");
   EXPECT_EQ(interval_text(joules(0.04), joules(0.04), joules(1.217)), "-100 % +1.217 J");
+  EXPECT_EQ(lower_interval_text(100, 5), "-5.0 %");
+  EXPECT_EQ(lower_interval_text(100, 121), "-100 %");
 }
 
 TEST(Quantity, Durations) {
