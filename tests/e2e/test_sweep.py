@@ -298,6 +298,15 @@ def test_a_dry_run_changes_nothing(machine):
     assert not (machine.folder / "sweep.jprof").exists()
 
 
+def test_boards_with_different_limits_have_none_in_common(tmp_path):
+    other = {"minimum_watts": 150, "default_watts": 400, "maximum_watts": 700}
+    machine = Machine(tmp_path, board(), board(power_limit=other))
+    machine.environment["MAX_WATT"] = "123"
+    show = ("--", "sh", "-c", "echo at ${MAX_WATT-none}; sleep 0.3")
+    for how in ("--dry-run", "--observe"):
+        assert machine("sweep", how, *show, status=None).out.startswith("at none\n")
+
+
 def test_bad_options_say_what_to_give(machine):
     assert "power, sm-clock or memory-clock" in machine.sweep("--knob", "fan", status=2).err
     assert "one group" in machine.sweep("--throughput", "x", status=2).err

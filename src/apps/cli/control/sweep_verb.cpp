@@ -225,7 +225,7 @@ class SweepVerb : public Verb {
     const session::SweepPlanner planner(std::move(*plan));
     const HostTime begin = HostClock::now();
     SweepWork work(output_);
-    if (const auto& found = planner.plan().found) state_limit(planner.plan(), *found);
+    state_limit(planner.plan(), planner.plan().found);
     const auto execution = execute(work, planner.plan());
     if (!execution) return complain(execution.error(), kNotStarted);
     model::SweepRun trial;
@@ -272,10 +272,13 @@ class SweepVerb : public Verb {
   }
 
   // The workloads of gpu-tune read the limit that they run at from their environment. No thread of
-  // the tool reads it between two runs.
-  static void state_limit(const model::SweepPlan& plan, double setting) {
-    if (plan.knob == "power_limit_watts") {
-      ::setenv("MAX_WATT", fmt::format("{:g}", setting).c_str(), 1);
+  // the tool reads it between two runs. Absent: the boards have different ones.
+  static void state_limit(const model::SweepPlan& plan, std::optional<double> setting) {
+    if (plan.knob != "power_limit_watts") return;
+    if (setting) {
+      ::setenv("MAX_WATT", fmt::format("{:g}", *setting).c_str(), 1);
+    } else {
+      ::unsetenv("MAX_WATT");  // of whoever called the tool
     }
   }
 
@@ -327,7 +330,7 @@ class SweepVerb : public Verb {
                         output_));
       }
     }
-    if (boards->found) state_limit(record.plan, *boards->found);
+    state_limit(record.plan, boards->found);
     return observe(std::move(record));
   }
 
