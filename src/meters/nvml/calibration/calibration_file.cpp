@@ -208,7 +208,9 @@ Result<void> change_devices(std::string_view what,
   for (auto& [uuid, device] : devices.items()) (*all)[uuid + mark] = std::move(device);
   const json document = {{"schema", kSchema}, {"devices", std::move(*all)}};
   const auto text = json_text(document, 2) + "\n";
-  if (auto written = replace_file(*path, text); !written) return failed(written.error());
+  // A link, as of a folder of settings under version control, stays one.
+  const auto written = replace_file(without_links(*path), text);
+  if (!written) return failed(written.error());
   return {};
 }
 

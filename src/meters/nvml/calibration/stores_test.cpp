@@ -192,6 +192,17 @@ TEST_F(CalibrationStore, AddsAndReplacesByUuid) {
   EXPECT_EQ(all.at("GPU-3").ring, other.ring);
 }
 
+TEST_F(CalibrationStore, ALinkToItsFileStaysOne) {
+  ASSERT_TRUE(keep_calibrations({{"GPU-1", GpuTraits{}}}));
+  const auto link = tree_.root() / "jouleprof/calibration.json";
+  const auto kept = tree_.root() / "settings.json";
+  std::filesystem::rename(link, kept);
+  std::filesystem::create_symlink(kept, link);
+  ASSERT_TRUE(keep_calibrations({{"GPU-2", GpuTraits{}}}));
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(read_calibrations().size(), 2U);
+}
+
 TEST_F(CalibrationStore, AMissingFileHasNone) { EXPECT_TRUE(read_calibrations().empty()); }
 
 TEST_F(CalibrationStore, ADamagedFileHasNone) {

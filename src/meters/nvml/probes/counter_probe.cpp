@@ -61,7 +61,7 @@ HostTime CounterProbe::read_early(HostTime now, model::Readings& out) {
   // An update can be seen late, and a read takes some time itself.
   const auto update = schedule_.edges().next_after(now - plan_.refresh / 5);
   if (update && *update < now + plan_.refresh / 4) {
-    wait_.emplace();
+    wait_ = Wait{};
     due_ = *update + plan_.refresh / 2;
     return *due_;
   }

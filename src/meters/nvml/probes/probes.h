@@ -267,7 +267,7 @@ class CounterProbe : public ProbeReader {
   // Of an early read: until the counter has left this value, or until this time; or for one read.
   struct Wait {
     std::optional<Energy> from;
-    HostTime until{};
+    HostTime until;
   };
 
   HostTime read_once(model::Readings& out);
