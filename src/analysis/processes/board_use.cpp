@@ -625,22 +625,23 @@ std::vector<UseSlice> board_use(const BoardEvidence& evidence, HostTime begin, H
 
   auto coming = stays.all().begin();
   std::vector<const Stay*> open;  // not ended for longer than the afterglow
+  HostTime latest{};              // up to here a process is listed
   for (std::size_t i = 0; i + 1 < edges.size(); ++i) {
     UseSlice& slice = out.emplace_back(UseSlice{edges[i], edges[i + 1], {}, {}, {}, false, {}});
     for (; coming != stays.all().end() && coming->begin <= slice.begin; ++coming)
       open.push_back(&*coming);
+    for (const Stay* s : open) latest = std::max(latest, std::min(s->end, slice.begin));
     std::erase_if(open, [&](const Stay* s) {
       return s->end + (s->left ? kAfterglow : Duration{}) <= slice.begin;
     });
     // A process once: a known context says no more of its use than the lists do.
     std::map<std::size_t, const Stay*> present;
-    HostTime latest{};
     for (const Stay* s : open) {
-      latest = std::max(latest, std::min(s->end, slice.begin));
       if (s->end <= slice.begin) continue;
       const auto [at, is_new] = present.try_emplace(s->process, s);
       if (!is_new && at->second->known) at->second = s;
     }
+    // Of the last that held it, if lists go on after it; never of one that ended before that.
     if (present.empty()) {
       for (const Stay* s : open) {
         if (s->end == latest) present.try_emplace(s->process, s);

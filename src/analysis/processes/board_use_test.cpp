@@ -335,6 +335,16 @@ TEST(BoardUse, LongAfterTheLastProcessTheEnergyIsOfNone) {
   EXPECT_THAT(board.slice(12).holders, IsEmpty());
 }
 
+TEST(BoardUse, AfterTheLastListTheEnergyIsOfNoneThatEndedBeforeIt) {
+  Board board(2);
+  for (int t = 1; t <= 10; ++t) {
+    board.look(t, t < 10 ? std::vector<BoardLook::Use>{{0, 0.5}, {1, 0.5}}
+                         : std::vector<BoardLook::Use>{{1, 0.5}});
+  }
+  EXPECT_THAT(board.candidates(10.5), ElementsAre(Candidates{1}));
+  EXPECT_THAT(board.candidates(12.2), IsEmpty());  // a second after 1 was listed last, 2.2 after 0
+}
+
 TEST(BoardUse, SlicesFollowEachOtherAndAreFew) {
   Board board(1);
   for (int t = 1; t < 20; ++t) board.look(t, {{0, {}}});
