@@ -172,7 +172,8 @@ def test_the_loss_of_the_only_board_is_the_reason(tool):
         assert seen == {"simulated"}  # no series began when the board came back
         service.process.send_signal(signal.SIGTERM)
         said = service.process.stderr.read()
-        assert said.count("between two services, by its own counter") == 1, said
+        assert said.count("s until it reported again, by its own counter: unattributed") == 1, said
+        assert "two services" not in said
     finally:
         service.process.kill()
         service.process.communicate()

@@ -195,7 +195,8 @@ void MachineService::charge(std::size_t domain, HostTime at, const Division& div
   state.reported = ledger.knows(domain, at);
   if (!state.reported) return;
   if (!edge) {
-    count_by_counter(domain, at, "between two services");
+    count_by_counter(domain, at,
+                     options_.continued ? "until it reported again" : "between two services");
     edge = at;
     return;
   }
