@@ -97,6 +97,8 @@ class Comparer {
     out.units_before = options_.paired ? before_.size() : blocks_.before.size();
     out.units_after = options_.paired ? after_.size() : blocks_.after.size();
     for (const auto& [label, identity] : before_.front().boards) out.domains.push_back(label);
+    for (const auto& [label, identity] : after_.front().boards) out.domains_after.push_back(label);
+    if (out.domains_after == out.domains) out.domains_after.clear();
     out.excluded = before_.front().excluded;
     out.is_command = before_.front().is_command;
     out.conditions = conditions_between(before_, after_);

@@ -55,10 +55,11 @@ struct Comparison {
   std::vector<std::string> after;
   std::size_t units_before = 0;  // blocks, or pairs
   std::size_t units_after = 0;
-  std::vector<std::string> domains;   // in the total
-  std::vector<std::string> excluded;  // outside of it
-  bool is_command = false;            // energies of runs are the command's; else of whole devices
-  Difference energy;                  // each with a test of its own
+  std::vector<std::string> domains;        // in the total
+  std::vector<std::string> domains_after;  // in that of the runs after, where it is of others
+  std::vector<std::string> excluded;       // outside of it
+  bool is_command = false;  // energies of runs are the command's; else of whole devices
+  Difference energy;        // each with a test of its own
   Difference time;
   Difference power;
   std::vector<Difference> rows;  // energies, one family of tests; the greatest change first

@@ -172,6 +172,16 @@ TEST(Compare, NamesWhatDiffersBetweenTheSides) {
   EXPECT_EQ(code_of([](RunFigures& r) { r.conditions.simulated = true; }), "simulated");
 }
 
+TEST(Compare, TheTotalsOfOtherDomainsAreNamed) {
+  const Runs before = {example_run(1, 0)};
+  Runs after = {example_run(1, 60)};
+  EXPECT_THAT(compare(before, after, {})->domains_after, testing::IsEmpty());
+  after[0].boards = {{"gpu1", "GPU-2"}};
+  const auto c = *compare(before, after, {});
+  EXPECT_THAT(c.domains, testing::ElementsAre("gpu0"));
+  EXPECT_THAT(c.domains_after, testing::ElementsAre("gpu1"));
+}
+
 TEST(Compare, RowsAreMatchedByNameAndDetailAndTheRestIsListed) {
   Runs before = example_runs({100, 100, 100}, 0, 2);
   Runs after = example_runs({100, 100, 100}, 1, 2);

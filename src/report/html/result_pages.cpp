@@ -166,7 +166,7 @@ std::string test_text(const ComparisonReport& report) {
   std::string text = report.options.paired
                          ? fmt::format("{} pairs of runs.", c.units_before)
                          : fmt::format("{} and {} blocks of runs.", c.units_before, c.units_after);
-  text += fmt::format(" Total: {}", fmt::join(c.domains, " + "));
+  text += " Total: " + domains_text(c);
   if (!c.excluded.empty()) text += fmt::format("; without {}", fmt::join(c.excluded, ", "));
   if (!report.per.empty()) text += fmt::format("; of one window {}", report.per);
   return text + ".";

@@ -164,6 +164,7 @@ std::string comparison_to_json(const ComparisonReport& report) {
   j["unit_window"] = text_json(report.per);
   j["of"] = !report.per.empty() ? "window" : c.is_command ? "command" : "machine";
   j["domains"] = c.domains;
+  j["domains_after"] = c.domains_after.empty() ? c.domains : c.domains_after;
   j["excluded"] = c.excluded;
   j["energy"] = record_json(c.energy, std::string("joules"));
   j["time"] = record_json(c.time, std::string("seconds"));

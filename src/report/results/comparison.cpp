@@ -200,6 +200,12 @@ bool is_simulated(const analysis::Comparison& comparison) {
          comparison.conditions.end();
 }
 
+std::string domains_text(const analysis::Comparison& comparison) {
+  const auto before = fmt::format("{}", fmt::join(comparison.domains, " + "));
+  if (comparison.domains_after.empty()) return before;
+  return fmt::format("{} before, {} after", before, fmt::join(comparison.domains_after, " + "));
+}
+
 std::string verdict_sentence(const ComparisonReport& report) { return Sentence(report).text(); }
 
 SideCost cost_of(const CostFactors& factors, const std::optional<double>& joules) {

@@ -14,6 +14,8 @@ namespace jouleprof::report {
 // The condition of a comparison of simulated devices, of which texts and pages say so first.
 inline constexpr std::string_view kSimulatedCode = "simulated";
 bool is_simulated(const analysis::Comparison& comparison);
+// "gpu0 + package-0", or "gpu0 before, gpu1 after".
+std::string domains_text(const analysis::Comparison& comparison);
 
 struct JudgedGate {
   analysis::Gate gate;

@@ -85,6 +85,14 @@ TEST(ComparisonText, NamesAnUnknownSpreadAndRefusals) {
                           HasSubstr("REFUSED"), HasSubstr("--accept CODE")));
 }
 
+TEST(ComparisonText, NamesTheDevicesOfEachSide) {
+  auto report = example();
+  EXPECT_THAT(comparison_to_text(report), HasSubstr("energy of  gpu0;"));
+  report.comparison.domains_after = {"gpu1"};
+  EXPECT_THAT(comparison_to_text(report), HasSubstr("energy of  gpu0 before, gpu1 after;"));
+  EXPECT_EQ(Json::parse(comparison_to_json(report))["domains_after"], Json{"gpu1"});
+}
+
 TEST(VerdictSentence, SaysTheAnswerOrWhatWouldDecide) {
   using analysis::Verdict;
   auto report = example();

@@ -69,7 +69,7 @@ class Writer {
                                  percent_text(*report_.options.spread))
                    : fmt::format("{} of runs before and {} after, Welch's t of the logarithms",
                                  blocks(c_.units_before), blocks(c_.units_after)));
-    std::string total = fmt::format("{}", fmt::join(c_.domains, " + "));
+    std::string total = domains_text(c_);
     if (!c_.excluded.empty()) {
       total += fmt::format("; without {}", fmt::join(c_.excluded, ", "));
     }
