@@ -1,5 +1,7 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "report/results/job.h"
 #include "report/results/redaction.h"
 
 namespace jouleprof::report {
@@ -57,6 +59,21 @@ TEST(ResultRedaction, HostsAndRecordingsHaveNumbersEverywhere) {
   EXPECT_EQ(redacted.windows[0].joules.most_in, "recording 1");
   EXPECT_EQ(redacted.warnings[0],
             "clocks are not aligned: host 1 and host 2 had no collective; vmware stays");
+}
+
+TEST(JobText, TheRestOfRanksWhosePartIsUnknownIsNotOfNoRank) {
+  analysis::Job job;
+  job.total.emplace().energy = Energy::joules(100);
+  job.ranks.resize(2);
+  for (auto& rank : job.ranks) rank.energy = Energy::joules(20);
+  JobOptions by_rank;
+  by_rank.by = JobBy::kRank;
+  EXPECT_THAT(*job_to_text(job, by_rank),
+              testing::HasSubstr("60.00 J of the total are of no rank:"));
+  job.ranks[1].energy.reset();
+  EXPECT_THAT(
+      *job_to_text(job, by_rank),
+      testing::HasSubstr("80.00 J of the total are of ranks whose part is unknown, or of no\n"));
 }
 
 }  // namespace

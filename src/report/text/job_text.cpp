@@ -127,6 +127,7 @@ class Writer {
     Table table({"rank", "<host", "<recording", "time", "CPU time", "dynamic"});
     Energy sum;
     bool any = false;
+    bool all = true;
     for (const auto& rank : job_.ranks) {
       table.add({{rank.rank.global ? std::to_string(*rank.rank.global) : "-"},
                  {page_.safe(rank.host)},
@@ -136,6 +137,7 @@ class Writer {
                   : *rank.cpu_time == Duration{} ? "<40 ms"
                                                  : duration_text(*rank.cpu_time)},
                  {rank.energy ? energy_text(*rank.energy) : "-"}});
+      all = all && rank.energy;
       if (!rank.energy) continue;
       sum += *rank.energy;
       any = true;
@@ -144,9 +146,10 @@ class Writer {
     kernels_by_rank();
     if (any && job_.total) {
       page_.note("rest",
-                 fmt::format("{} of the total are of no rank: at rest, of other processes, or "
+                 fmt::format("{} of the total are {}: at rest, of other processes, or "
                              "unattributed",
-                             energy_text(job_.total->energy - sum)));
+                             energy_text(job_.total->energy - sum),
+                             all ? "of no rank" : "of ranks whose part is unknown, or of no rank"));
     }
     page_.note("",
                "dynamic: the estimated shares of the rank's processes in the energy above rest");
