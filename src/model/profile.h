@@ -153,6 +153,8 @@ struct CommandEnergy {
 
   Energy low() const { return energy.low(); }
   Energy high() const { return energy.high() + undivided; }
+  // It would be "at least 0 J": nothing is known.
+  bool is_unknown() const { return is_partial && low() <= Energy{}; }
 };
 
 // Errors add up linearly, as in a total.

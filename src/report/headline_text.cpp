@@ -108,8 +108,8 @@ std::string quoted_interval_text(const Quoted& q) {
 
 std::string whose_text(const Profile& profile, const Total& total, const Quoted& quote) {
   if (!quote.is_command) {
-    return profile.command_reason.empty() ? ""
-                                          : "Of whole devices: " + profile.command_reason + ".";
+    const auto reason = no_command_text(profile, total);
+    return reason.empty() ? "" : "Of whole devices: " + reason + ".";
   }
   if (!total.command->is_divided) return "";
   const Quoted all = *quoted(total, true);

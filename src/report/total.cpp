@@ -131,8 +131,15 @@ Total total_of(const Profile& profile) {
   if (std::ranges::all_of(total.counted, has_command)) {
     for (const DomainProfile* d : total.counted) add(total.command, *d->command);
     total.command->is_partial = total.lost.has_value();
+    total.is_command_lost = total.command->is_unknown();
+    if (total.is_command_lost) total.command.reset();
   }
   return total;
+}
+
+std::string no_command_text(const Profile& profile, const Total& total) {
+  if (!total.is_command_lost) return profile.command_reason;
+  return "the command's part is unknown: a device's readings ended before the work did";
 }
 
 std::optional<Quoted> quoted(const Total& total, bool whole_machine) {

@@ -31,8 +31,10 @@ struct Total {
   // Where nothing is counted: what another tool reported of its windows, and of which domains.
   std::optional<Energy> reported;
   std::vector<const model::DomainProfile*> reporting;
-  // What of it is the command's; absent unless every one of `counted` has it.
+  // What of it is the command's; absent unless every one of `counted` has it, and where a device
+  // was lost and no part of the others is known to be the command's: that would be "at least 0 J".
   std::optional<model::CommandEnergy> command;
+  bool is_command_lost = false;  // the latter
   // Sums over `counted`, each absent unless every one of them has it.
   std::optional<Energy> rest;
   std::optional<Energy> held;  // of GPUs; other domains have none
@@ -49,6 +51,9 @@ struct Total {
 
 // The pointers are into `profile`.
 Total total_of(const model::Profile& profile);
+// Why `command` is absent; empty where it is not, or where a domain has none for a reason of its
+// own.
+std::string no_command_text(const model::Profile& profile, const Total& total);
 
 // The energy that headline, costs and units are of: the command's; that of all devices where
 // `whole_machine`, or where nothing is known of a command. Absent without a total.

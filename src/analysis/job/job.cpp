@@ -406,7 +406,10 @@ Job JobBuilder::finish() && {
           host.host, seconds(gap)));
     }
   }
-  if (job_.command) job_.command->is_partial = job_.is_partial;
+  if (job_.command) {
+    job_.command->is_partial = job_.is_partial;
+    if (job_.command->is_unknown()) job_.command.reset();
+  }
   if (all_timed && job_.began) job_.elapsed = *ended - *job_.began;
   align();
   check_ranks();

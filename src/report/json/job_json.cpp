@@ -233,7 +233,7 @@ void columns(const JobDocument& document, Columns& column) {
       "command_energy", [&] { return command_json(job.command); },
       "what all jobs are charged with: keys as of the "
       "[profile](#the-profile-jouleprofprofile3)'s",
-      "no recording is of a command");
+      "no recording is of a command, or a device was lost and nothing is known of the rest");
   column("machine_share_ratio", options.rules.machine_share, "`--rest-share`", "not given");
   column(
       "slurm", [&] { return slurm_json(options.slurm); },

@@ -203,7 +203,7 @@ Json profile_document(const Profile& profile, const Costs* costs, const PerUnit*
   j["being_written"] = run.being_written;
   j["simulated"] = profile.simulated;
   j["command_energy"] = command_json(total.command);
-  j["command_energy_reason"] = text_json(profile.command_reason);
+  j["command_energy_reason"] = text_json(no_command_text(profile, total));
   j["total"] = record_json(total, profile);
   j["domains"] = records_json(profile.domains, profile);
   j["processes"] = records_json(profile.processes, profile);

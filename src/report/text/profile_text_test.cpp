@@ -140,6 +140,11 @@ TEST(ProfileText, TheAnswerSaysWhatIsEstimatedAndWhatIsMissing) {
   profile.domains[0].least = Energy::joules(20);
   EXPECT_THAT(first_line(profile), AllOf(HasSubstr("PARTIAL: at least"),
                                          HasSubstr("of it your command an unknown part")));
+  options.details = true;
+  const auto text = to_text(profile, options);
+  EXPECT_THAT(text,
+              AllOf(Not(HasSubstr("at least 0 J")), Not(HasSubstr("processes 0 J")),
+                    HasSubstr("the command's part is unknown: a device's readings ended before")));
   profile.domains[0] = gpu_profile().domains[0];
   profile.domains[0].command = profile.domains[1].command;
   for (auto& d : profile.domains) {

@@ -141,7 +141,9 @@ void add_total(const TextContext& c, Table& table) {
         fmt::format(", {} W at rest, {} W dynamic", number_text((*c.total.rest / length).watts()),
                     number_text(((m.energy - *c.total.rest) / length).watts()));
   }
-  if (!c.profile.command_reason.empty()) text += "; " + c.profile.command_reason;
+  if (const auto reason = no_command_text(c.profile, c.total); !reason.empty()) {
+    text += "; " + reason;
+  }
   const bool is_measured = m.provenance == Provenance::kMeasured;
   table.add_text({"total", Style::kBold},
                  {text, is_measured ? Style::kBold : style_of(m.provenance)}, 4);
@@ -233,15 +235,13 @@ bool is_wider(const model::CommandEnergy& command, const Measurement& whole) {
 // cannot be distinguished from nothing, what it is at most. Where a device was lost, nothing is an
 // upper bound.
 std::string command_part_text(const TextContext& c) {
-  if (!c.total.command || c.text.whole_machine) return {};
+  if ((!c.total.command && !c.total.is_command_lost) || c.text.whole_machine) return {};
   // Of an imported log whose energy is of no process in particular.
   if (c.profile.run.command.empty() && c.profile.processes.empty()) return {};
-  const auto& command = *c.total.command;
   const char* const whose = c.profile.run.command.empty() ? "the processes" : "your command";
+  if (c.total.is_command_lost) return fmt::format(", of it {} an unknown part", whose);
+  const auto& command = *c.total.command;
   if (!command.is_divided) return fmt::format(", all of it {}", whose);
-  if (command.is_partial && command.low() <= Energy{}) {
-    return fmt::format(", of it {} an unknown part", whose);
-  }
   if (command.high() <= Energy{}) return fmt::format(", of it {} nothing that was seen", whose);
   if (command.low() <= Energy{}) {
     return fmt::format(", of it {} at most {}", whose, watt_hours_text(command.high()));

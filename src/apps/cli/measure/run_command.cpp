@@ -236,8 +236,10 @@ std::string repeats_to_text(const std::vector<RepeatedRun>& runs,
   double repeatability = 0;  // of the sensors
   auto provenance = model::Provenance::kUnavailable;
   // A mean is of one thing: of all devices where it is that of one run.
-  const bool is_command = std::ranges::all_of(
-      runs, [](const RepeatedRun& run) { return !run.energy || run.energy->is_command; });
+  // One that lost a device is in no mean.
+  const bool is_command = std::ranges::all_of(runs, [](const RepeatedRun& run) {
+    return !run.energy || run.energy->is_partial || run.energy->is_command;
+  });
   const bool is_undecided =
       std::ranges::any_of(runs, [](const RepeatedRun& run) { return run.is_undecided; });
   std::set<std::string> domains;
