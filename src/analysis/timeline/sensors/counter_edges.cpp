@@ -36,8 +36,14 @@ class Lattice {
       const double sampled =
           shape_->integral(reads_.front().after - back, reads_.back().after - back);
       const double counted = reads_.back().joules - reads_.front().joules;
-      // Either end may be an update off: a smaller difference is no difference in scale.
-      const double update = sampled * period_ / (reads_.back().after - reads_.front().after);
+      // Either end may be an update off: a smaller difference is no difference in scale. An update
+      // there has another energy than the mean one where power varies.
+      double update = sampled * period_ / (reads_.back().after - reads_.front().after);
+      for (const auto* end : {&reads_.front(), &reads_.back()}) {
+        const double from = end->after - back;
+        update = std::max({update, shape_->integral(from - period_, from),
+                           shape_->integral(from, from + period_)});
+      }
       const bool differs = std::abs(counted - sampled) > 1.5 * update;
       if (sampled > 0 && counted > 0 && differs) ratio_ = std::clamp(counted / sampled, 0.2, 5.0);
     }

@@ -93,6 +93,23 @@ TEST(CounterEdges, SamplesSharpenThePhase) {
   }
 }
 
+TEST(CounterEdges, AnUpdateOfMoreThanTheMeanIsNoDifferenceInScale) {
+  // Of the 64th board, whose turn of dense reads has not come: one read, and those of the end. The
+  // update near the first read is 33 J, the mean one 19 J.
+  const Truth truth = course([](double t) { return std::fmod(t, 0.7) < 0.21 ? 330.0 : 130.0; }, 8);
+  GpuSensors gpu;
+  gpu.phase = 0.022;
+  gpu.window = 0.003;
+  gpu.seed = 23;
+  const PowerShape shape = shape_of(gpu, truth);
+  const auto readings = gpu.reads(truth, {0.839, 4.9807, 5.0055, 5.0316});
+  const auto placed = place_counter(unwrap(readings), gpu.counter().traits, &shape, {}, kTime);
+  ASSERT_FALSE(placed.anchors.empty());
+  const Anchor& first = placed.anchors.front();
+  const Anchor& last = placed.anchors.back();
+  EXPECT_NEAR(last.joules - first.joules, truth.joules(first.at, last.at), 12);
+}
+
 TEST(CounterEdges, AJumpALostUpdateAndALateReadMoveNothing) {
   GpuSensors gpu;
   const Truth truth = square(20);
