@@ -278,7 +278,7 @@ class SweepVerb : public Verb {
     if (setting) {
       ::setenv("MAX_WATT", fmt::format("{:g}", *setting).c_str(), 1);
     } else {
-      ::unsetenv("MAX_WATT");  // of whoever called the tool
+      ::unsetenv("MAX_WATT");  // inherited
     }
   }
 
