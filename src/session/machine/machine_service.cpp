@@ -334,6 +334,12 @@ void MachineService::read_folders() {
     auto found = job_folder_.now(kFolderPatience);
     if (!found) sampling_.warn("the jobs of GPUs are unknown: " + found.error().message);
     jobs_ = found ? std::move(*found) : spans::JobMapping();
+    if (const auto& file = jobs_.malformed(); !file.empty()) {
+      sampling_.warn(
+          fmt::format("{}: a line is no job id, which is one word of at most 128 "
+                      "characters: it gives the GPU to no job",
+                      (options_.job_mapping / file).string()));
+    }
   }
   if (!kube_folder_.has_folder()) return;
   auto found = kube_folder_.now(kFolderPatience);

@@ -226,7 +226,7 @@ TEST(MachineService, WhatAnUnknownProcessUsedIsUnattributed) {
 
 TEST(MachineService, WhatAnUnknownProcessUsedIsOfTheJobThatHasTheGpu) {
   if (spans::in_pid_namespace()) GTEST_SKIP() << "the driver's pids are not valid here";
-  const TempTree tree{{"0", "4711\n"}};
+  const TempTree tree{{"0", "4711\n"}, {"1", "two words\n"}};
   ServiceOptions options;
   options.job_mapping = tree.root();
   run(
@@ -239,6 +239,7 @@ TEST(MachineService, WhatAnUnknownProcessUsedIsOfTheJobThatHasTheGpu) {
         if (found == jobs.end() || !found->second.energies[0]) return false;
         if (domain.total < Energy::joules(300)) return false;
         EXPECT_NEAR(found->second.energies[0]->energy.joules() / domain.total.joules(), 1, 0.1);
+        EXPECT_THAT(state.warnings, testing::Contains(testing::HasSubstr("a line is no job id")));
         return true;
       },
       kLongTick);

@@ -363,6 +363,7 @@ ProcessGroup parse_process_group(std::string_view text) {
 
 Result<void> JobMapping::read(const fs::path& folder) {
   all_.clear();
+  malformed_.clear();
   by_gpu_.clear();
   const auto names = list_folder(folder);
   if (!names) return forward_error(names);
@@ -374,7 +375,12 @@ Result<void> JobMapping::read(const fs::path& folder) {
     const auto text = read_file(folder / name, kLongestFile);
     if (!text) continue;
     for (const auto line : split(*text, '\n')) {
-      if (is_job(trim(line))) add_once(trim(line), entry->jobs);
+      const auto job = trim(line);
+      if (is_job(job)) {
+        add_once(job, entry->jobs);
+      } else if (!job.empty() && malformed_.empty()) {
+        malformed_ = name;
+      }
     }
     if (entry->jobs.empty()) continue;
     for (const auto& job : entry->jobs) add_once(job, by_gpu_[entry->gpu]);

@@ -65,11 +65,16 @@ class JobMapping {
 
   const std::vector<GpuJobs>& all() const { return all_; }
 
+  // The first file of a GPU that has a line that is no job id, which gives the GPU to no job;
+  // empty: none has.
+  const std::string& malformed() const { return malformed_; }
+
   // The job of a GPU that exactly one job has; absent where there is none, or several.
   std::optional<std::string> only_job(std::optional<unsigned> index, std::string_view uuid) const;
 
  private:
   std::vector<GpuJobs> all_;
+  std::string malformed_;
   std::map<std::string, std::vector<std::string>, std::less<>> by_gpu_;
 };
 

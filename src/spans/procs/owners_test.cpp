@@ -328,6 +328,10 @@ TEST(JobMapping, IgnoresWhatIsNoMapping) {
   JobMapping mapping;
   ASSERT_TRUE(mapping.read(tree.root()));
   EXPECT_EQ(mapping.all(), std::vector<GpuJobs>{});
+  EXPECT_EQ(mapping.malformed(), "2");
+  std::filesystem::remove(tree / "2");
+  ASSERT_TRUE(mapping.read(tree.root()));
+  EXPECT_EQ(mapping.malformed(), "3");
 }
 
 TEST(JobMapping, ForgetsAJobThatEnded) {
