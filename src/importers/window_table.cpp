@@ -55,6 +55,19 @@ Result<void> WindowTable::take_header(const std::vector<std::string>& names) {
         column.product = with_number(field.product, number.value_or(0));
       }
     }
+    // Both would count.
+    const bool is_second = column.field && std::ranges::any_of(columns_, [&](const Column& c) {
+                             return c.field == column.field && c.device == column.device;
+                           });
+    if (is_second) {
+      return fail_at(
+          source_, 1,
+          fmt::format("the header has the column {} twice; leave one of them out", show(name)));
+    }
+    const bool is_left_out = !column.field && !tool_.keeps_other_columns;
+    if (is_left_out && lower_case(name).find("energy") != name.npos) {
+      builder_.warn(fmt::format("column {} left out: its energy is in no total", show(name)));
+    }
     columns_.push_back(std::move(column));
   }
   for (const TableField& field : tool_.fields) {

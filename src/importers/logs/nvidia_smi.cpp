@@ -103,10 +103,14 @@ constexpr LogTool kTool{.format = "nvidia-smi",
                         .is_polled_mean = true};
 
 bool recognises_nvidia_smi(std::string_view text) {
-  if (has_semicolons(text)) return true;
+  const bool semicolons = has_semicolons(text);
   constexpr std::size_t kMessages = 5;  // lines before the log
   for (Lines lines(text); lines.next() && lines.number() <= kMessages;) {
-    const std::string_view line = trim(lines.text());
+    std::string line(trim(lines.text()));
+    if (semicolons) {
+      std::erase(line, '"');
+      std::ranges::replace(line, ';', ',');
+    }
     if (is_header(line) || guess_header(csv_cells(line))) return true;
     if (line.find(',') != std::string_view::npos) return false;
   }

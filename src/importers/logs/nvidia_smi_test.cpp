@@ -32,6 +32,16 @@ TEST(NvidiaSmi, NumbersBetweenSemicolonsThatCanBeReadInTwoWaysAreRefused) {
   }
 }
 
+// Other tools' tables have a time stamp, too.
+TEST(NvidiaSmi, SemicolonsAndATimeStampAreNotEnough) {
+  EXPECT_THAT(import_error("timestamp;run_id;duration;emissions;energy_consumed\n"
+                           "2026-03-01T12:00:00;a;3600;0,1;0,31\n"),
+              HasSubstr("not recognised as any of"));
+  EXPECT_TRUE(
+      import_text("\"timestamp\"; \"power.draw [W]\"\n2026/08/17 22:35:54,844; 81,25 W\n"
+                  "2026/08/17 22:35:55,844; 81,25 W\n"));
+}
+
 TEST(NvidiaSmi, TwoGpusByIndex) {
   std::string text = kHeader;
   for (int s = 0; s <= 10; ++s) text += row(s, 0, 100) + row(s, 3, 100 + 10 * s);

@@ -45,10 +45,19 @@ constexpr std::array<TableField, 4> kWindowFields{
       .device = "gpu#",
       .product = "GPU #"}}};
 
-// Names are written without quotes, commas and all: they are what the other fields leave.
+// Names are written without quotes, commas and all: they are what the other fields leave. Zeus
+// writes those as Python's floats, with a point or an exponent: where one has neither, the commas
+// may be decimal ones, and the row stays as it is, with too many fields.
 std::vector<std::string> window_cells(std::string_view line, std::size_t columns) {
   std::vector<std::string> cells;
   for (const auto cell : split(line, ',')) cells.emplace_back(trim(cell));
+  const auto is_whole = [](const std::string& cell) {
+    return !cell.empty() && cell.find_first_not_of("0123456789") == cell.npos;
+  };
+  if (cells.size() > columns && columns > 2) {
+    const auto numbers = cells.end() - static_cast<std::ptrdiff_t>(columns - 2);
+    if (is_whole(cells[0]) || std::any_of(numbers, cells.end(), is_whole)) return cells;
+  }
   while (cells.size() > columns && columns > 2) {
     cells[1] += "," + (cells[2].empty() ? cells[2] : " " + cells[2]);
     cells.erase(cells.begin() + 2);

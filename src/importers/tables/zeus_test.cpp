@@ -25,6 +25,32 @@ TEST(ZeusWindows, ATimeOfAnotherKindIsLeftOutAndCounted) {
   EXPECT_TRUE(has_warning(*recording, "the time of 1 window left out: it is of another kind"));
 }
 
+// A name takes what the other fields leave, but not the numbers of decimal commas.
+TEST(ZeusWindows, DecimalCommasAreNoPartOfAName) {
+  const std::string header = "start_time,window_name,elapsed_time,gpu0_energy\n";
+  for (const std::string row :
+       {"1700000000.0,step,10.0,2500,5\n", "1700000000.0,step,10,5,2500.5\n",
+        "1700000000,5,step,10.0,2500.5\n"}) {
+    EXPECT_THAT(import_error(header + row), HasSubstr("line 2: 5 fields under a header of 4"));
+  }
+  const auto recording = import_text(header + "1700000000.5,blocks 1, 2,10.0,9e-05\n");
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_EQ(recording->imported_windows.at(0).name, "blocks 1, 2");
+}
+
+// A second column of one energy counted as another window's; one that is not read went unsaid.
+TEST(ZeusWindows, ColumnsOfEnergyCountOnceOrAreNamed) {
+  const std::string start = "start_time,window_name,elapsed_time,";
+  for (const std::string columns : {"gpu0_energy,gpu0_energy", "gpu0_energy,elapsed_time"}) {
+    EXPECT_THAT(import_error(start + columns + "\n1700000000.5,a,1.0,100.0,2.0\n"),
+                HasSubstr("twice; leave one of them out"));
+  }
+  const auto recording =
+      import_text(start + "gpu0_energy,cpu0_energy\n1700000000.5,a,1.0,100.0,20.0\n");
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_TRUE(has_warning(*recording, "column 'cpu0_energy' left out: its energy is in no total"));
+}
+
 TEST(ZeusMonitor, ReadsMilliwattsInUtc) {
   const auto recording = import_text(kLog);
   ASSERT_TRUE(recording) << recording.error().message;
