@@ -121,10 +121,11 @@ std::vector<double> watts_of_counter(const std::vector<model::CounterReading>& r
 }
 
 // A counter in another unit than its name says rises 1000 times too fast or too slowly. One absurd
-// value does not change the median; a load of short bursts does not change the mean.
-Result<void> check_counters(const model::Recording& recording, const model::Domain& domain,
-                            const Most& most, const std::vector<double>& powers,
-                            const std::string& path) {
+// value does not change the median; a load of short bursts does not change the mean. The highest
+// mean power of the device's counters; 0 without one.
+Result<double> check_counters(const model::Recording& recording, const model::Domain& domain,
+                              const Most& most, const std::vector<double>& powers,
+                              const std::string& path) {
   constexpr double kApart = 30;
   std::map<model::SensorId, std::vector<model::CounterReading>> reads;
   for (const auto& read : recording.readings.counters) {
@@ -132,10 +133,12 @@ Result<void> check_counters(const model::Recording& recording, const model::Doma
     if (sensor.domain == domain.id) reads[read.sensor].push_back(read);
   }
   const double power = mean(powers);
+  double highest = 0;
   for (const auto& [id, own] : reads) {
     const auto parts = watts_of_counter(own);
     const double usual = parts.empty() ? 0 : upper_median(parts),
                  most_usual = std::max(usual, mean(parts));
+    highest = std::max(highest, most_usual);
     if (most_usual == 0) continue;
     const bool apart = power > 0 && (usual > kApart * power || power > kApart * most_usual);
     if (!apart && usual <= most.watts) continue;
@@ -147,7 +150,7 @@ Result<void> check_counters(const model::Recording& recording, const model::Doma
                             apart ? fmt::format("where its power is {:.4g} W", power)
                                   : "which is above " + most.of));
   }
-  return {};
+  return highest;
 }
 
 void add_impossible(model::Recording& recording, model::SensorId sensor, HostTime at,
@@ -204,12 +207,10 @@ Result<void> check_powers(model::Recording& recording, const std::string& path) 
     const Most most = most_of(recording, domain);
     const auto watts = leave_out_impossible(recording, domain, most, path);
     if (!watts) return forward_error(watts);
-    if (auto right = check_counters(recording, domain, most, *watts, path); !right) return right;
-    const bool is_board = domain.kind == DomainKind::kGpu && !watts->empty();
-    const double highest = is_board ? *std::ranges::max_element(*watts) : 0;
-    if (highest > 0 && highest < kLeastWatts) {
-      warn(fmt::format("{} draws at most {:g} W: wrong unit?", domain.device, highest));
-    }
+    const auto of_counters = check_counters(recording, domain, most, *watts, path);
+    if (!of_counters) return forward_error(of_counters);
+    double highest = *of_counters;
+    for (const double power : *watts) highest = std::max(highest, power);
     const Most mean_most = most_of_windows(most, domain);
     std::size_t windows = 0, wrong = 0;
     double example = 0;
@@ -218,6 +219,7 @@ Result<void> check_powers(model::Recording& recording, const std::string& path) 
         if (energy.domain != domain.id || window.duration <= Duration{}) continue;
         const double mean = energy.energy.joules() / seconds(window.duration);
         ++windows;
+        highest = std::max(highest, mean);
         if (mean <= mean_most.watts) continue;
         ++wrong;
         example = mean;
@@ -228,6 +230,9 @@ Result<void> check_powers(model::Recording& recording, const std::string& path) 
           fmt::format("{} of {} windows: the mean power of {} is above {}, such as {:.4g} W: these "
                       "energies or times are wrong, or in another unit",
                       wrong, windows, domain.device, mean_most.of, example));
+    }
+    if (domain.kind == DomainKind::kGpu && highest > 0 && highest < kLeastWatts) {
+      warn(fmt::format("{} draws at most {:g} W: wrong unit?", domain.device, highest));
     }
   }
   return {};

@@ -45,6 +45,8 @@ TEST(Dcgm, ACounterInAnotherUnitIsRefused) {
               HasSubstr("rises by 1e+05 W, where its power is 100 W: wrong unit?"));
   EXPECT_THAT(import_error(log(100, 1e2, true)), HasSubstr("rises by 0.1 W"));
   EXPECT_THAT(import_error(log(100, 1e8, false)), HasSubstr("which is above what any gpu draws"));
+  EXPECT_TRUE(
+      has_warning(*import_text(log(100, 1e2, false)), "gpu0 draws at most 0.1 W: wrong unit?"));
 }
 
 // Nearly all of the energy is in one of twenty seconds.

@@ -49,6 +49,16 @@ TEST(ZeusWindows, ColumnsOfEnergyCountOnceOrAreNamed) {
       import_text(start + "gpu0_energy,cpu0_energy\n1700000000.5,a,1.0,100.0,20.0\n");
   ASSERT_TRUE(recording) << recording.error().message;
   EXPECT_TRUE(has_warning(*recording, "column 'cpu0_energy' left out: its energy is in no total"));
+  EXPECT_FALSE(has_warning(*recording, "wrong unit?"));
+}
+
+// As powers are: kilojoules under the name of joules.
+TEST(ZeusWindows, MeanPowersThatNoBoardDrawsAreNamed) {
+  const auto recording = import_text(
+      "start_time,window_name,elapsed_time,gpu0_energy\n1700000000.5,a,10.0,2.5\n"
+      "1700000010.5,a,10.0,2.0\n");
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_TRUE(has_warning(*recording, "gpu0 draws at most 0.25 W: wrong unit?"));
 }
 
 TEST(ZeusMonitor, ReadsMilliwattsInUtc) {
