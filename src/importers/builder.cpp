@@ -250,11 +250,12 @@ Duration usual_distance(std::span<const Stamp> stamps) {
   return upper_median(std::move(distances));
 }
 
-Layout lay_out(std::span<const Stamp> stamps, Duration seam) {
+Layout lay_out(std::span<const Stamp> stamps, Duration seam, bool has_pauses) {
   Layout layout;
   layout.times.reserve(stamps.size());
   const Duration usual = std::min(usual_distance(stamps), kLongestStep / kPauseFactor);
-  const Duration pause = std::max(kShortestPause, kPauseFactor * usual);
+  const Duration pause =
+      has_pauses ? std::max(kShortestPause, kPauseFactor * usual) : Duration::max();
   for (std::size_t i = 0; i < stamps.size(); ++i) {
     const Duration at = stamps[i].at;
     if (i == 0) {

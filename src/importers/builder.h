@@ -46,8 +46,8 @@ struct Layout {
 // segment, where the clock went back, and where the distance to the stamp before is more than
 // ten times the usual (median) one and longer than 5 s. A pause keeps the length `seam`: the
 // averaging time of a reading, so that the first reading after a pause does not cover the time
-// before it. Readings of an instant need 1 ns only.
-Layout lay_out(std::span<const Stamp> stamps, Duration seam = Duration{1});
+// before it. Readings of an instant need 1 ns only. Without `has_pauses` no distance is one.
+Layout lay_out(std::span<const Stamp> stamps, Duration seam = Duration{1}, bool has_pauses = true);
 
 // The median distance of neighbouring stamps within segments; zero when there are none.
 Duration usual_distance(std::span<const Stamp> stamps);

@@ -729,7 +729,11 @@ Layout RowLog::add_rounds() {
   std::vector<Stamp> stamps;
   for (const std::size_t i : rounds) stamps.push_back({rows_[i].stamp, rows_[i].starts_section});
   if (has_times_) spread_seconds(stamps);
-  Layout layout = lay_out(stamps, tool_.is_polled_mean ? kMeanOf : Duration{1});
+  const bool only_counters = std::ranges::all_of(sensors_, [](const LogSensor& sensor) {
+    return sensor.kind == model::SensorKind::kEnergyCounter;
+  });
+  Layout layout = lay_out(stamps, tool_.is_polled_mean ? kMeanOf : Duration{1},
+                          !(tool_.reads_counters_seldom && only_counters));
   if (!has_times_) layout.cut = std::nullopt;  // pauses of unknown length
 
   std::vector<model::DomainId> domains;

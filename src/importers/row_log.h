@@ -102,6 +102,9 @@ struct LogTool {
   bool headers_begin_sections = false;
   bool one_row_a_second = false;  // at most, of a device
   bool is_polled_mean = false;    // a mean of the last second, which the next row may overlap
+  // Counters are read as seldom as their energy allows, and count meanwhile: no time is cut out of
+  // a log that has nothing else.
+  bool reads_counters_seldom = false;
 };
 
 // A cell without a figure: "[N/A]", "N/A", "-", "[Not Supported]", "ERR!", empty.

@@ -78,7 +78,12 @@ class Import {
         bad_.add(number,
                  "not a record of AIPowerMeter: it needs a 'date' as '2026-11-21 03:13:59.5' and "
                  "an object 'metrics'");
-        without_date_.emplace(&source, number);
+        left_out_lines_.emplace(&source, number);
+        return;
+      }
+      if (!records_.emplace(*at, std::hash<json>{}(line)).second) {
+        ++repeated_;
+        left_out_lines_.emplace(&source, number);
         return;
       }
       stamps_.push_back({*at, starts_segment});
@@ -97,7 +102,7 @@ class Import {
   Result<void> add(const SourceText& source) {
     return for_each_line(source, false, [&](const json& line, std::size_t number) {
       const json* metrics = member(line, "metrics");
-      if (metrics && !without_date_.contains({&source, number})) {
+      if (metrics && !left_out_lines_.contains({&source, number})) {
         const HostTime at = layout_.times[next_++];
         const auto begins = [at](const Segment& segment) { return segment.begin == at; };
         if (std::ranges::any_of(layout_.segments, begins)) {
@@ -121,6 +126,10 @@ class Import {
       if (auto one = rows_of_one_value(rows, path_, builder_); !one) return forward_error(one);
     }
     for (std::string& text : bad_.warnings()) builder_.warn(std::move(text));
+    if (repeated_ > 0) {
+      builder_.warn(fmt::format("{} left out that stand{} in the log twice",
+                                counted(repeated_, "record"), repeated_ == 1 ? "s" : ""));
+    }
     if (!left_out_.empty()) {
       std::vector<std::string> names;
       for (const auto& [name, records] : left_out_) {
@@ -312,7 +321,9 @@ class Import {
   Layout layout_;
   std::size_t next_ = 0;
   BadRows bad_;
-  std::set<std::pair<const SourceText*, std::size_t>> without_date_;            // lines
+  std::set<std::pair<const SourceText*, std::size_t>> left_out_lines_;  // of records
+  std::set<std::pair<Duration, std::size_t>> records_;                  // by date and hash
+  std::size_t repeated_ = 0;
   std::map<std::string, DeviceRows> series_;                                    // by device
   std::map<std::string, std::pair<model::DomainId, model::SensorId>> sensors_;  // by device
   model::Provenance provenance_ = model::Provenance::kMeasured;  // of the section that is read

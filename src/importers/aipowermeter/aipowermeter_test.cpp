@@ -102,6 +102,19 @@ TEST(AiPowerMeter, SeveralFilesAreSegments) {
   EXPECT_NEAR(trapezoid(powers_of(*recording, "cpu")), 20, 1e-6);
 }
 
+// As of row logs: a file that was appended to itself, or given twice, has its energy once.
+TEST(AiPowerMeter, ARecordThatStandsInTheLogTwiceCountsOnce) {
+  const std::string gpu = R"("per_gpu_power_draw": {"0": 100})";
+  const std::string log = record("00", "", gpu) + record("01", "", gpu) + record("02", "", gpu);
+  for (const auto& recording :
+       {import_text(log + log), import_text(log + record("01", "", gpu) + record("02", "", gpu)),
+        import_texts(std::vector<SourceText>{{"a", log}, {"b", log}})}) {
+    ASSERT_TRUE(recording) << recording.error().message;
+    EXPECT_NEAR(trapezoid(powers_of(*recording, "gpu0")), 200, 1e-9);
+    EXPECT_TRUE(has_warning(*recording, "left out that stand in the log twice"));
+  }
+}
+
 TEST(AiPowerMeter, AMissingValueIsAbsent) {
   const auto recording =
       import_text(record("00", R"("intel_power": 10, "psys_power": -1)") +

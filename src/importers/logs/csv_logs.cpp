@@ -287,7 +287,8 @@ constexpr LogTool kOwnTool{.format = "jouleprof",
                            .name = "jouleprof",
                            .advice = "export --format csv or --format counters has power",
                            .fields = kOwnFields,
-                           .has_row_a_sensor = true};
+                           .has_row_a_sensor = true,
+                           .reads_counters_seldom = true};
 
 // Of windows, domains, processes or kernels: figures, of which no recording can be made again.
 bool is_table_of_figures(std::string_view text) {

@@ -438,6 +438,20 @@ TEST(OwnCsv, ExportsAndMonitorsAreRead) {
   EXPECT_TRUE(model::is_simulated(*monitor));
 }
 
+// A run reads a counter often at its ends, and seldom between them.
+TEST(OwnCsv, AnExportedCounterCountsWhileItIsNotRead) {
+  std::string text =
+      "time_unix_seconds,time_seconds,device,domain,sensor,read_seconds,energy_joules\n";
+  for (const double t : {0.0, 0.02, 0.04, 0.06, 0.08, 10.0, 20.0, 30.0, 30.02, 30.04, 30.06}) {
+    text += fmt::format("{:.3f},{:.3f},gpu0,gpu,nvmlDeviceGetTotalEnergyConsumption,0.003,{:.3f}\n",
+                        1772420400 + t, t, 1000 + 250 * t);
+  }
+  const auto recording = import_text(text);
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_EQ(recording->run.work_end, HostTime{std::chrono::milliseconds{30060}});
+  EXPECT_FALSE(has_warning(*recording, "paused"));
+}
+
 TEST(OwnCsv, TablesOfFiguresAreRefusedByTheirName) {
   for (const char* table :
        {"name,begin_unix_seconds,begin_seconds,duration_seconds,device,domain,energy_joules,"
