@@ -127,6 +127,22 @@ class SharedTime {
   bool is_shared_ = false;
 };
 
+// Spans of which no two overlap have no more than the time from the first to the last. Of many
+// short ones, whose errors add, the sum's interval reaches far beyond that.
+void limit_to_whole(model::Measurement& sum, std::span<const SharedTime::Span> spans,
+                    EnergyTimeline& timeline) {
+  const auto overlap = [](const SharedTime::Span& a, const SharedTime::Span& b) {
+    return b.begin < a.end;
+  };
+  if (std::ranges::adjacent_find(spans, overlap) != spans.end()) return;
+  const auto whole = timeline.energy(spans.front().begin, spans.back().end);
+  if (!whole) return;
+  // What begins at 0 may not reach below its figure by less.
+  const Energy most = std::max(whole->high() - sum.energy, sum.energy);
+  sum.error = std::min(sum.error, most);
+  sum.repeatability = std::min(sum.repeatability, most);
+}
+
 // Adds up the energies of spans in order of begin; the interval is that of their chains. `each`
 // gets every span that has an energy, `without` the error of one that has none.
 template <class Each, class Without>
@@ -158,7 +174,9 @@ std::optional<model::Measurement> sum_of(std::span<const SharedTime::Span> spans
   }
   chains.end_all(add_chain);
   auto out = sum.sum();
-  if (out) out->energy = energy;
+  if (!out) return out;
+  out->energy = energy;
+  limit_to_whole(*out, spans, timeline);
   return out;
 }
 

@@ -158,6 +158,20 @@ TEST(Windows, TheErrorsOfWindowsShorterThanASensorsResponseAddLinearly) {
   EXPECT_LE(std::abs(total.energy.joules() - 15 * 2.5), total.repeatability.joules());
 }
 
+// Their errors add up to far more, which says nothing.
+TEST(Windows, ManyShortOnesHaveNoMoreThanTheTimeFromTheFirstToTheLast) {
+  Bursts bursts(15);
+  bursts.recording.windows.clear();
+  for (int i = 0; i < 450; ++i) bursts.add("short", 3 + 0.015 * i, 3.0001 + 0.015 * i);
+  bursts.add("whole", 3, 3.0001 + 0.015 * 449);
+  const auto profile = bursts.analysed();
+  const auto& total = *profile.windows[0].energies[0].energy;
+  const auto& whole = *profile.windows[1].energies[0].energy;
+  EXPECT_LE(total.high(), whole.high());
+  EXPECT_EQ(total.low(), Energy{});
+  EXPECT_LE(total.repeatability, total.error);
+}
+
 TEST(Windows, TheSumOfManyShortOnesIsWithinItsRepeatability) {
   int within = 0;
   constexpr int kRuns = 20;
