@@ -188,6 +188,15 @@ TEST(CommandEnergy, IsNeverAboveTheWhole) {
   }
 }
 
+// Of `whole`, what is not the command's is of no known process.
+model::CommandEnergy undivided_but(double own_joules, const model::Measurement& whole) {
+  model::CommandEnergy own;
+  own.processes = Energy::joules(own_joules);
+  own.undivided = whole.energy - own.processes;
+  set_interval(own, whole, {}, {}, {});
+  return own;
+}
+
 // The sensor's factor is that of the energy of no known process, too.
 TEST(CommandEnergy, IsAtMostTheWholeWithItsCalibrationError) {
   model::Measurement whole;
@@ -195,10 +204,7 @@ TEST(CommandEnergy, IsAtMostTheWholeWithItsCalibrationError) {
   whole.error = Energy::joules(5);
   whole.repeatability = Energy::joules(0.1);
   for (const double own_joules : {0.0, 40.0}) {
-    model::CommandEnergy own;
-    own.processes = Energy::joules(own_joules);
-    own.undivided = whole.energy - own.processes;
-    set_interval(own, whole, {}, {}, {});
+    const auto own = undivided_but(own_joules, whole);
     EXPECT_NEAR(own.high().joules(), 105, 0.1) << own_joules;
     EXPECT_NEAR(own.low().joules(), 0.95 * own_joules, 0.3) << own_joules;
   }
@@ -212,10 +218,7 @@ TEST(CommandEnergy, IsAtMostTheWholeWithItsRepeatability) {
   whole.error = Energy::joules(300);
   whole.repeatability = Energy::joules(300);
   for (const double own_joules : {0.0, 1.0}) {
-    model::CommandEnergy own;
-    own.processes = Energy::joules(own_joules);
-    own.undivided = whole.energy - own.processes;
-    set_interval(own, whole, {}, {}, {});
+    const auto own = undivided_but(own_joules, whole);
     EXPECT_NEAR(own.high().joules(), 302, 0.1) << own_joules;
     EXPECT_GE(own.low(), Energy{}) << own_joules;
   }

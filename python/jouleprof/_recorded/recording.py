@@ -33,12 +33,13 @@ def open_recording(path: str | os.PathLike[str], *, run: int | None = None) -> R
 
 def _is_other_file(path):
     """By its first bytes. What else may be wrong with it, the tool says at the first figure."""
+    if not os.path.isfile(path):
+        return False
     try:
-        with open(path, "rb") if os.path.isfile(path) else io.BytesIO() as file:
-            begin = file.read(len(_SQLITE))
+        with open(path, "rb") as file:
+            return file.read(len(_SQLITE)) not in (b"", _SQLITE)
     except OSError:
         return False
-    return begin not in (b"", _SQLITE)
 
 
 def open_unread(path: str | os.PathLike[str], run: int | None = None) -> Recording:

@@ -127,8 +127,8 @@ class SharedTime {
   bool is_shared_ = false;
 };
 
-// Spans of which no two overlap have no more than the time from the first to the last. Of many
-// short ones, whose errors add, the sum's interval reaches far beyond that.
+// Spans of which no two overlap have no more energy than the time from the first to the last: the
+// errors of many short ones add up to more.
 void limit_to_whole(model::Measurement& sum, std::span<const SharedTime::Span> spans,
                     EnergyTimeline& timeline) {
   const auto overlap = [](const SharedTime::Span& a, const SharedTime::Span& b) {

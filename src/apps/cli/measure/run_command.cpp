@@ -267,8 +267,8 @@ std::string repeats_to_text(const std::vector<RepeatedRun>& runs,
   const double sensors = error / static_cast<double>(joules.size());
   const double half = std::hypot(energy.half, sensors);
   const auto relative = [&](double x) {
-    return (text.ascii ? "+-" : "±") + (energy.mean > 0 ? report::percent_text(x / energy.mean)
-                                                        : report::energy_text(Energy::joules(x)));
+    return (text.ascii ? "+-" : "±") +
+           report::error_width_text(Energy::joules(x), Energy::joules(energy.mean));
   };
   const bool is_bound = is_command && energy.mean <= half;
   const std::string unknown = joules.size() < runs.size()

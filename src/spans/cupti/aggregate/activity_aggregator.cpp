@@ -152,7 +152,7 @@ void ActivityAggregator::add(const Activity& activity) {
 
 void ActivityAggregator::add(const UnrecordedLaunch& launch) {
   unrecorded_.push_back(launch);
-  no_whole_launch_.insert(launch.correlation);
+  unrecorded_calls_.insert(launch.correlation);
 }
 
 std::int64_t ActivityAggregator::watermark(bool all) {
@@ -191,7 +191,7 @@ void ActivityAggregator::expand_graphs(std::int64_t until) {
 void ActivityAggregator::leave_out_partial_launches() {
   const auto first = waiting_.begin() + static_cast<std::ptrdiff_t>(first_new_);
   const auto partial = std::remove_if(first, waiting_.end(), [&](const Activity& a) {
-    return a.is_node() && no_whole_launch_.contains(a.correlation);
+    return a.is_node() && unrecorded_calls_.contains(a.correlation);
   });
   waiting_.erase(partial, waiting_.end());
 }

@@ -76,8 +76,8 @@ class ActivityAggregator {
   std::unordered_set<std::uint32_t> unknown_graphs_;
   std::uint64_t unknown_asked_ = 0;
   std::vector<Activity> waiting_;
-  std::vector<UnrecordedLaunch> unrecorded_;           // not yet placed
-  std::unordered_set<std::uint32_t> no_whole_launch_;  // the correlations of all unrecorded ones
+  std::vector<UnrecordedLaunch> unrecorded_;            // not yet placed
+  std::unordered_set<std::uint32_t> unrecorded_calls_;  // the correlations of all unrecorded ones
   std::vector<Order> order_;
   std::vector<Activity> later_;
   std::size_t waiting_graphs_ = 0;
