@@ -375,6 +375,19 @@ TEST(JobShares, OfAnIdleBoardBelowItsRestHaveNothingToGiveBack) {
   for (const auto& share : job.shares) EXPECT_EQ(share.dynamic, Energy{});
 }
 
+TEST(JobShares, OfABoardBelowItsRestAreTheBoardsEnergy) {
+  Recorded run;
+  run.read_gpu(16, 121, 120, 121);
+  run.add_processes();
+  const auto profile = profile_of(run.recording);
+  const auto& gpu = profile->domains[0];
+  ASSERT_LT(gpu.energy->energy, *gpu.idle_part);
+  const Job job = job_of({{run.recording}});
+  EXPECT_EQ(job.undivided, Energy{});
+  EXPECT_EQ(job.command->energy.energy, gpu.command->energy.energy);
+  EXPECT_EQ(job.command->energy.energy, job.total->energy);
+}
+
 TEST(JobShares, HaveTheIntervalsOfTheirRecordings) {
   for (const bool in_doubt : {false, true}) {
     auto recording = one_of_two(100, "7", 0.4);
