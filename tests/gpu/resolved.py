@@ -10,8 +10,8 @@ remembered. Prints a Markdown table: the share of the active energy in rows that
 kernel; the widest interval of rows with 5 % of the energy or more; seconds and joules of the re-runs; how the
 kernels' energies compare with those of their own loops by the sensors; the sum of all parts against the
 counter; and the energy-weighted difference of the third run's rows from the second's. Other models: blocks
-(work: training, compile, reduce), wide (a Llama of 12 layers of 2048), jax, cupy, triton, numba, and cpp
-(graph, streams), which needs the program that `nvcc replay.cu` makes.
+(work: training, compile, reduce), wide (a Llama of 12 layers of 2048), jax, cupy, triton, numba, ranks (two on two
+GPUs, a line for each), and cpp (graph, streams), which needs the program that `nvcc replay.cu` makes.
 
     resolved.py JOULEPROF OUT --broken [--cpp REPLAY]
 
@@ -240,7 +240,42 @@ def numba(work, seconds):
     repeat(seconds, step, cuda.synchronize)
 
 
-PROGRAMS = {"blocks": blocks, "jax": jax, "cupy": cupy, "triton": triton, "numba": numba}
+def ranks(work, seconds):
+    """Six blocks of 1024 under DistributedDataParallel, by two ranks on two GPUs: about 60 steps a second."""
+    if "LOCAL_RANK" not in os.environ:
+        subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
+                        *sys.argv], check=True)
+        return
+    import torch
+
+    class Block(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm = torch.nn.LayerNorm(1024)
+            self.up, self.down = torch.nn.Linear(1024, 4096), torch.nn.Linear(4096, 1024)
+
+        def forward(self, x):
+            return x + self.down(torch.nn.functional.gelu(self.up(self.norm(x))))
+
+    rank = int(os.environ["LOCAL_RANK"])
+    torch.cuda.set_device(rank)
+    torch.distributed.init_process_group("nccl")
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(*[Block() for _ in range(6)]).cuda().bfloat16()
+    model = torch.nn.parallel.DistributedDataParallel(model)
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-4, fused=True)
+    x = torch.randn(8192, 1024, device="cuda", dtype=torch.bfloat16)
+    for _ in range(int(60 * seconds)):
+        loss = model(x).float().square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+    print(f"rank {rank} loss {loss.item():.9f}", file=sys.stderr)
+    torch.distributed.destroy_process_group()
+    sys.exit(0)
+
+
+PROGRAMS = {"blocks": blocks, "jax": jax, "cupy": cupy, "triton": triton, "numba": numba, "ranks": ranks}
 
 
 def tensor_of(output):
@@ -285,7 +320,7 @@ def report(tool, file, *more):
     done = subprocess.run([tool, "report", str(file), "--json", *more], capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(done.stderr)
-    return json.loads(done.stdout)["devices"][0]
+    return json.loads(done.stdout)["devices"]
 
 
 def program(args, model, work):
@@ -362,6 +397,25 @@ def difference(one, other):
     return sum(abs(a[n] - scale * b[n]) for n in common) / whole if whole else float("nan")
 
 
+def line(args, name, kind, wall, layers, kernels, file, again):
+    """Prints a board's line of the table, and its warnings; without `file` no comparison with the loops."""
+    (share, widest), (layer_share, layer_widest) = shares(kernels), shares(layers)
+    replay, loop = "-", "-"
+    if layers["replay_joules"] is not None:
+        replay = f"{layers['replay_seconds']:.1f} s, {layers['replay_joules']:.0f} J"
+    if file and layers["replay_joules"] is not None:
+        off, within, pairs = against_loops(args, file, kernels)
+        loop = f"{100 * off:.1f} %, {within} of {pairs}"
+    apart = f"{100 * difference(again, kernels):.1f} %" if again else "-"
+    print(f"| {name} | {kind} | {100 * share:.0f} % | {width_text(widest)} "
+          f"| {100 * layer_share:.0f} % | {width_text(layer_widest)} | {replay} | {wall:.0f} s "
+          f"| {loop} | {1 - kernels['unattributed_joules'] / kernels['measured_joules']:.3f} "
+          f"| {apart} |", flush=True)
+    if args.verbose:
+        for text in kernels["warnings"]:
+            print(f"    {text[:600]}", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("tool", nargs="?")
@@ -397,24 +451,13 @@ def main():
                     continue
                 wall, layers, kernels, file = found
                 again = kernels if kind == "re-runs" else again
-                (share, widest), (layer_share, layer_widest) = shares(kernels), shares(layers)
-                replay, loop = "-", "-"
-                if layers["replay_joules"] is not None:
-                    replay = f"{layers['replay_seconds']:.1f} s, {layers['replay_joules']:.0f} J"
-                    off, within, pairs = against_loops(args, file, kernels)
-                    loop = f"{100 * off:.1f} %, {within} of {pairs}"
-                apart = f"{100 * difference(again, kernels):.1f} %" if kind == "remembered" and again else "-"
-                print(f"| {model} {work} | {kind} | {100 * share:.0f} % | {width_text(widest)} "
-                      f"| {100 * layer_share:.0f} % | {width_text(layer_widest)} | {replay} | {wall:.0f} s "
-                      f"| {loop} | {1 - kernels['unattributed_joules'] / kernels['measured_joules']:.3f} "
-                      f"| {apart} |", flush=True)
-                if args.verbose:
-                    for text in kernels["warnings"]:
-                        print(f"    {text[:600]}", flush=True)
+                for n, (layer, kernel) in enumerate(zip(layers, kernels)):
+                    line(args, f"{model} {work}" + (f", gpu{n}" if n else ""), kind, wall, layer, kernel,
+                         file if len(kernels) == 1 else None, again[n] if kind == "remembered" and again else None)
 
 
 WORK = {"llama": ("inference", "training", "generate"), "blocks": ("training", "compile", "reduce"),
-        "wide": ("training",), "cupy": ("loop",), "triton": ("loop",), "numba": ("loop",), "cpp": ("graph", "streams")}
+        "wide": ("training",), "ranks": ("training",), "cupy": ("loop",), "triton": ("loop",), "numba": ("loop",), "cpp": ("graph", "streams")}
 
 
 def broken(args):
