@@ -320,7 +320,7 @@ def report(tool, file, *more):
     done = subprocess.run([tool, "report", str(file), "--json", *more], capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(done.stderr)
-    return json.loads(done.stdout)["devices"]
+    return [device for device in json.loads(done.stdout)["devices"] if device["domain"] == "gpu"]
 
 
 def program(args, model, work):
