@@ -197,13 +197,7 @@ void add(std::optional<model::Measurement>& sum, const model::Measurement& m) {
     sum = m;
     return;
   }
-  const double gain = model::gain_joules(*sum) + model::gain_joules(m);
-  sum->shift = model::shift_of_sum(*sum, m);
-  sum->energy += m.energy;
-  sum->offset += m.offset;
-  sum->repeatability += m.repeatability;
-  sum->error = Energy::joules(std::hypot(sum->repeatability.joules(), gain));
-  sum->provenance = model::combine(sum->provenance, m.provenance);
+  model::add(*sum, m);
   if (sum->sensor != m.sensor) sum->sensor += " + " + m.sensor;
   if (sum->method != m.method) sum->method += " + " + m.method;
 }

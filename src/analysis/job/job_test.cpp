@@ -480,6 +480,10 @@ TEST(Job, ErrorsOfHostsAddLinearly) {
   const Job one = job_of({{a}});
   const Job two = job_of({{a}, {recorded(3, 13, "node2", "boot2", "GPU-2")}});
   EXPECT_NEAR(two.total->error.joules(), 2 * one.total->error.joules(), 1e-3);
+  Energy errors;  // of devices, too, as in a report of the recording
+  const auto profile = profile_of(a);
+  for (const auto& d : profile->domains) errors += d.energy->error;
+  EXPECT_EQ(one.total->error, errors);
 }
 
 TEST(Job, MachinesOfOneNameAreDistinguished) {
