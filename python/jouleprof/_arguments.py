@@ -24,6 +24,13 @@ def number(value, name, unit="", least=None):
     return found
 
 
+def flag(value, name):
+    """True or False, also NumPy's and as 1 and 0. A text such as "no" would count as true."""
+    if isinstance(value, (str, bytes)) or value not in (True, False):
+        raise InvalidArgument(f"{name} is True or False, not {value!r}")
+    return bool(value)
+
+
 def nanoseconds(seconds, name):
     """Of a length above 0 s; a century is long enough for anything."""
     found = number(seconds, name, " of seconds")

@@ -84,6 +84,15 @@ def existing(path):
     return text
 
 
+def existing_file(path):
+    """The same, if it is no folder."""
+    text = existing(path)
+    if os.path.isdir(text):
+        raise InvalidArgument(f"{text} is a folder, not a recording; "
+                              f"jouleprof.open_all({os.path.join(text, '*.jprof')!r}) opens all in it")
+    return text
+
+
 def checked(answer):
     """The answer of a native call, unless it is a failure (status, message): that is raised."""
     if isinstance(answer, tuple) and len(answer) == 2:

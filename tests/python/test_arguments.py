@@ -18,6 +18,7 @@ from conftest import CONSTANT
     {"devices": 5}, {"log": 7}, {"shortest_window": "x"}, {"shortest_window": float("nan")},
     {"shortest_window": 0}, {"history": -1}, {"history": float("inf")}, {"history": None},
     {"devices": b"cpu"}, {"log": "a\0b.jprof"}, {"gpu_indices": 0}, {"gpu_indices": [2**40]}, {"cuda": "maybe"}, {"cuda": [1]},
+    {"log": "x.jprof", "overwrite": "no"}, {"own_sampler": "false"}, {"own_sampler": None},
 ])
 def test_a_monitor_of_nonsense(arguments):
     with pytest.raises(jouleprof.InvalidArgument):
@@ -62,7 +63,33 @@ def test_calls_of_nonsense():
             jouleprof.PowerLimitOptimizer("gpu0")
 
 
+def test_a_text_is_neither_true_nor_false():
+    with jouleprof.Monitor() as monitor:
+        monitor.begin_window("w")
+        for call in (lambda: monitor.window("v", sync_execution="false"),
+                     lambda: monitor.begin_window("w", restart="no"),
+                     lambda: monitor.begin_window("w", "false", restart=True),
+                     lambda: monitor.end_window("w", sync_execution="false"),
+                     lambda: monitor.end_window("w", cancel="no")):
+            with pytest.raises(jouleprof.InvalidArgument, match="is True or False, not '"):
+                call()
+        assert monitor.end_window("w", cancel=0).time > 0  # no call has lost it
+
+
+def test_a_name_that_is_no_text_for_others_is_written_in_one_way():
+    with jouleprof.Monitor() as monitor:
+        with monitor.window("\ud800a\0") as window:
+            pass
+        begin = monitor.now()
+        names = {window.name, monitor.between(begin, begin).name, monitor.between(begin, begin, "\ud800a\0").name,
+                 monitor.total("\ud800a\0").name}
+    assert names == {"", "\ufffda\ufffd"}
+
+
 def test_files_that_are_none(tmp_path):
+    for call in (jouleprof.open, jouleprof.report, jouleprof.open_all, jouleprof.plot.power, jouleprof.plot.sweep):
+        with pytest.raises(jouleprof.InvalidArgument, match="is a folder, not a recording"):
+            call(tmp_path)
     report = jouleprof.report(pathlib.Path(__file__).parents[2] / "examples/h200-deit.jprof")
     for call in (jouleprof.open, jouleprof.report, jouleprof.plot.power, report.save_html, report.save_figure):
         with pytest.raises(jouleprof.InvalidArgument, match="named by a path, not 3"):

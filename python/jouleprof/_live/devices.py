@@ -7,7 +7,7 @@ import warnings
 from typing import Sequence
 
 from .. import _native
-from .._arguments import nanoseconds, path
+from .._arguments import flag, nanoseconds, path
 from .._energy import Domain
 from .._errors import InvalidArgument, checked
 
@@ -27,10 +27,10 @@ def open_native(devices, gpu_indices, log, overwrite, shortest_window, history, 
     native = checked(_native.open_monitor(
         _joined(devices),
         None if log is None else path(log, "log"),
-        bool(overwrite),
+        flag(overwrite, "overwrite"),
         nanoseconds(shortest_window, "shortest_window"),
         nanoseconds(history, "history"),
-        bool(own_sampler),
+        flag(own_sampler, "own_sampler"),
         None if gpu_indices is None else _checked_indices(gpu_indices),
         gpus_only,
     ))

@@ -11,7 +11,7 @@ import threading
 import weakref
 from typing import Any, Callable, Iterable, Literal, Sequence, overload
 
-from .._arguments import text, timeout_nanoseconds
+from .._arguments import flag, text, timeout_nanoseconds
 from .._energy import Domain, Energy, Power
 from .._errors import InvalidArgument, NotFound, Timeout, Unavailable, checked, warn
 from .._measurement import Measurement, Total
@@ -80,12 +80,13 @@ class Monitor:
             if mode is None and self._cuda and "torch" in _modules:
                 mode = self._look_for_cuda()
         else:
-            mode = self._synchronise if sync_execution else None
+            mode = self._synchronise if flag(sync_execution, "sync_execution") else None
         try:
             number = self._numbers.get(name)
         except TypeError:  # a list, which no name can be
             number = None
         if number is None:
+            name = text(name, "a window's name")
             number = self._number(name)
         return Window(self, self._native, name, number, mode)
 
@@ -96,11 +97,12 @@ class Monitor:
             compiled.ignored(key)
             return
         key = text(key, "a window's name")
-        if key in self._by_key:
-            if not restart:
-                raise InvalidArgument(f"window '{key}' is open already; restart=True begins it anew")
-            self._by_key.pop(key)._forget()
-        self._by_key[key] = self.window(key, sync_execution).__enter__()
+        before = self._by_key.get(key)
+        if not flag(restart, "restart") and before is not None:
+            raise InvalidArgument(f"window '{key}' is open already; restart=True begins it anew")
+        self._by_key[key] = self.window(key, sync_execution).__enter__()  # where it fails the one before stays open
+        if before is not None:
+            before._forget()
 
     def end_window(self, key: str, sync_execution: bool | None = None, cancel: bool = False) -> Any:
         """Ends it and returns it: a Window with a measurement's fields, found when asked for.
@@ -111,7 +113,9 @@ class Monitor:
         window = self._by_key.get(key)
         if window is None:
             raise InvalidArgument(f"no window '{key}' is open")
-        if sync_execution is True and not cancel and not callable(window._mode):
+        cancel = flag(cancel, "cancel")
+        synchronise = sync_execution is not None and flag(sync_execution, "sync_execution")
+        if synchronise and not cancel and not callable(window._mode):
             self._synchronise()  # where it fails the window stays open
         del self._by_key[key]
         if cancel:
@@ -186,6 +190,7 @@ class Monitor:
         if ahead > max(0, timeout_nanoseconds(timeout)):
             raise Timeout(f"the interval ends {ahead * 1e-9:.3f} s in the future; ask for its energy then, or give a "
                           "longer timeout")
+        name = text(name, "a window's name")
         number = self._number(name)
         found = checked(
             self._native.energy(begin, end, number, False, timeout_nanoseconds(timeout)))
@@ -260,12 +265,11 @@ class Monitor:
         return f"<jouleprof.Monitor {'closed' if self.closed else self.source}: {devices}>"
 
     def _number(self, name):
-        written = text(name, "a window's name")
-        number = self._native.name(written)
+        number = self._native.name(name)
         if number == 0 and name:
             self._warn_of_refused_names(name)
         else:
-            self._numbers[name] = self._numbers[written] = number
+            self._numbers[name] = number
         return number
 
     def _warn_of_refused_names(self, name):

@@ -8,7 +8,7 @@ from typing import List
 
 from .._arguments import number
 from .._energy import label_of
-from .._errors import Unavailable, existing
+from .._errors import Unavailable, existing_file
 from .._tool import run_tool
 from .flat import nanoseconds
 
@@ -46,7 +46,7 @@ class Curve:
 
 def read_curves(path, *options):
     """One for each domain of a recording."""
-    path = existing(path)
+    path = existing_file(path)
     trace = json.loads(run_tool("export", path, *options, "--format", "chrome"))
     started = json.loads(run_tool("report", path, *options, "--json"))["start_time"]
     base = trace.get("baseTimeNanoseconds", 0)  # absent where no wall clock is known

@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import _text
 from .._energy import Domain, Energy, Power
-from .._errors import InvalidArgument, NotFound, Unavailable, Unsupported, existing
+from .._errors import InvalidArgument, NotFound, Unavailable, Unsupported, existing_file
 from .._tool import part_options, run_tool
 from . import flat, schemas
 from .curves import Curve, read_curves
@@ -44,11 +44,7 @@ def _is_other_file(path):
 
 def open_unread(path: str | os.PathLike[str], run: int | None = None) -> Recording:
     """The same without a look into the file, of many of which some may be damaged."""
-    path = existing(path)
-    if os.path.isdir(path):
-        raise InvalidArgument(f"{path} is a folder, not a recording; "
-                              f"jouleprof.open_all({os.path.join(path, '*.jprof')!r}) opens all in it")
-    return Recording(path, run)
+    return Recording(existing_file(path), run)
 
 
 class Recording(Tables):

@@ -10,7 +10,7 @@ import sqlite3
 from typing import Any, Literal, get_args
 
 from .. import _text
-from .._errors import InvalidArgument, existing, named
+from .._errors import InvalidArgument, existing_file, named
 from .._tool import part_options, run_tool
 from . import flat
 
@@ -28,7 +28,7 @@ def report(path: str | os.PathLike[str], by: _By | None = None, *, top: int = 20
         raise InvalidArgument(f"by is one of: {', '.join(get_args(_By))}")
     if not isinstance(top, int) or top < 1:
         raise InvalidArgument(f"top is a number of rows above 0, not {top!r}")
-    path = existing(path)
+    path = existing_file(path)
     if by is not None and (count := count_of_parts(path)):
         raise InvalidArgument(f"{path} holds {count} recordings, and by='{by}' is of one: use one of "
                               "jouleprof.open(...).parts, or its tables")

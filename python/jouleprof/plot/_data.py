@@ -8,7 +8,7 @@ import tempfile
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Tuple
 
-from .._errors import Corrupt, existing
+from .._errors import Corrupt, existing_file
 from .._tool import output_of, run_tool
 
 _KNOBS = {"power_limit_watts": ("power limit", "W"), "sm_clock_megahertz": ("SM clock", "MHz"),
@@ -70,7 +70,7 @@ def _is_table(path):
 
 def is_sweep(path):
     """Whether `path` is a sweep: of ours, imported, or a table of gpu-tune."""
-    path = existing(path)
+    path = existing_file(path)
     if own_runs(path) is not None or _is_table(path):
         return True
     return bool(output_of("recommend", path, "--json").stdout)
@@ -78,7 +78,7 @@ def is_sweep(path):
 
 def read_sweep(path, unit=None, per=1.0, objective=None, max_slowdown=None):
     """`per`: so many of `unit` are in one measured unit of work."""
-    path = existing(path)
+    path = existing_file(path)
     own = own_runs(path)
     left_out: List[str] = []
     with tempfile.TemporaryDirectory() as folder:

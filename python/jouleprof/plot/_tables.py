@@ -4,7 +4,7 @@ import csv
 import datetime
 from typing import Any, Dict, Iterator, List, Optional
 
-from .._errors import NotFound, Unavailable, existing
+from .._errors import NotFound, Unavailable, existing_file
 from .._recorded.recording import open_recording
 from ._curves import Path
 from ._data import own_runs
@@ -31,7 +31,7 @@ def save_table(path: Path, output: Path, *, window: Optional[str] = None, per: f
 
 
 def _rows(path: Path, window: Optional[str], per: float) -> Iterator[Dict[str, Any]]:
-    own = own_runs(existing(path))
+    own = own_runs(existing_file(path))
     if own is None:
         raise NotFound(f"{path} is no file of `jouleprof sweep`")
     plan, runs = own
