@@ -146,7 +146,8 @@ JOULEPROF_API size_t jouleprof_monitor_domain_count(const jouleprof_monitor* mon
 /* JOULEPROF_INVALID_ARGUMENT when there is no domain `index`. */
 JOULEPROF_API jouleprof_status jouleprof_monitor_domain(const jouleprof_monitor* monitor,
                                                         size_t index, jouleprof_domain* domain);
-/* "own" or "run": whose sampler this is. */
+/* Whose sampler this was when the monitor was opened: "own", "run" (`jouleprof run` around this
+ * program) or "service" (a service that shares its sensors). */
 JOULEPROF_API const char* jouleprof_monitor_source(const jouleprof_monitor* monitor);
 
 /* A number for a window's name, the same for the same text; 0 is the empty name. Takes a lock: call

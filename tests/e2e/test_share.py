@@ -147,10 +147,11 @@ def test_a_monitor_in_a_program_uses_the_service(shared):
     code = ("import time, jouleprof\n"
             "m = jouleprof.Monitor()\n"
             "with m.window('w') as w: time.sleep(1)\n"
-            "print(w.gpu_energy)\n")
+            "print(m.source, bool(w.gpu_energy), jouleprof.Monitor('cpu', own_sampler=True).source)\n")
     out = subprocess.run([sys.executable, "-c", code], env=shared.environment, text=True,
                          capture_output=True, timeout=120, check=False)
     assert out.returncode == 0, out.stderr
+    assert out.stdout.split() == ["service", "True", "own"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")

@@ -234,7 +234,8 @@ class Monitor:
 
     @property
     def source(self) -> str:
-        """"own", or "run": the sampler of the `jouleprof run` around this program."""
+        """Whose sampler this was when the monitor was opened: "own", "run" (the `jouleprof run` around this program)
+        or "service" (a service that shares its sensors)."""
         return self._native.source()
 
     @property

@@ -134,6 +134,7 @@ Result<void> open_own(const jouleprof_monitor_options& options, jouleprof_monito
   monitor.watch = std::make_unique<jouleprof::meters::HardwareWatch>();
   auto found = jouleprof::meters::open_meters(choice);
   if (!found) return forward_error(found);
+  live.is_of_service = found->is_of_service;
   const auto all = jouleprof::session::joined_domains(found->meters);
   std::shared_ptr<SharedLog> log;
   if (options.log != nullptr) {

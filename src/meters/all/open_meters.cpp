@@ -266,6 +266,7 @@ Result<MeterSet> open_shared(const MeterOptions& options, const std::filesystem:
   if (!meter) return forward_error(meter);
   MeterSet set;
   set.meters.push_back(std::move(*meter));
+  set.is_of_service = true;
   return set;
 }
 

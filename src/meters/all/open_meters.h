@@ -36,6 +36,7 @@ struct MeterSet {
   std::vector<std::unique_ptr<Meter>> meters;
   std::string gpu_driver;        // version of the NVIDIA driver; empty: not known
   std::vector<Missing> missing;  // of all meters, and of those that could not be opened
+  bool is_of_service = false;    // the readings are those of a service that shares its sensors
 
   // At least one sensor of energy or power that is not a model.
   bool can_measure() const;

@@ -503,8 +503,10 @@ Result<std::unique_ptr<LiveMonitor>> LiveMonitor::open(
       is_under_run ? std::vector<std::string>{} : choice->visibility.warnings);
   // A hub that records sends what was read before.
   core->wait_for(HostClock::now() - (is_under_run ? kHubsHistory : Duration{}), kFirstReadings);
-  return std::unique_ptr<LiveMonitor>(
-      new LiveMonitor(std::move(core), choice->visibility.order, is_under_run ? "run" : "own"));
+  return std::unique_ptr<LiveMonitor>(new LiveMonitor(std::move(core), choice->visibility.order,
+                                                      is_under_run            ? "run"
+                                                      : options.is_of_service ? "service"
+                                                                              : "own"));
 }
 
 LiveMonitor::LiveMonitor(std::unique_ptr<LiveCore> core,

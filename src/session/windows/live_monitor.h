@@ -41,7 +41,8 @@ class EnergySource {
   // The machine's boards as this program's runtime (CUDA, ROCm) numbers them, among them those that
   // domains() leaves out. Fixed.
   virtual const std::vector<model::DomainId>& visible_boards() const = 0;
-  // Whose sampler this is: "own", or "run" when it is that of `jouleprof run` around this program.
+  // Whose sampler this was when it was opened: "own", "run" when it is that of `jouleprof run`
+  // around this program, "service" when it is that of a service that shares its sensors.
   virtual std::string_view kind() const = 0;
 
   // A number for a window's name, the same for the same text; 0 is the empty name.
@@ -92,6 +93,7 @@ struct LiveOptions {
   // The socket of the `jouleprof run` around this program, whose readings the meters give: it
   // records the windows. Empty: there is none.
   std::filesystem::path session;
+  bool is_of_service = false;                 // as MeterSet's, of the meters
   std::vector<model::DomainId> not_measured;  // left out where they are not named
 };
 
