@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Iterable, Sequence
 
 from . import _files, _settings
-from ._arguments import number
+from ._arguments import number, path
 from ._errors import Corrupt, Error, InvalidArgument, Unavailable
 from ._live.ranks import initialised
 
@@ -146,7 +146,7 @@ class PowerLimitOptimizer:
         self.measurements: list[PowerLimitMeasurement] = []
         self.optimal_power_limit: int | None = None
         self._wait, self._warmup, self._profile = wait_steps, warmup_steps, profile_steps
-        self._path = profile_path
+        self._path = None if profile_path is None else path(profile_path, "profile_path")
         monitor = getattr(monitor, "monitor", monitor)  # a ZeusMonitor's
         if not hasattr(monitor, "domains"):
             raise InvalidArgument(f"monitor is a jouleprof.Monitor, not {monitor!r}")

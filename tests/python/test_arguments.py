@@ -188,3 +188,42 @@ def test_the_longest_timeout_of_the_c_library_waits(library):
     room = ctypes.create_string_buffer(100_000)
     assert library.jouleprof_window_energy(monitor, ctypes.byref(window), ctypes.c_int64(2**63 - 1), room, None, 0) == 0
     assert b"have not reported" not in room.raw
+
+
+def test_files_and_curves_of_nonsense(machine):
+    path = pathlib.Path(__file__).parents[2] / "examples/h200-deit.jprof"
+    for run in ("x", 0, 1.5, True):
+        with pytest.raises(jouleprof.InvalidArgument, match="run is the number of a run, from 1 on, not"):
+            jouleprof.open(path, run=run)
+    with pytest.raises(jouleprof.InvalidArgument, match="plot.curves takes curves.* not '"):
+        jouleprof.plot.curves(str(path))
+    monitor = machine.gpus(CONSTANT).monitor("gpu0")
+    # As a number it would be a file of this process that is open.
+    with pytest.raises(jouleprof.InvalidArgument, match="profile_path is a path, not 3"):
+        jouleprof.PowerLimitOptimizer(monitor, profile_path=3)
+    from jouleprof.zeus.monitor import ZeusMonitor
+    from jouleprof.zeus.monitor.carbon import FileCarbonIntensity
+    with pytest.raises(jouleprof.InvalidArgument, match="log_file is a path, not 3"):
+        ZeusMonitor(gpu_indices=[0], log_file=3)
+    with pytest.raises(jouleprof.NotFound, match="nix.csv does not exist"):
+        FileCarbonIntensity("nix.csv")
+
+
+def test_a_folder_for_tables_that_is_none(tmp_path):
+    pytest.importorskip("pyarrow")
+    recording = jouleprof.open(pathlib.Path(__file__).parents[2] / "examples/h200-deit.jprof")
+    (tmp_path / "file").touch()
+    for folder in (None, 3, "", tmp_path / "file"):
+        with pytest.raises(jouleprof.InvalidArgument):
+            recording.write_parquet(folder)
+
+
+def test_a_server_that_records_nonsense_goes_on(capsys):
+    from jouleprof.serving import Recorder
+
+    with Recorder() as recorder:
+        for arguments in ({"id": 3}, {"id": "a", "tenant": 3}, {"id": "a", "model": b"x"}):
+            with pytest.raises(jouleprof.InvalidArgument, match="of a request is a text, not"):
+                recorder.request(**arguments)
+        recorder.step(1, 2, [3])
+    assert "a step cannot be, and is left out: its shares are none" in capsys.readouterr().err

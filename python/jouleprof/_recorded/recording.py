@@ -44,6 +44,8 @@ def _is_other_file(path):
 
 def open_unread(path: str | os.PathLike[str], run: int | None = None) -> Recording:
     """The same without a look into the file, of many of which some may be damaged."""
+    if run is not None and (isinstance(run, bool) or not isinstance(run, int) or run < 1):
+        raise InvalidArgument(f"run is the number of a run, from 1 on, not {run!r}")
     return Recording(existing_file(path), run)
 
 

@@ -6,6 +6,7 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any, Sequence
 
+from .._arguments import path
 from .._errors import InvalidArgument, Unavailable
 from . import flat, schemas
 
@@ -57,6 +58,9 @@ class Tables:
 
         Writing a recording again replaces its files. Returns the number of files."""
         needed("pyarrow", "a Parquet file")
+        folder = path(folder, "folder")
+        if not folder or (os.path.exists(folder) and not os.path.isdir(folder)):
+            raise InvalidArgument(f"{folder or repr(folder)} is no folder; name one, which need not exist")
         for table in tables:
             check(table, TABLES)
         return sum(_write(folder, table, part) for table in tables for part in self._parts(table))

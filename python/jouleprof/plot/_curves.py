@@ -3,6 +3,7 @@
 import os
 from typing import TYPE_CHECKING, Optional, Sequence, Union
 
+from .._errors import InvalidArgument
 from .._recorded.curves import Curve, read_curves
 from ._figure import COLOURS, finish, new_figure
 
@@ -36,7 +37,11 @@ def curves(first: Curve, second: Optional[Curve] = None, *, labels: Optional[Seq
 
     Two domains have an axis each, the second's on the right: a CPU and a GPU differ by ten times. Those of one
     name, from two recordings, share one, and the legend names the files. Axes begin at 0."""
-    drawn = [curve for curve in (first, second) if curve is not None]
+    drawn = [first] if second is None else [first, second]
+    for curve in drawn:
+        if not isinstance(curve, Curve):
+            raise InvalidArgument("plot.curves takes curves, such as jouleprof.open('train.jprof').curve('gpu0'), "
+                                  f"not {curve!r}")
     alike = second is not None and first.name == second.name
     if labels is None:
         labels = [f"{curve.recording}: {curve.label}" if alike else curve.label for curve in drawn]

@@ -152,6 +152,9 @@ class Recorder:
     def request(self, id: str, *, tenant: str = "", model: str = "", arrival: int | None = None,
                 prefix_of: str | None = None) -> int:
         """A request has arrived; returns its number. prefix_of: the request that filled the prefix cache for it."""
+        for what, value in (("id", id), ("tenant", tenant), ("model", model)):
+            if not isinstance(value, str):
+                raise InvalidArgument(f"the {what} of a request is a text, not {value!r}")
         at = self.now() if arrival is None else _checked("the arrival", id, arrival, _LAST_TIME)
         with self._lock:
             known = self._requests.get(id)
@@ -184,7 +187,12 @@ class Recorder:
     def step(self, begin: int, end: int, shares: Iterable[Share]) -> None:
         """A step that has ended; times as now() returns them. One that cannot be, as with more tokens rejected than
         computed, is left out, and the report says so: an engine goes on."""
-        self.step_of(begin, end, [value for share in shares for value in share])
+        try:
+            values = [value for share in shares for value in share]
+        except TypeError as error:
+            self._leave_out(None, f"its shares are none: {error}")
+            return
+        self.step_of(begin, end, values)
 
     def shares_of(self, ids: list[str], tokens: list[int], contexts: list[int], *, prompt_of: Callable[[str], int],
                   model: str = "", anew: set[str] = _NONE_ANEW, rejected: dict[str, int] = _NONE_REJECTED) -> bytes:

@@ -8,7 +8,7 @@ import time
 
 from .._arguments import number
 from .._energy import JOULES_PER_KWH
-from .._errors import Corrupt, NotFound
+from .._errors import Corrupt, NotFound, existing
 from .monitor.energy import ZeusMonitor
 
 
@@ -41,7 +41,7 @@ class OfFile(Provider):
     The last lasts as long as the shortest other one, a single one an hour. Other times have no value."""
 
     def __init__(self, path, time_word, value_word):
-        self._path = path
+        self._path = path = existing(path)
         with open(path, newline="", encoding="utf-8-sig") as file:
             rows = csv.reader(file)
             head = next(rows, [])

@@ -12,6 +12,7 @@ import sys
 import threading
 import weakref
 
+from .._arguments import path as checked_path
 from .._errors import Error
 from .._text import csv_cell
 
@@ -22,6 +23,7 @@ class Log:
     """A thread waits for the energies, so that end_window does not."""
 
     def __init__(self, path, gpu_indices):
+        path = checked_path(path, "log_file")
         folder = os.path.dirname(path)
         if folder:
             os.makedirs(folder, exist_ok=True)
