@@ -5,6 +5,11 @@ import fcntl
 import os
 
 
+def read_only_uri(path):
+    """For sqlite3.connect(): a name may have characters that mean something in a URI."""
+    return f"file:{os.path.abspath(path).replace('%', '%25').replace('?', '%3f').replace('#', '%23')}?mode=ro"
+
+
 @contextlib.contextmanager
 def alone_in(folder):
     """Others that ask for the folder wait, in any process. Without effect where its file system has no locks."""

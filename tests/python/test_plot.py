@@ -256,3 +256,42 @@ def test_a_long_curve_has_no_more_steps_than_a_figure_has_places():
     band = axis.collections[0].get_paths()[0].vertices[:, 1]
     assert band.min() == 95 and band.max() == 305
     assert "means of 72 s" in axis.get_title(loc="left")
+
+
+def test_figures_of_nothing_are_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    recording = os.path.join(os.path.dirname(__file__), "..", "..", "examples", "h200-deit.jprof")
+    for call in (plot.power, plot.compare_sweeps):
+        with pytest.raises(jouleprof.InvalidArgument, match="takes the paths of"):
+            call()
+    with pytest.raises(NotFound, match="has no curve of 'gpu1'; it has: gpu0"):
+        plot.power(recording, domains=["gpu1"])
+    with pytest.raises(NotFound, match="has no curve of 'gpu01'"):
+        plot.power(recording, domains="gpu01")  # it holds "gpu0"
+    assert len(plot.power(recording, domains="gpu0").axes[0].get_lines()) == 1
+    with pytest.raises(jouleprof.InvalidArgument, match="cannot write power.xyz: Format 'xyz'"):
+        plot.power(recording, output="power.xyz")
+    with pytest.raises(NotFound, match="there is no folder nix; create it first"):
+        plot.power(recording, output="nix/power.png")
+
+
+def test_units_of_nonsense(tmp_path):
+    (tmp_path / "samples.csv").write_text(TABLE)
+    for per in (-1, 0, float("nan"), "x"):
+        with pytest.raises(jouleprof.InvalidArgument, match="per is a number"):
+            plot.sweep(tmp_path / "samples.csv", per=per)
+    with pytest.raises(jouleprof.InvalidArgument, match="unit is a text, not 3"):
+        plot.sweep(tmp_path / "samples.csv", unit=3)
+
+
+def test_a_name_with_signs_of_a_uri(tmp_path):
+    (tmp_path / "a?b#c%20.csv").write_text(TABLE)
+    assert plot.sweep(tmp_path / "a?b#c%20.csv").axes
+    assert [file.name for file in tmp_path.iterdir()] == ["a?b#c%20.csv"]
+
+
+def test_sweeps_without_an_energy_are_not_compared(monkeypatch):
+    monkeypatch.setattr(plot._sweeps, "read_sweep",
+                        lambda path: plot._data.SweepData(path, "power limit", "W", "run", [], None, None, {}, {}, []))
+    with pytest.raises(jouleprof.Unavailable, match="a.jprof has no setting whose energy can be drawn; `jouleprof recommend"):
+        plot.compare_sweeps("a.jprof", "b.jprof")

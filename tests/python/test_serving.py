@@ -5,6 +5,7 @@ import datetime
 import http.server
 import io
 import itertools
+import dataclasses
 import json
 import os
 import pathlib
@@ -137,6 +138,9 @@ def test_a_reuser_of_the_cache_names_the_filler(recording):
     assert rows["r0-0"].prefix_of is None and rows["r0-0"].tokens_cached == 0
     assert rows["r1-2"].rejected_joules > 0 and rows["r1-2"].recomputed_joules == 0
     assert "rest and held" in str(rows["r0-0"]) and str(rows["r0-0"]).endswith("SIMULATED")
+    small = dataclasses.replace(rows["r0-0"], energy_joules=0.0412, interval_joules=(0.036, 0.0471), prefill_joules=0.0061,
+                                decode_joules=0.0351)
+    assert str(small).startswith("41.20 mJ [36.00 mJ, 47.10 mJ]: prefill 6.100 mJ, decode 35.10 mJ; ")  # and not 0.0 J
     attributes = rows["r0-0"].span_attributes()
     assert attributes["jouleprof.request.energy_joules"] == rows["r0-0"].energy_joules
     assert attributes["gen_ai.usage.output_tokens"] == 12

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 
 from .. import _text
 from .._errors import InvalidArgument, existing_file, named
+from .._files import read_only_uri
 from .._tool import part_options, run_tool
 from . import flat
 
@@ -39,8 +40,7 @@ def report(path: str | os.PathLike[str], by: _By | None = None, *, top: int = 20
 def count_of_parts(path: str | os.PathLike[str]) -> int:
     """How many recordings a merged file (src/recording/merge/FORMAT.md) holds; 0: it is none."""
     try:
-        uri = f"file:{os.path.abspath(path).replace('%', '%25').replace('?', '%3f').replace('#', '%23')}?mode=ro"
-        with contextlib.closing(sqlite3.connect(uri, uri=True)) as db:
+        with contextlib.closing(sqlite3.connect(read_only_uri(path), uri=True)) as db:
             if db.execute("PRAGMA application_id").fetchone()[0] != _MERGED:
                 return 0
             return db.execute("SELECT count(*) FROM part").fetchone()[0]

@@ -3,7 +3,7 @@
 import os
 from typing import TYPE_CHECKING, Optional, Sequence, Union
 
-from .._errors import InvalidArgument
+from .._errors import InvalidArgument, NotFound
 from .._recorded.curves import Curve, read_curves
 from ._figure import COLOURS, finish, new_figure
 
@@ -18,7 +18,9 @@ def power(*paths: Path, output: Optional[Path] = None, domains: Optional[Sequenc
 
     Several recordings are drawn over one another. domains: labels such as "gpu0"; None: of one
     recording all whole GPUs, else the first domain."""
-    recordings = [(os.path.basename(str(path)), _chosen(read_curves(path), domains)) for path in paths]
+    if not paths:
+        raise InvalidArgument("plot.power takes the paths of one or more recordings")
+    recordings = [(os.path.basename(str(path)), _chosen(path, domains)) for path in paths]
     figure, (axis,) = new_figure(1, 1, width=9, height=3.6)
     drawn = [(name, curve) for name, curves in recordings for curve in curves]
     for (name, curve), colour in zip(drawn, COLOURS * len(drawn)):
@@ -106,8 +108,14 @@ def _of(what, values):
     return what(known) if known else float("nan")
 
 
-def _chosen(curves, domains):
+def _chosen(path, domains):
+    curves = read_curves(path)
     if domains is not None:
-        return [curve for curve in curves if curve.name in domains]
+        labels = [domains] if isinstance(domains, str) else list(domains)
+        known = [curve.name for curve in curves]
+        for label in labels:
+            if label not in known:
+                raise NotFound(f"{os.fspath(path)} has no curve of '{label}'; it has: {', '.join(known)}")
+        return [curve for curve in curves if curve.name in labels]
     gpus = [curve for curve in curves if curve.name.startswith("gpu") and " " not in curve.name]
     return gpus or curves[:1]

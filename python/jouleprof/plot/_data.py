@@ -8,7 +8,9 @@ import tempfile
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Tuple
 
-from .._errors import Corrupt, existing_file
+from .._arguments import number, text as checked_text
+from .._errors import Corrupt, InvalidArgument, existing_file
+from .._files import read_only_uri
 from .._tool import output_of, run_tool
 
 _KNOBS = {"power_limit_watts": ("power limit", "W"), "sm_clock_megahertz": ("SM clock", "MHz"),
@@ -53,7 +55,7 @@ class SweepData:
 def own_runs(path):
     """(plan, ranked runs) of a file of `jouleprof sweep`; None for another file."""
     try:
-        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
+        with sqlite3.connect(read_only_uri(path), uri=True) as database:
             if database.execute("PRAGMA application_id").fetchone()[0] != _SWEEP_APPLICATION:
                 return None
             plan = json.loads(database.execute("SELECT plan FROM sweep").fetchone()[0])
@@ -78,6 +80,10 @@ def is_sweep(path):
 
 def read_sweep(path, unit=None, per=1.0, objective=None, max_slowdown=None):
     """`per`: so many of `unit` are in one measured unit of work."""
+    if number(per, "per") <= 0:
+        raise InvalidArgument(f"per is a number above 0, not {per!r}")
+    if unit is not None:
+        checked_text(unit, "unit")
     path = existing_file(path)
     own = own_runs(path)
     left_out: List[str] = []

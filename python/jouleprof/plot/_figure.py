@@ -1,6 +1,9 @@
 """The look of all figures."""
 
-from .._errors import Unavailable
+import os
+
+from .._arguments import path
+from .._errors import InvalidArgument, MissingFile, Unavailable
 
 COLOURS = ["#1f77b4", "#e07b00", "#2a9d4a", "#8e4fbf", "#8c564b", "#17a2b8"]
 MARK = "#c8102e"
@@ -26,5 +29,11 @@ def new_figure(rows, columns, width=4.2, height=2.9):
 
 def finish(figure, output):
     if output is not None:
-        figure.savefig(output)
+        output = path(output, "output")
+        if not os.path.isdir(os.path.dirname(output) or "."):
+            raise MissingFile(f"cannot write {output}: there is no folder {os.path.dirname(output)}; create it first")
+        try:
+            figure.savefig(output)
+        except ValueError as error:  # of the ending
+            raise InvalidArgument(f"cannot write {output}: {error}") from error
     return figure

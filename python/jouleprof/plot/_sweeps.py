@@ -4,6 +4,7 @@ import datetime
 import math
 from typing import TYPE_CHECKING, Any, Optional
 
+from .._errors import InvalidArgument, Unavailable
 from ._curves import Path
 from ._data import read_sweep
 from ._figure import COLOURS, FAINT, MARK, finish, new_figure
@@ -37,6 +38,12 @@ def sweep(path: Path, output: Optional[Path] = None, **asked: Any) -> "Figure":
 def compare_sweeps(*paths: Path, output: Optional[Path] = None, **asked: Any) -> "Figure":
     """Energy and time of several sweeps on one figure, with 95 % intervals."""
     all_data = [read_sweep(path, **asked) for path in paths]
+    if not all_data:
+        raise InvalidArgument("plot.compare_sweeps takes the paths of two or more sweeps")
+    for data in all_data:
+        if data.panel("energy") is None:
+            raise Unavailable(f"{data.name} has no setting whose energy can be drawn; "
+                              f"`jouleprof recommend {data.name}` says why")
     figure, axes = new_figure(1, 3, width=4.6, height=3.6)
     summary = axes.pop()
     figure.suptitle(_dated("; ".join(_title(data) for data in all_data)), fontsize=10, fontweight="bold", x=0.012,

@@ -12,6 +12,7 @@ from typing import Any, Iterable, Iterator, NamedTuple
 
 from .._errors import Error, Unavailable, named
 from .._prometheus import Family, Histogram
+from .._text import joules
 from .._tool import run_tool
 
 # Upper bounds of the histogram, in joules.
@@ -57,13 +58,13 @@ class RequestEnergy:
             return (f"no energy: {self.reason}" + ("; provisional" if self.provisional else "")
                     + ("; SIMULATED" if self.simulated else ""))
         low, high = self.interval_joules
-        text = f"{self.energy_joules:.1f} J [{low:.1f}, {high:.1f}]: prefill {self.prefill_joules:.1f}, " \
-               f"decode {self.decode_joules:.1f}; "
+        text = f"{joules(self.energy_joules)} [{joules(low)}, {joules(high)}]: prefill {joules(self.prefill_joules)}, " \
+               f"decode {joules(self.decode_joules)}; "
         if self.joules_per_token is not None:
-            text += f"{self.joules_per_token:.2g} J/token; "
+            text += f"{joules(self.joules_per_token)} per token; "
         if self.marginal_joules is not None:
-            text += f"marginal {self.marginal_joules:.1f}; "
-        text += f"rest and held {self.idle_joules:.1f} apart; " \
+            text += f"marginal {joules(self.marginal_joules)}; "
+        text += f"rest and held {joules(self.idle_joules)} apart; " \
                 f"shared with {self.shared_with:.0f} requests on average"
         if self.provisional:
             text += "; provisional"
