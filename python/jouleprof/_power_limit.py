@@ -70,30 +70,31 @@ class MaxSlowdownConstraint:
         return Energy().select([m for m in measurements if m.time <= most])
 
 
-_SELECTORS = {"energy": Energy, "time": Time, "cost": lambda: ZeusCost(0.5)}
+_SELECTORS = {"energy": lambda gpus: Energy(), "time": lambda gpus: Time(), "cost": lambda gpus: ZeusCost(0.5, gpus)}
 
 
-def _selector(chosen):
-    if chosen is None:
-        return ZeusCost(0.5)
-    if isinstance(chosen, str):
-        if chosen not in _SELECTORS:
-            raise InvalidArgument(f"optimum_selector is {chosen!r}; give energy, time or cost")
-        return _SELECTORS[chosen]()
-    return chosen
+def _selector(chosen, gpus):
+    """gpus: whose energies the measurements sum."""
+    return _SELECTORS["cost" if chosen is None else chosen](gpus) if chosen is None or isinstance(chosen, str) else chosen
+
+
+def _of_ranks(value):
+    """The values of all ranks, in their order."""
+    distributed = initialised()
+    if distributed is None:
+        return [value]
+    gathered = [None] * distributed.get_world_size()
+    distributed.all_gather_object(gathered, value)
+    return gathered
 
 
 def _over_ranks(energy, time, failure=None):
     """The sum of the ranks' energies, and the slowest rank's time. Where one rank has a failure, all
     raise it: none waits for the others."""
-    distributed = initialised()
-    gathered = [(energy, time, failure)]
-    if distributed is not None:
-        gathered = [None] * distributed.get_world_size()
-        distributed.all_gather_object(gathered, (energy, time, failure))
+    gathered = _of_ranks((energy, time, failure))
     for rank, (_, _, reason) in enumerate(gathered):
         if reason is not None:
-            raise Unavailable(reason if distributed is None else f"rank {rank}: {reason}")
+            raise Unavailable(reason if initialised() is None else f"rank {rank}: {reason}")
     return sum(e for e, _, _ in gathered), max(t for _, t, _ in gathered)
 
 
@@ -119,7 +120,7 @@ class PowerLimitOptimizer:
     """`with jouleprof.PowerLimitOptimizer(monitor) as plo:`; call plo.on_step_begin() and the like.
 
     monitor: a jouleprof.Monitor or ZeusMonitor; its GPUs are set. optimum_selector: "energy", "time",
-        "cost" (the default, eta 0.5), or an object with select(measurements).
+        "cost" (the default, eta 0.5, of all GPUs), or an object with select(measurements).
     wait_steps: before the first limit of an epoch; warmup_steps, profile_steps: of each limit.
     pl_step: watts between two limits; limits: a list of watts instead.
     profile_path: a JSON file as Zeus writes it. It is written at the end. If it exists, nothing is
@@ -141,8 +142,9 @@ class PowerLimitOptimizer:
             number(value, name, least=least)
         if limits is not None and not isinstance(limits, Iterable):
             raise InvalidArgument(f"limits is a list of watts, not {limits!r}")
+        if isinstance(optimum_selector, str) and optimum_selector not in _SELECTORS:
+            raise InvalidArgument(f"optimum_selector is {optimum_selector!r}; give energy, time or cost")
         self.monitor = monitor
-        self.optimum_selector = _selector(optimum_selector)
         self.measurements: list[PowerLimitMeasurement] = []
         self.optimal_power_limit: int | None = None
         self._wait, self._warmup, self._profile = wait_steps, warmup_steps, profile_steps
@@ -154,6 +156,7 @@ class PowerLimitOptimizer:
         if not gpus:
             raise Unavailable("the monitor has no GPU whose power limit could be set")
         self._monitor = monitor
+        self.optimum_selector = _selector(optimum_selector, sum(_of_ranks(len(gpus))))
         known = _of_first_rank(self._load)  # a file of another host may differ
         self._window, self._phase = None, "done"
         self._limit = _settings.PowerLimit(gpus, shared)

@@ -153,6 +153,23 @@ def test_selectors_by_known_answers():
             selector("x")
 
 
+def test_the_cost_counts_the_limits_of_all_gpus(machine, monkeypatch, tmp_path):
+    """Two GPUs with twice the energy of one: the choice is that of one."""
+    monkeypatch.setenv("JOULEPROF_TOOL", TOOL)
+    monkeypatch.setenv("JOULEPROF_NVML_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("JOULEPROF_CONTROL_FOLDER", str(tmp_path / "control"))
+    machine.gpus(BOARD, BOARD)
+    rows = [{"power_limit": watts, "energy": 2 * joules, "time": seconds}
+            for watts, joules, seconds in ((300, 3000, 10.0), (250, 2600, 10.4), (200, 2400, 11.2))]
+    profile = tmp_path / "profile.json"
+    profile.write_text(json.dumps({"measurements": rows}))
+    with jouleprof.Monitor() as monitor:
+        for selector in (None, "cost"):
+            with jouleprof.PowerLimitOptimizer(monitor, selector, profile_path=profile) as optimizer:
+                # 0.5 x 5200 J + 0.5 x 300 W x 2 x 10.4 s = 5720; at 200 W 5760. With one limit: 4160 and 4080.
+                assert optimizer.optimal_power_limit == 250
+
+
 def test_a_damaged_profile_is_refused(shared, tmp_path):
     bad = tmp_path / "bad.json"
     for text in ("{", "{}", '{"measurements": []}', '{"measurements": [{"energy": 1}]}'):

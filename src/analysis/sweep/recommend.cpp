@@ -75,8 +75,8 @@ class Recommender {
       case Objective::kEd2p:
         return mean.joules * mean.seconds * mean.seconds;
       case Objective::kCost:
-        return options_.eta * mean.joules +
-               (1 - options_.eta) * sweep_.points.front().setting * mean.seconds;
+        return options_.eta * mean.joules + (1 - options_.eta) * sweep_.points.front().setting *
+                                                static_cast<double>(sweep_.gpus) * mean.seconds;
       case Objective::kTime:
         return mean.seconds;
       case Objective::kEnergy:

@@ -15,7 +15,7 @@ enum class Objective {
   kEnergy,  // E
   kEdp,     // E t, the energy-delay product (Gonzalez and Horowitz 1996)
   kEd2p,    // E t^2
-  kCost,    // eta E + (1 - eta) P_max t, with P_max the highest setting in watts (Zeus, NSDI 2023)
+  kCost,    // eta E + (1 - eta) P_max t, P_max: the highest limit, times GPUs (Zeus, NSDI 2023)
   kTime,    // t
 };
 

@@ -46,6 +46,17 @@ TEST(Recommend, EachObjectiveHasItsOwnBest) {
   EXPECT_EQ(best_of(single(), with(Objective::kCost)), 250);
 }
 
+TEST(Recommend, TheCostOfSeveralGpusHasTheLimitsOfAllOfThem) {
+  // Each of four GPUs as in single(): the same cost, times 4, and so the same choice.
+  auto four = single();
+  four.gpus = 4;
+  for (auto& point : four.points) point.samples[0].joules *= 4;
+  const auto found = recommend(four, with(Objective::kCost));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(four.points[found->best].setting, 250);
+  EXPECT_DOUBLE_EQ(found->points[1].score, 4 * 2860.0);
+}
+
 TEST(Recommend, TheLeastEnergyWithinTheConstraintIsTakenNotTheLeastWatt) {
   // 225 W is within 10 % and takes more energy than 250 W does.
   const auto sweep = sweep_of({{300, {{10, 3000}}}, {250, {{10.4, 2600}}}, {225, {{10.9, 2650}}}});

@@ -35,16 +35,19 @@ const Label* knob_of(const model::ImportedWindow& window) {
   return nullptr;
 }
 
-std::optional<double> gpu_joules(const model::ImportedWindow& window,
-                                 const std::set<model::DomainId>& gpus) {
-  double sum = 0;
-  bool any = false;
+struct GpuSum {
+  double joules = 0;
+  std::set<model::DomainId> gpus;
+};
+
+GpuSum gpu_sum(const model::ImportedWindow& window, const std::set<model::DomainId>& gpus) {
+  GpuSum sum;
   for (const auto& part : window.energies) {
     if (!gpus.contains(part.domain)) continue;
-    sum += part.energy.joules();
-    any = true;
+    sum.joules += part.energy.joules();
+    sum.gpus.insert(part.domain);
   }
-  return any && sum > 0 ? std::optional(sum) : std::nullopt;
+  return sum;
 }
 
 void add(Sweep& sweep, double setting, const SweepSample& sample) {
@@ -171,6 +174,7 @@ Sweep sweep_of(const model::SweepPlan& plan, const std::vector<model::SweepRun>&
   Sweep sweep;
   sweep.knob = plan.knob;
   sweep.found = plan.found;
+  sweep.gpus = std::max<std::size_t>(1, plan.devices.size());
   const auto settings = settings_of(plan, runs);
   const double reference = plan.observe && !settings.empty() ? settings.front() : plan.reference;
   for (const double setting : settings) {
@@ -196,10 +200,19 @@ Sweep sweep_of(const model::SweepPlan& plan, const std::vector<model::SweepRun>&
 
 std::vector<Sweep> sweeps_of(const model::Recording& recording) {
   std::set<model::DomainId> gpus;
+  std::map<model::DomainId, std::string> names;
   for (const auto& domain : recording.domains) {
-    if (domain.kind == model::DomainKind::kGpu && !domain.parent) gpus.insert(domain.id);
+    if (domain.kind != model::DomainKind::kGpu || domain.parent) continue;
+    gpus.insert(domain.id);
+    names[domain.id] = domain.device;
   }
+  struct Found {
+    const model::ImportedWindow* window;
+    double setting;
+    GpuSum sum;
+  };
   std::vector<Sweep> sweeps;
+  std::vector<std::vector<Found>> windows;  // by sweep
   std::map<std::string, std::size_t> by_labels;
   for (const auto& window : recording.imported_windows) {
     const Label* knob = knob_of(window);
@@ -213,18 +226,37 @@ std::vector<Sweep> sweeps_of(const model::Recording& recording) {
       others.push_back(label);
     }
     const auto [at, is_new] = by_labels.try_emplace(key, sweeps.size());
-    if (is_new) sweeps.push_back({knob->name, std::move(others), {}});
-    Sweep& sweep = sweeps[at->second];
-    const auto joules = gpu_joules(window, gpus);
-    if (!joules || window.duration <= Duration{}) {
-      const auto number = &window - recording.imported_windows.data() + 1;
-      sweep.left_out.push_back({*setting, fmt::format("{}, window {}", window.name, number),
-                                joules ? "it has no duration" : "it has no energy of a GPU"});
-      continue;
+    if (is_new) {
+      sweeps.push_back({knob->name, std::move(others), {}});
+      windows.emplace_back();
     }
-    add(sweep, *setting, {seconds(window.duration), *joules, {}});
+    windows[at->second].push_back({&window, *setting, gpu_sum(window, gpus)});
   }
-  for (Sweep& sweep : sweeps) {
+  for (std::size_t i = 0; i < sweeps.size(); ++i) {
+    Sweep& sweep = sweeps[i];
+    std::set<model::DomainId> swept;
+    for (const auto& found : windows[i]) swept.insert(found.sum.gpus.begin(), found.sum.gpus.end());
+    sweep.gpus = std::max<std::size_t>(1, swept.size());
+    for (const auto& [window, setting, sum] : windows[i]) {
+      const auto absent = std::ranges::find_if_not(
+          swept, [&](const model::DomainId gpu) { return sum.gpus.contains(gpu); });
+      std::string reason;
+      if (sum.gpus.empty() || sum.joules <= 0) {
+        reason = "it has no energy of a GPU";
+      } else if (absent != swept.end()) {
+        // A sum over fewer GPUs than those of other settings would pass for a saving.
+        reason = fmt::format("it has no energy of {}", names[*absent]);
+      } else if (window->duration <= Duration{}) {
+        reason = "it has no duration";
+      }
+      if (reason.empty()) {
+        add(sweep, setting, {seconds(window->duration), sum.joules, {}});
+        continue;
+      }
+      const auto number = window - recording.imported_windows.data() + 1;
+      sweep.left_out.push_back(
+          {setting, fmt::format("{}, window {}", window->name, number), std::move(reason)});
+    }
     sort(sweep);
     sweep.simulated = model::is_simulated(recording);
   }

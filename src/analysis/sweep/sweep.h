@@ -52,6 +52,7 @@ struct Sweep {
   std::vector<NamedRun> outliers = {};  // of our own sweep: they count, but are far from the others
   std::vector<UnrankedSetting> unranked = {};  // of our own sweep, highest first
   std::optional<double> found = {};            // the setting before our own sweep
+  std::size_t gpus = 1;                        // whose energies are summed
   bool simulated = false;                      // by simulated devices, in part at least
 };
 
@@ -60,8 +61,8 @@ struct Sweep {
 Sweep sweep_of(const model::SweepPlan& plan, const std::vector<model::SweepRun>& runs);
 
 // The sweeps in a recording's imported windows: one for each set of labels besides the knob, in the
-// order in which they first appear. A window's energy is the sum over its GPUs. Windows without a
-// knob belong to none.
+// order in which they first appear. A window's energy is the sum over the sweep's GPUs: a window
+// that lacks one of them is left out. Windows without a knob belong to none.
 std::vector<Sweep> sweeps_of(const model::Recording& recording);
 
 struct Interval {

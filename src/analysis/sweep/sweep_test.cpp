@@ -60,6 +60,18 @@ TEST(Sweep, EnergyIsTheSumOfTheGpusWithoutTheCpu) {
   EXPECT_DOUBLE_EQ(sweeps.at(0).points.at(0).mean_joules(), 150);
 }
 
+TEST(Sweep, AWindowThatLacksAGpuOfTheOthersIsLeftOut) {
+  const auto sweeps = sweeps_of(recording(
+      {window("300", 10, {280, 280}), window("250", 11, {252}), window("200", 12, {240, 240})}));
+  ASSERT_EQ(sweeps.size(), 1U);
+  EXPECT_EQ(sweeps[0].gpus, 2U);
+  ASSERT_EQ(sweeps[0].points.size(), 2U);
+  EXPECT_EQ(sweeps[0].points[1].setting, 200);
+  ASSERT_EQ(sweeps[0].left_out.size(), 1U);
+  EXPECT_EQ(sweeps[0].left_out[0].name, "epoch, window 2");
+  EXPECT_EQ(sweeps[0].left_out[0].reason, "it has no energy of gpu1");
+}
+
 TEST(Sweep, WindowsWithoutAKnobAndWithoutFiguresAreLeftOut) {
   const auto sweeps = sweeps_of(recording({window(nullptr, 12, {100}), window("200", 0, {100}),
                                            window("200", 12, {}), window("x", 1, {1})}));
@@ -94,6 +106,13 @@ model::SweepPlan plan_of_blocks() {
   plan.settings = {700, 500, 300};
   plan.reference = 700;
   return plan;
+}
+
+TEST(Sweep, TheGpusOfAPlanAreCounted) {
+  auto plan = plan_of_blocks();
+  EXPECT_EQ(sweep_of(plan, runs_in_blocks()).gpus, 1U);
+  plan.devices = {"GPU-a", "GPU-b"};
+  EXPECT_EQ(sweep_of(plan, runs_in_blocks()).gpus, 2U);
 }
 
 TEST(Sweep, RunsThatAreLeftOutAreNamed) {

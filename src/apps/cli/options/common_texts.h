@@ -82,7 +82,7 @@ inline constexpr OptionText kMaxWarmUp{
 inline constexpr OptionText kObjective{
     "--objective", "WHAT",
     "energy, edp, ed2p, cost or time; energy is the default, edp is energy x time, ed2p energy x "
-    "time^2, cost eta x energy + (1 - eta) x highest limit x time"};
+    "time^2, cost eta x energy + (1 - eta) x highest limit x GPUs x time"};
 inline constexpr OptionText kEta{"--eta", "X",
                                  "weight of energy in cost, from 0 to 1; default 0.5"};
 inline constexpr OptionText kMaxSlowdown{
