@@ -129,6 +129,7 @@ def test_without_a_gpu_the_processor_is_the_device(machine):
 @pytest.mark.parametrize("arguments, words", [
     (["deit-x"], "is no workload; give one of bert-b"),
     ([":step"], "is no workload; give one of bert-b"),
+    (["bench_workloads", "--device", "cuda:0"], "is no workload; give one of bert-b"),  # and not a word of CUDA
     (["bench_workloads:coroutine"], "an iteration returns a coroutine, which has not done its work yet"),
     (["bench_workloads:generator"], "an iteration returns a generator, which has not done its work yet"),
     (["no_such_module:make"], "there is no module 'no_such_module'"),
@@ -142,6 +143,16 @@ def test_without_a_gpu_the_processor_is_the_device(machine):
 ])
 def test_what_cannot_be_measured_says_why(machine, arguments, words):
     assert words in bench(*arguments, "--idle", "0s", "--seed", "7", status=2).stderr
+
+
+def test_a_missing_pytorch_is_named_and_not_its_devices(machine):
+    (machine.folder / "torch.py").write_text("raise ImportError('none here')\n")
+    done = subprocess.run([TOOL, "bench", "deit-b", "--device", "cuda:0", "--idle", "0s", "--python", sys.executable],
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(
+                              [str(machine.folder), *filter(None, [os.environ.get("PYTHONPATH")])])},
+                          stderr=subprocess.PIPE, text=True, timeout=300)
+    assert done.returncode == 2 and "PyTorch is missing; install it with" in done.stderr, done.stderr
+    assert "finds no CUDA" not in done.stderr
 
 
 def test_a_workload_that_fails_ends_with_its_status(machine):

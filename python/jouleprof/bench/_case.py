@@ -8,7 +8,7 @@ from . import _card, _generate, _latency, _modes, _serving, _steady
 from ._blocks import choose_plan
 from ._device import open_device
 from ._observer import Observer
-from ._workload import Refused, Settings, is_function, load
+from ._workload import Refused, Settings, check_word, is_function, load
 
 _HELD_SECONDS = 1.5
 _LEAST_WARM_UP_SECONDS = 2.0
@@ -30,6 +30,7 @@ class _Stages:
 def run(monitor, options, batch, is_first):
     """The result, as a dict for JSON. Raises Refused."""
     stages = _Stages()
+    check_word(options.workload)
     device_word = _modes.device_of(options.device)
     stages.end("import")
     settings = Settings(

@@ -2,7 +2,7 @@
 
 import time
 
-from ._workload import Refused
+from ._workload import Refused, import_torch
 
 
 class Cpu:
@@ -50,10 +50,12 @@ def open_device(word, has_model=True):
     if not word.startswith("cuda"):
         return Cpu()
     try:
-        import torch
-    except ImportError:
-        torch = None
-    if torch is not None and torch.cuda.is_available():
+        torch = import_torch()
+    except Refused:
+        if has_model:
+            raise
+        return Cpu()
+    if torch.cuda.is_available():
         return Cuda(torch, word)
     if has_model:
         raise Refused(f"PyTorch finds no CUDA device for --device {word}; use --device cpu")

@@ -55,10 +55,14 @@ def load(settings):
         from . import _huggingface
 
         return _huggingface.load(settings)
-    if is_function(settings.word):
-        return _function(settings)
-    raise Refused(f"'{settings.word}' is no workload; give one of {', '.join(sorted(BUILT_IN))}, "
-                  "hf:FOLDER or module:function")
+    return _function(settings)
+
+
+def check_word(word):
+    """Raises Refused where it names no workload."""
+    if word not in BUILT_IN and not word.startswith("hf:") and not is_function(word):
+        raise Refused(f"'{word}' is no workload; give one of {', '.join(sorted(BUILT_IN))}, "
+                      "hf:FOLDER or module:function")
 
 
 def is_function(word):
