@@ -60,6 +60,13 @@ def warn(message):
     warnings.warn(f"jouleprof: {message}", RuntimeWarning, stacklevel=level)
 
 
+def unwritten(error):
+    """What a verb that writes below the folder of -o prints of an error."""
+    if not isinstance(error, OSError) or error.filename is None:
+        return str(error)
+    return f"cannot write {error.filename}: {error.strerror}; name another folder with -o"
+
+
 def exit_status(error):
     """The tool's, for what the package does in its place."""
     statuses = ((InvalidArgument, 2), (NotFound, 3), (Corrupt, 4), (Unsupported, 5), (Unavailable, 6),

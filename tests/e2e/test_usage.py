@@ -83,6 +83,13 @@ def test_an_option_without_effect_is_refused(tool, words, wanted):
     assert wanted in refused.err and refused.out == ""
 
 
+@pytest.mark.parametrize("name", ["power.parquet", "power.parquet.gz"])
+def test_a_parquet_file_is_not_written_as_csv(tool, name):
+    refused = tool("export", SOURCE / "examples" / "h200-layers.jprof", "-o", name, status=2)
+    assert "--format parquet -o FOLDER" in refused.err
+    assert not (tool.folder / name).exists()
+
+
 def test_a_python_that_cannot_be_started_is_invalid_usage(tool):
     recording = SOURCE / "examples" / "h200-layers.jprof"
     assert "cannot run 'x'" in tool("ledger", recording, "-o", "table", "--python", "x", status=2).err

@@ -251,6 +251,15 @@ def test_export_says_what_is_missing(tmp_path):
     assert not (tmp_path / "out").exists() or bare.returncode == 0
 
 
+@pytest.mark.parametrize("words", [("export", "--format", "parquet"), ("ledger",)])
+def test_a_file_in_the_place_of_the_folder_is_named(arrow, tmp_path, words):
+    (tmp_path / "taken").write_text("mine")
+    done = subprocess.run([TOOL, words[0], str(KERNELS), *words[1:], "-o", str(tmp_path / "taken"), "--python",
+                           sys.executable], stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 7 and "taken" in done.stderr and "another folder" in done.stderr, done.stderr
+    assert "Errno" not in done.stderr and (tmp_path / "taken").read_text() == "mine"
+
+
 def rows_of(kind, path, cell):
     """What a writer of CSV makes of this text."""
     if kind == "zeus log":

@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from .._errors import Error, exit_status
+from .._errors import Error, exit_status, unwritten
 from .recording import open_recording
 from .recordings import open_all
 from .tables import TABLES
@@ -23,7 +23,7 @@ def main(arguments):
             found = open_all(chosen.files)
         count = found.write_parquet(chosen.output, chosen.tables)
     except (Error, OSError) as error:
-        print(f"jouleprof: {error}", file=sys.stderr)
+        print(f"jouleprof: {unwritten(error)}", file=sys.stderr)
         return exit_status(error)
     print(f"written    {count} files below {chosen.output}", file=sys.stderr)
     return 0

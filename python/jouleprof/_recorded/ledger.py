@@ -14,7 +14,7 @@ import os
 import shutil
 import sys
 
-from .._errors import Error, InvalidArgument, exit_status
+from .._errors import Error, InvalidArgument, exit_status, unwritten
 from . import schemas
 from .recording import open_recording
 from .tables import arrow_of, needed
@@ -296,7 +296,7 @@ def main(arguments):
         if chosen.compact:
             compact(chosen.output)
     except (Error, OSError) as error:
-        print(f"jouleprof: {error}", file=sys.stderr)
+        print(f"jouleprof: {unwritten(error)}", file=sys.stderr)
         return exit_status(error)
     return failed
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/cli/options/choices.h"
@@ -91,6 +92,12 @@ class ExportVerb : public Verb {
 
   int run(const std::vector<std::string>&) override {
     if (format_ == kParquet) return run_tables();
+    if (format_.empty() && is_parquet_name(output_)) {
+      return complain_of_usage(
+          fmt::format("{}: a recording has several tables, which --format parquet writes into a "
+                      "folder: --format parquet -o FOLDER",
+                      output_));
+    }
     if (!tables_.empty() || is_python_named_) {
       return complain_of_usage(fmt::format("{} is of --format parquet: leave it out",
                                            tables_.empty() ? "--python" : "--tables"));
@@ -117,6 +124,11 @@ class ExportVerb : public Verb {
 
  private:
   static constexpr const char* kParquet = "parquet";  // of many files, so that it is no Format
+
+  // It would get the format of names without one, which is CSV.
+  static bool is_parquet_name(std::string_view name) {
+    return name.ends_with(".parquet") || name.ends_with(".parquet.gz");
+  }
 
   static std::string instead_text(const std::string& what, const char* option) {
     return fmt::format("{} is of another verb: jouleprof report FILE{}", what, option);
