@@ -152,6 +152,25 @@ def test_a_sweep_ranks_its_settings_and_restores_the_limit_found(machine):
     assert {json.loads(summary)["requested"] for summary, _ in runs} == {700, 400, 200}
 
 
+def test_only_gpus_that_the_command_sees_are_set_and_counted(tmp_path):
+    machine = Machine(tmp_path, board(), board(), board())
+    machine.environment["CUDA_VISIBLE_DEVICES"] = "1"
+    machine.sweep("--limits", "700,300", "--repeats", "2", *PER_UNIT, work=("0.2",))
+    assert machine.limit(1) == 700 and machine.limit(0) is None and machine.limit(2) is None
+    assert machine.recommendation()["points"][0]["mean_watts"] == pytest.approx(600, rel=0.02)  # of one GPU
+    assert "nvidia-smi -pl 300 -i 1 " in machine("recommend", "sweep.jprof").out
+    (tmp_path / "state").unlink()
+    machine("apply", "--power", "400", "--", "true")
+    assert machine.limit(1) == 700 and machine.limit(0) is None and machine.limit(2) is None
+    machine("apply", "--power", "400", "-i", "2", "--", "true")  # named
+    assert machine.limit(2) == 700 and machine.limit(0) is None
+    for hidden in ("", "7"):
+        machine.environment["CUDA_VISIBLE_DEVICES"] = hidden
+        assert "would see no GPU" in machine("apply", "--power", "400", "--", "true", status=125).err
+        assert "would see no GPU" in machine.sweep("--limits", "700,300", "--force", status=2).err
+    assert machine.limit(0) is None
+
+
 def test_the_work_reads_its_limit_from_its_environment(machine):
     machine("sweep", "--limits", "700,300", "--repeats", "2", "--", "sh", "-c",
             "echo $MAX_WATT >>limits; sleep 0.3")

@@ -40,6 +40,10 @@ def failing(batch):
     return lambda: time.sleep(1e-3)
 
 
+def unlimited():
+    return lambda: time.sleep(0.02)
+
+
 def limited(device):
     """An iteration that a simulated GPU's settings slow. Its construction takes a second."""
     assert device == "cuda:0"

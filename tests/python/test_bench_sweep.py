@@ -55,6 +55,20 @@ def test_iterations_are_the_work_and_loading_is_not(sweep, tmp_path):
     assert json.loads(database.execute("SELECT plan FROM sweep").fetchone()[0])["bench"] == LIMITED[1]
 
 
+def test_only_the_gpu_of_the_benchmark_is_set_and_counted(sweep, machine, tmp_path):
+    machine.gpus(BOARD, BOARD)
+    sweep("--bench", "bench_workloads:unlimited", "--device", "cuda:1", "--min-time", "1s", "--max-warm-up", "1s",
+          "--limits", "700,200", "--repeats", "2", "--min-repeats", "2")
+    recommended = json.loads(subprocess.run(
+        [TOOL, "recommend", str(tmp_path / "sweep.jprof"), "--json"], check=True, stdout=subprocess.PIPE).stdout)
+    fast, slow = recommended["sweeps"][0]["points"]
+    for point, watts in ((fast, 600), (slow, 200)):
+        assert point["mean_watts"] == pytest.approx(watts, rel=0.03)
+    assert {line.split()[1] for line in (tmp_path / "state").read_text().splitlines()} == {"1"}
+    said = sweep("--bench", "bench_workloads:unlimited", "--device", "cuda:2", "--dry-run", status=2).stderr
+    assert "there is no GPU 2 to set: the command would see 2, from 0 on" in said
+
+
 def test_a_dry_run_runs_the_benchmark_once(sweep, tmp_path):
     done = sweep("--dry-run", *LIMITED)
     assert "nothing: this was a dry run" in done.stdout and "warning" not in done.stdout

@@ -234,9 +234,9 @@ NvmlSession::~NvmlSession() {
 }
 
 Result<std::vector<Board>> NvmlSession::boards(const std::vector<std::string>& wanted) const {
-  auto gpus = nvml::list_gpus(api_);
-  if (!gpus) return forward_error(gpus);
-  auto selected = nvml::select_gpus(std::move(*gpus), wanted);
+  auto listed = gpus();
+  if (!listed) return forward_error(listed);
+  auto selected = nvml::select_gpus(std::move(*listed), wanted);
   if (!selected) return forward_error(selected);
   std::vector<Board> boards;
   for (auto& gpu : *selected) {

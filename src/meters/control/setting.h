@@ -108,6 +108,8 @@ class NvmlSession {
   NvmlSession(const NvmlSession&) = delete;
   ~NvmlSession();
 
+  // Errors: of list_gpus.
+  Result<std::vector<nvml::Gpu>> gpus() const { return nvml::list_gpus(api_); }
   // The boards that `wanted` names, as select_gpus does; none named: all. Errors: of list_gpus and
   // select_gpus, and of a board without a handle.
   Result<std::vector<Board>> boards(const std::vector<std::string>& wanted) const;

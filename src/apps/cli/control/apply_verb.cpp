@@ -69,7 +69,9 @@ class ApplyVerb : public Verb {
     const auto choice = chosen();
     if (!choice) return complain(choice.error(), kNotStarted);
     const bool as_swept = devices_.empty() && !choice->devices.empty();
-    auto held = hold_boards(choice->knob, as_swept ? choice->devices : devices_, shared_);
+    const auto devices = devices_to_set(as_swept ? choice->devices : devices_);
+    if (!devices) return complain(devices.error(), kNotStarted);
+    auto held = hold_boards(choice->knob, *devices, shared_);
     if (!held && as_swept && held.error().code == Errc::kInvalidArgument) {
       return complain({Errc::kInvalidArgument,
                        fmt::format("{} was measured on other GPUs than this machine's or those "

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/options/choices.h"
@@ -16,6 +17,8 @@
 #include "base/json/json.h"
 #include "base/say.h"
 #include "base/text.h"
+#include "model/domain.h"
+#include "session/sampling/visible_devices.h"
 
 namespace jouleprof::cli {
 
@@ -104,6 +107,50 @@ std::string smi_devices(const std::string& sweep_file, const model::SweepPlan& p
   }
   const bool all = !indices.empty() && indices.size() == plan.devices.size();
   return fmt::format("{}", fmt::join(all ? indices : plan.devices, ","));
+}
+
+Result<std::vector<std::string>> devices_to_set(const std::vector<std::string>& named,
+                                                std::optional<std::size_t> place) {
+  if (!named.empty()) return named;
+  const auto nvml = control::NvmlSession::open(environment("JOULEPROF_NVML_LIBRARY"));
+  if (!nvml) return forward_error(nvml);
+  const auto gpus = nvml->gpus();
+  if (!gpus) return forward_error(gpus);
+  std::vector<model::Domain> domains;
+  std::map<model::DomainId, std::string> words;
+  const auto add = [&](const std::string& uuid, const std::string& device,
+                       std::optional<model::DomainId> board) {
+    model::Domain domain;
+    domain.id = model::DomainId{static_cast<std::uint32_t>(domains.size())};
+    domain.kind = model::DomainKind::kGpu;
+    domain.device = device;
+    domain.uuid = uuid;
+    domain.parent = board;
+    domains.push_back(domain);
+    return domain.id;
+  };
+  for (const auto& gpu : *gpus) {
+    const auto board = add(gpu.uuid, gpu.device(), std::nullopt);
+    words[board] = std::to_string(gpu.index);
+    for (const auto& mig : gpu.mig_devices) add(mig.uuid, gpu.device(), board);
+  }
+  const auto visible = session::apply_visibility(domains, session::process_environment);
+  for (const auto& warning : visible.warnings) say("warning    {}\n", warning);
+  if (visible.order.empty()) {
+    return fail(
+        Errc::kInvalidArgument,
+        "the command would see no GPU: change CUDA_VISIBLE_DEVICES, or name the GPUs to set "
+        "with --devices");
+  }
+  std::vector<std::string> devices;
+  for (const auto id : visible.order) devices.push_back(words[id]);
+  if (!place) return devices;
+  if (*place >= devices.size()) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("there is no GPU {} to set: the command would see {}, from 0 on",
+                            *place, devices.size()));
+  }
+  return std::vector{devices[*place]};
 }
 
 Result<control::BoardState> look_at_boards(control::Knob knob,

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,13 @@ RestoreCount restore_settings(
 inline constexpr const char* kGuardWord = "guard-settings";
 // The guard: its arguments are those that GuardOptions::program is given.
 int guard_settings(const std::vector<std::string>& arguments);
+
+// The GPUs that a verb is to set, as select_gpus takes them: `named` by the user, else those that a
+// command in this environment sees, since the others may be another job's. `place`: only this one
+// of them, as CUDA numbers them. Errors: of NVML; invalid_argument where the command sees none, or
+// fewer.
+Result<std::vector<std::string>> devices_to_set(const std::vector<std::string>& named,
+                                                std::optional<std::size_t> place = {});
 
 // Locks the GPUs whose settings are to be changed. `users`: processes that may use them. Errors: as
 // HeldBoards::take.

@@ -101,6 +101,13 @@ void SweepChoices::declare(CLI::App& app) {
   add(app, "--whole-machine", whole_machine)->excludes(per)->excludes(printed)->excludes(benched);
 }
 
+std::optional<std::size_t> SweepChoices::bench_gpu() const {
+  if (bench.empty() || workload.device == "cpu") return std::nullopt;
+  const auto parts = split(workload.device, ':');
+  const auto place = parts.size() == 2 ? parse_integer(parts[1]) : std::nullopt;
+  return place && *place >= 0 ? static_cast<std::size_t>(*place) : 0;
+}
+
 Result<Knob> SweepChoices::knob() const {
   if (const auto knob = meters::control::parse_knob(knob_word)) return *knob;
   return fail(Errc::kInvalidArgument,

@@ -24,6 +24,8 @@ struct SweepChoices {
 
   // Errors: invalid_argument.
   Result<meters::control::Knob> knob() const;
+  // The GPU that a benchmark runs on, as CUDA numbers it; absent for a command, and on the CPU.
+  std::optional<std::size_t> bench_gpu() const;
   // `given`: the command, where it is not a benchmark.
   Result<model::SweepPlan> plan(const meters::control::BoardState& boards,
                                 const std::vector<std::string>& given) const;

@@ -172,7 +172,9 @@ class SweepVerb : public Verb {
     if (!knob) return complain(knob.error(), kUsageError);
     if (dry_run_) return dry_run(*knob, command);
     if (*knob == meters::control::Knob::kMemoryClock) warn_of_memory_clock();
-    auto held = hold_boards(*knob, devices_, shared_);
+    const auto devices = devices_to_set(devices_, choices_.bench_gpu());
+    if (!devices) return complain(devices.error(), status_of_setting(devices.error()));
+    auto held = hold_boards(*knob, *devices, shared_);
     if (!held) return complain(held.error(), status_of_setting(held.error()));
     auto plan = choices_.plan((*held)->state(), command);
     if (!plan) return complain(plan.error(), kUsageError);
@@ -218,7 +220,9 @@ class SweepVerb : public Verb {
 
   // One run at the present setting.
   int dry_run(meters::control::Knob knob, const std::vector<std::string>& command) {
-    const auto boards = look_at_boards(knob, devices_);
+    const auto devices = devices_to_set(devices_, choices_.bench_gpu());
+    if (!devices) return complain(devices.error(), status_of_setting(devices.error()));
+    const auto boards = look_at_boards(knob, *devices);
     if (!boards) return complain(boards.error(), status_of_setting(boards.error()));
     auto plan = choices_.plan(*boards, command);
     if (!plan) return complain(plan.error(), kUsageError);
@@ -309,7 +313,9 @@ class SweepVerb : public Verb {
           "--observe groups runs by the power limit alone: drivers do not report a "
           "locked clock. Leave --knob out");
     }
-    const auto boards = look_at_boards(power, devices_);
+    const auto devices = devices_to_set(devices_, choices_.bench_gpu());
+    if (!devices) return complain(devices.error(), status_of_setting(devices.error()));
+    const auto boards = look_at_boards(power, *devices);
     if (!boards) return complain(boards.error(), status_of_setting(boards.error()));
     recording::SweepRecord record;
     if (resume_) {
