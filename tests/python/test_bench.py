@@ -145,6 +145,20 @@ def test_what_cannot_be_measured_says_why(machine, arguments, words):
     assert words in bench(*arguments, "--idle", "0s", "--seed", "7", status=2).stderr
 
 
+def test_a_gpu_that_is_not_there_is_refused(machine):
+    machine.gpus(CONSTANT)
+    done = bench("bench_workloads:short", "--device", "cuda:3", "--idle", "0s", "--seed", "7", status=2)
+    assert "there is no cuda:3: GPUs 0 to 0 are visible" in done.stderr
+
+
+def test_the_energy_of_others_is_not_that_of_a_gpu_without_a_sensor(machine, monkeypatch):
+    machine.gpus(CONSTANT)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    case = json.loads(bench("bench_workloads:short", "--device", "cuda:0", *QUICK, "--json").stdout)["cases"][0]
+    each = row(case, "iteration")
+    assert case["energy_device"] is None and each["device"] is None and each["total"] is None
+
+
 def test_a_missing_pytorch_is_named_and_not_its_devices(machine):
     (machine.folder / "torch.py").write_text("raise ImportError('none here')\n")
     done = subprocess.run([TOOL, "bench", "deit-b", "--device", "cuda:0", "--idle", "0s", "--python", sys.executable],

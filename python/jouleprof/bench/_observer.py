@@ -1,6 +1,7 @@
 """What the tool's sensors report while the workload runs."""
 
 from .._errors import Error
+from ._workload import Refused
 
 
 class Observer:
@@ -53,6 +54,9 @@ class Observer:
     def _find(self, device):
         kind = "gpu" if device.startswith("cuda") else "cpu"
         index = int(device.partition(":")[2] or 0) if kind == "gpu" else None
+        gpus = [domain.index for domain in self._monitor.domains if domain.kind == "gpu"]
+        if index is not None and gpus and None not in gpus and index > max(gpus):
+            raise Refused(f"there is no {device}: GPUs 0 to {max(gpus)} are visible")
         for domain in self._monitor.domains:
             if domain.kind == kind and domain.is_whole and not domain.reason and (
                     index is None or domain.index == index):

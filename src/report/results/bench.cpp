@@ -1,5 +1,7 @@
 #include "report/results/bench.h"
 
+#include <algorithm>
+
 #include "report/total.h"
 
 namespace jouleprof::report {
@@ -13,19 +15,28 @@ std::optional<JoulesPer> per(const std::optional<Measurement>& m, double count) 
                    m->repeatability.joules() / count, m->provenance};
 }
 
+// Whether the device that does the work is in the total. Without it, the sum of the others would
+// pass for what the work takes.
+bool has_worker(const Total& total, const analysis::BenchEnergy& energy) {
+  if (!energy.device || total.lost) return false;
+  const auto* worker = &energy.profile.domains[*energy.device];
+  return std::ranges::find(total.counted, worker) != total.counted.end();
+}
+
 // The sum over the domains that count in the profile's total; absent unless all have a figure.
-std::optional<Measurement> total_of_group(const model::Profile& profile,
+std::optional<Measurement> total_of_group(const analysis::BenchEnergy& energy,
                                           const model::WindowGroup& group) {
+  const model::Profile& profile = energy.profile;
   const Total total = total_of(profile);
-  if (total.counted.empty()) return std::nullopt;
+  if (!has_worker(total, energy)) return std::nullopt;
   Measurement sum;
   sum.provenance = model::Provenance::kUnavailable;
   for (const auto* domain : total.counted) {
     const auto place = static_cast<std::size_t>(domain - profile.domains.data());
     if (place >= group.energies.size()) return std::nullopt;
-    const auto& energy = group.energies[place];
-    if (!energy.energy || energy.count < group.count) return std::nullopt;
-    add(sum, *energy.energy);
+    const auto& part = group.energies[place];
+    if (!part.energy || part.count < group.count) return std::nullopt;
+    add(sum, *part.energy);
   }
   return sum;
 }
@@ -38,7 +49,9 @@ void add_levels(BenchRow& row, const model::EnergyLevels& levels, double count) 
 
 BenchRow whole_row(const analysis::BenchEnergy& energy, const std::string& unit, double count) {
   BenchRow row{{}, unit, count, {}, {}, {}, {}, {}};
-  row.total = per(total_of(energy.profile).energy, count);
+  if (const Total total = total_of(energy.profile); has_worker(total, energy)) {
+    row.total = per(total.energy, count);
+  }
   if (!energy.device || !(count > 0)) return row;
   const auto& domain = energy.profile.domains[*energy.device];
   row.device = per(domain.energy, count);
@@ -49,7 +62,7 @@ BenchRow whole_row(const analysis::BenchEnergy& energy, const std::string& unit,
 BenchRow phase_row(const analysis::BenchEnergy& energy, const model::BenchPhase& phase,
                    const model::WindowGroup& group, const std::string& unit, double count) {
   BenchRow row{phase.name, unit, count, {}, {}, {}, {}, {}};
-  row.total = per(total_of_group(energy.profile, group), count);
+  row.total = per(total_of_group(energy, group), count);
   if (energy.device && *energy.device < group.energies.size()) {
     const auto& of_device = group.energies[*energy.device];
     if (of_device.count == group.count) {

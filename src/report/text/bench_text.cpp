@@ -213,6 +213,13 @@ class BenchText {
 
   void energies(const BenchEnergy& energy) {
     const TextContext context(energy.profile, page_.text);
+    if (!energy.device) {
+      page_.note("energy",
+                 fmt::format("unavailable: no sensor of {} was found; list the sensors "
+                             "with: jouleprof doctor",
+                             bench_.device),
+                 Style::kAttention);
+    }
     if (page_.text.is_brief()) {
       page_.add(brief_domain_block(context, kBriefDomainLines));
       per_unit(energy);
