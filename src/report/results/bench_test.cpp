@@ -43,6 +43,20 @@ TEST(Bench, RowsDivideTheWindowsEnergyByTheWorkDone) {
   EXPECT_NEAR(row(rows, "million parameters").device->joules, 3.0 / 86.567656, 1e-12);
 }
 
+TEST(Bench, WithoutTheDeviceThatDoesTheWorkThereIsNoTotal) {
+  auto result = bench_result();
+  result.energy->device.reset();
+  EXPECT_FALSE(row(bench_rows(result.bench, *result.energy), "iteration").total);
+  const auto text = bench_to_text({result}, {});
+  EXPECT_THAT(text, StartsWith("10.00 ms for one iteration\n"));
+  EXPECT_THAT(text, HasSubstr("no sensor of cuda:0 was found"));
+  // Its readings ended before the work did.
+  result = bench_result();
+  result.energy->profile.domains[0].energy.reset();
+  EXPECT_FALSE(row(bench_rows(result.bench, *result.energy), "iteration").total);
+  EXPECT_THAT(bench_to_text({result}, {}), StartsWith("10.00 ms for one iteration\n"));
+}
+
 TEST(Bench, RowsOfPhasesHaveTheirOwnWindows) {
   auto result = bench_result();
   result.bench.phases = {{"decode", "x, decode", {{"decoded token", 8}}}};
