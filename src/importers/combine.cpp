@@ -136,12 +136,7 @@ class Combination {
     if (auto apart = check_apart(part, sensors); !apart) return apart;
     add_readings(in, sensors);
     add_processes(in, domains);
-    for (auto& window : in.imported_windows) {
-      for (auto& energy : window.energies) {
-        energy.domain = domains[static_cast<std::size_t>(energy.domain)];
-      }
-      out().imported_windows.push_back(std::move(window));
-    }
+    add_imported_windows(part, domains);
     out().windows.insert(out().windows.end(), in.windows.begin(), in.windows.end());
     out().idle_spans.insert(out().idle_spans.end(), in.idle_spans.begin(), in.idle_spans.end());
     for (const auto& warning : in.warnings) {
@@ -220,6 +215,31 @@ class Combination {
     append(out().readings.counters, in.readings.counters);
     append(out().readings.gauges, in.readings.gauges);
     append(out().readings.failures, in.readings.failures);
+  }
+
+  // A table that was copied, or that goes on in a later one, counts once.
+  void add_imported_windows(ImportedPart& part, const std::vector<model::DomainId>& domains) {
+    auto& all = out().imported_windows;
+    std::multimap<HostTime, std::size_t> of_others;  // by begin
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].begin) of_others.emplace(*all[i].begin, i);
+    }
+    std::size_t repeated = 0;
+    for (auto& window : part.recording.imported_windows) {
+      for (auto& energy : window.energies) {
+        energy.domain = domains[static_cast<std::size_t>(energy.domain)];
+      }
+      const auto [from, to] = of_others.equal_range(window.begin.value_or(HostTime::max()));
+      if (std::any_of(from, to, [&](const auto& other) { return all[other.second] == window; })) {
+        ++repeated;
+      } else {
+        all.push_back(std::move(window));
+      }
+    }
+    if (repeated > 0) {
+      builder_.warn(fmt::format("{}: {} left out that stand{} in another of these files, too",
+                                part.path, counted(repeated, "window"), repeated == 1 ? "s" : ""));
+    }
   }
 
   void add_processes(Recording& in, const std::vector<model::DomainId>& domains) {

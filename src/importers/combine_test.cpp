@@ -69,6 +69,32 @@ TEST(Combine, TheSameGpuTwiceAtOneTimeIsRefused) {
               HasSubstr("a and b have the power of gpu0 at the same time"));
 }
 
+TEST(Combine, ACopyOfAFileCountsOnce) {
+  const auto twice = import_all({{"a", smi(0, 10, "0", 100)}, {"b", smi(0, 10, "0", 100)}});
+  ASSERT_TRUE(twice) << twice.error().message;
+  EXPECT_NEAR(trapezoid(powers_of(*twice, "gpu0")), 1000, 1e-6);
+  EXPECT_TRUE(has_warning(*twice, "b left out: it is a copy of a"));
+  // These may be two GPUs that draw the same.
+  const std::string zeus = "Time,Power\n2026-08-17 22:00:00.5,50000\n2026-08-17 22:00:01.5,50000\n";
+  const auto alike = import_all({{"a", zeus}, {"b", zeus}});
+  ASSERT_TRUE(alike) << alike.error().message;
+  EXPECT_EQ(alike->domains.size(), 2u);
+  EXPECT_TRUE(has_warning(*alike, "b holds what a holds: if it is a copy of it, leave it out"));
+}
+
+// One table that was saved again later, and a copy that an editor changed a little.
+TEST(Combine, AWindowThatIsInTwoTablesCountsOnce) {
+  const std::string head = "start_time,window_name,elapsed_time,gpu0_energy\n";
+  const std::string first = "1772420400.0,step,2.0,100.0\n1772420402.0,step,2.0,110.0\n";
+  const auto recording = import_all({{"a", head + first},
+                                     {"b", head + first + "1772420404.0,step,2.0,120.0\n"},
+                                     {"c", head + "1772420404.0,step,2.0,121.0\n"}});
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_EQ(recording->imported_windows.size(), 4u);
+  EXPECT_TRUE(
+      has_warning(*recording, "b: 2 windows left out that stand in another of these files"));
+}
+
 TEST(Combine, LogsWithoutTimesAreRefused) {
   const auto recording =
       import_all({{"a", smi(0, 10, "0", 100)}, {"b", "# gpu pwr\n# Idx W\n 1 61\n 1 62\n"}});

@@ -104,7 +104,10 @@ struct Group {
   std::vector<std::size_t> sources;
 };
 
-Result<std::vector<Group>> group(std::span<SourceText> sources, const ImportOptions& options) {
+// `copies` gets a note of each source that holds what one before it holds. Logs that are one a
+// device may be alike.
+Result<std::vector<Group>> group(std::span<SourceText> sources, const ImportOptions& options,
+                                 std::vector<std::string>& copies) {
   const Importer* named = nullptr;
   if (!options.power_columns.empty()) {
     named = &kNamedCsvImporter;
@@ -130,6 +133,12 @@ Result<std::vector<Group>> group(std::span<SourceText> sources, const ImportOpti
     } else if (auto bare = without_time_prefixes(source);
                bare && importer->recognises(bare->text)) {
       source = std::move(*bare);
+    }
+    const auto before = sources.first(i);
+    const auto original = std::ranges::find(before, source.text, &SourceText::text);
+    if (original != before.end() && !importer->several_files) {
+      copies.push_back(fmt::format("{} left out: it is a copy of {}", source.path, original->path));
+      continue;
     }
     const auto same =
         std::ranges::find_if(groups, [&](const Group& g) { return g.importer == importer; });
@@ -239,7 +248,8 @@ Result<model::Recording> import_texts(std::span<const SourceText> given,
   if (options.interval && *options.interval <= Duration::zero()) {
     return fail(Errc::kInvalidArgument, "the interval between rows has to be longer than zero");
   }
-  const auto groups = group(sources, options);
+  std::vector<std::string> copies;
+  const auto groups = group(sources, options, copies);
   if (!groups) return forward_error(groups);
   std::vector<ImportedPart> parts;
   for (const Group& group : *groups) {
@@ -265,7 +275,9 @@ Result<model::Recording> import_texts(std::span<const SourceText> given,
                     "same time, such as 'nvidia-smi dmon -s puc -o DT'",
                     sources.front().path));
   }
-  if (recording) set_scales(*recording, options.device_name);
+  if (!recording) return recording;
+  set_scales(*recording, options.device_name);
+  for (std::string& text : copies) recording->warnings.push_back({HostTime{}, std::move(text)});
   return recording;
 }
 

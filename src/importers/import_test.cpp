@@ -88,7 +88,7 @@ TEST(Import, TheWrongFormatIsNamedByTheUser) {
 }
 
 TEST(Import, FilesThatDoNotGoTogether) {
-  const TempTree tree{{"a", kDmon}, {"b", kJson}, {"c", kDmon}};
+  const TempTree tree{{"a", kDmon}, {"b", kJson}, {"c", std::string(kDmon) + "\n"}};
   EXPECT_THAT(error_of({tree / "a", tree / "b"}).message, HasSubstr("no date and time"));
   EXPECT_THAT(error_of({tree / "a", tree / "c"}).message, HasSubstr("import it by itself"));
 }

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "base/file.h"
@@ -630,7 +631,54 @@ std::optional<std::string> RowLog::adjacent_device() const {
       adjacent, rows_.size());
 }
 
+// Of a log without times: whether all of its rows stand there several times, one after the other.
+void RowLog::check_repeated_rows() {
+  constexpr std::size_t kFewest = 10,
+                        kFewestDifferent = 4;  // of a load that recurs there are fewer
+  const std::size_t count = rows_.size();
+  if (has_times_ || count < 2) return;
+  const std::size_t period = repeated_whole(rows_, [](const LogRow& a, const LogRow& b) {
+    return a.device == b.device && a.values == b.values;
+  });
+  if (period == count) return;
+  bool counts_up = false;
+  std::set<std::vector<std::pair<std::size_t, std::optional<double>>>> different;
+  std::map<std::pair<std::size_t, std::size_t>, double> first;
+  for (std::size_t i = 0; i < period; ++i) {
+    different.insert(rows_[i].values);
+    for (const auto& [of, value] : rows_[i].values) {
+      if (!value || sensors_[of].kind != model::SensorKind::kEnergyCounter) continue;
+      const auto at = first.try_emplace({rows_[i].device, of}, *value).first;
+      counts_up = counts_up || *value > at->second;
+    }
+  }
+  const std::size_t line = rows_[period].line;
+  if (counts_up) {
+    rows_.resize(period);
+    builder_.warn(
+        fmt::format("{} left out that stand in the log twice", counted(count - period, "row")));
+  } else if (period >= kFewest && different.size() >= kFewestDifferent) {
+    builder_.warn(fmt::format(
+        "the rows from line {} on are those before it once more: if the log stands in the file "
+        "{} times, its energy is counted {} times; leave the copies out",
+        line, count / period, count / period));
+  }
+}
+
+// Whether times go back from device to device only, as where several loggers write into one file.
+bool RowLog::devices_go_back() const {
+  if (!has_times_ || std::ranges::is_sorted(rows_, {}, &LogRow::stamp)) return false;
+  std::vector<std::optional<Duration>> last(devices_.size());
+  return std::ranges::all_of(rows_, [&](const LogRow& row) {
+    auto& before = last[row.device];
+    const bool goes_on = !before || row.stamp >= *before;
+    before = row.stamp;
+    return goes_on;
+  });
+}
+
 Result<void> RowLog::check_one_value() {
+  check_repeated_rows();
   if (const auto why = adjacent_device()) {
     return fail(Errc::kCorrupt, fmt::format("{}: {}", source_->path, *why));
   }
@@ -678,9 +726,13 @@ Result<void> RowLog::check_one_value() {
     sorted = sorted || !std::ranges::is_sorted(*order);
     for (const std::size_t i : *order) kept.push_back(places[i]);
   }
+  const bool is_disordered = !sorted && devices_go_back();
   std::ranges::sort(kept);
   const std::size_t repeated = rows_.size() - kept.size();
-  if (repeated == 0 && !sorted) return {};
+  if (repeated == 0 && !sorted && !is_disordered) return {};
+  if (is_disordered) {
+    builder_.warn("rows of its devices are not in the order of their times: they were sorted");
+  }
   std::vector<LogRow> rows;
   for (const std::size_t i : kept) rows.push_back(std::move(rows_[i]));
   rows_ = std::move(rows);

@@ -168,6 +168,8 @@ class RowLog {
   void leave_out_far_times();
   Result<void> check_one_value();
   std::optional<std::string> adjacent_device() const;
+  void check_repeated_rows();
+  bool devices_go_back() const;
   Layout add_rounds();
   void warn_of_rows();
 

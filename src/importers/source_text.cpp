@@ -55,6 +55,8 @@ Result<std::string> utf8_text(std::string text, const std::string& path) {
     text = from_utf16(text, zeros[0] > zeros[1]);
   }
   if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);  // some editors add it
+  // Old spreadsheets and serial terminals end lines so.
+  if (text.find('\n') == std::string::npos) std::ranges::replace(text, '\r', '\n');
   if (text.find('\0') != std::string::npos) {
     return fail(Errc::kUnsupported,
                 fmt::format("{}: not a text file; unpack it first if it is compressed", path));

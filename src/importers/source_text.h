@@ -70,6 +70,20 @@ RealTime utc_to_real(Duration calendar);
 
 class RecordingBuilder;
 
+// The length of the sequence that `all` holds once or several times, one after the other. Copies of
+// a log in one file are found so where rows have no times.
+template <typename T, typename Equal = std::equal_to<>>
+std::size_t repeated_whole(const std::vector<T>& all, Equal same = {}) {
+  std::vector<std::size_t> borders(all.size());  // of Knuth, Morris and Pratt
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    std::size_t border = borders[i - 1];
+    while (border > 0 && !same(all[i], all[border])) border = borders[border - 1];
+    borders[i] = border + (same(all[i], all[border]) ? 1 : 0);
+  }
+  const std::size_t once = all.empty() ? 0 : all.size() - borders.back();
+  return once > 0 && all.size() % once == 0 ? once : all.size();
+}
+
 // A file in memory.
 struct SourceText {
   std::string path;
@@ -79,7 +93,8 @@ struct SourceText {
   std::size_t broken = 0;  // pieces that were no UTF-8 (base/text.h)
 };
 
-// The text in UTF-8, without a byte order mark. Windows writes UTF-16, with a mark or without.
+// The text in UTF-8, without a byte order mark, and with line feeds where lines end in carriage
+// returns alone. Windows writes UTF-16, with a mark or without.
 // Errors: unsupported for what is no text.
 Result<std::string> utf8_text(std::string text, const std::string& path);
 

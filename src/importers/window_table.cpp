@@ -83,10 +83,14 @@ Result<void> WindowTable::take_header(const std::vector<std::string>& names) {
 }
 
 Result<void> WindowTable::read() {
+  constexpr std::size_t kFewest = 4;  // rows of which no two are equal: fewer may recur
+  bool has_keys = false;
+  std::vector<std::string_view> texts;
   for (Lines lines(source_.text); lines.next();) {
     if (trim(lines.text()).empty()) continue;
     if (columns_.empty()) {
       if (auto header = take_header(csv_cells(lines.text())); !header) return header;
+      has_keys = std::ranges::any_of(tool_.keys, [&](auto key) { return has_column(key); });
       continue;
     }
     const auto cells =
@@ -95,11 +99,17 @@ Result<void> WindowTable::read() {
     TableWindow row;
     row.line = lines.number();
     if (!bad_.take(source_, lines, end, builder_, [&] { return take_row(cells, row); })) continue;
-    if ((row.start || row.end) && !lines_.emplace(lines.text()).second) {
+    const bool is_known = !lines_.emplace(lines.text()).second;
+    if ((row.start || row.end || has_keys) && is_known) {
       ++repeated_;
     } else {
       windows_.push_back(std::move(row));
+      texts.push_back(lines.text());
     }
+  }
+  if (const auto once = repeated_whole(texts); once < texts.size() && lines_.size() >= kFewest) {
+    repeated_ += texts.size() - once;
+    windows_.resize(once);
   }
   if (auto good = bad_.check(source_, windows_.size()); !good) return good;
   if (!windows_.empty()) return {};

@@ -58,6 +58,9 @@ struct TableTool {
   std::string_view reason;  // why its devices have no power over time
   std::span<const TableField> fields = {};
   bool keeps_other_columns = false;  // as labels
+  // Of a table without times: columns that no two rows have the same of, so that equal rows are
+  // one.
+  std::span<const std::string_view> keys = {};
   // The cells of a line with this many columns; null: CSV.
   std::vector<std::string> (*cells)(std::string_view line, std::size_t columns) = nullptr;
   // A row's last word: why it is left out.
@@ -101,7 +104,7 @@ class WindowTable {
   std::vector<Column> columns_;
   std::map<std::string, model::DomainId> domains_;  // by device
   std::vector<TableWindow> windows_;
-  std::set<std::string, std::less<>> lines_;  // of rows with a time
+  std::set<std::string, std::less<>> lines_;  // of rows
   std::size_t repeated_ = 0;
   BadRows bad_;
   std::map<std::string, std::size_t> zeros_;  // of a column: energies of exactly 0

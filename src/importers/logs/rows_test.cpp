@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "importers/importers_fixture.h"
 #include "tests/support/temp_tree.h"
 
@@ -127,6 +129,91 @@ TEST(Rows, Utf16IsRead) {
   }
   EXPECT_EQ(*utf8_text(std::string("\xFF\xFE\x3D\xD8\x00\xDE\xAC\x20", 8), "x"),
             "\xF0\x9F\x98\x80\xE2\x82\xAC");
+}
+
+// As `cat gpu0.csv gpu1.csv` makes it, or loggers that write blocks of rows into one file.
+TEST(Rows, DevicesOneAfterTheOtherAreOneTime) {
+  const auto rows = [](int device, int first, int end) {
+    std::string text;
+    for (int s = first; s < end; ++s) {
+      text += fmt::format("2026/03/02 03:00:{:02d}.00{}, {}, {} W\n", s, device, device,
+                          100 + 50 * device + s % 3);
+    }
+    return text;
+  };
+  const std::string head = "timestamp, index, power.draw [W]\n";
+  std::string in_turn = head, blocks = head;
+  for (int s = 0; s < 30; ++s) in_turn += rows(0, s, s + 1) + rows(1, s, s + 1);
+  for (int s = 0; s < 30; s += 10) blocks += rows(0, s, s + 10) + rows(1, s, s + 10);
+  const auto usual = import_text(in_turn);
+  EXPECT_FALSE(has_warning(*usual, "were sorted"));
+  for (const auto& text : {head + rows(0, 0, 30) + rows(1, 0, 30), blocks,
+                           head + rows(0, 0, 30) + head + rows(1, 0, 30),
+                           head + rows(0, 0, 2) + rows(1, 0, 30) + rows(0, 2, 30)}) {
+    const auto log = import_text(text);
+    ASSERT_TRUE(log) << log.error().message;
+    EXPECT_EQ(joules(log), joules(usual));
+    EXPECT_EQ(joules(log, "gpu1"), joules(usual, "gpu1"));
+    EXPECT_EQ(log->run.work_end, usual->run.work_end);
+    EXPECT_TRUE(has_warning(*log, "not in the order of their times: they were sorted"));
+    EXPECT_FALSE(has_warning(*log, "time stamps go back"));
+  }
+}
+
+TEST(Rows, ALogWithoutTimesThatStandsThereTwice) {
+  std::string counted = "#Entity POWER TOTEC\nID W mJ\n", dmon = "# gpu pwr\n# Idx W\n";
+  long long total = 5'000'000;
+  for (int i = 0; i < 20; ++i) {
+    const int watts = 100 + i * i % 17;
+    total += 1000 * watts;
+    counted += fmt::format("GPU 0 {} {}\n", watts, total);
+    dmon += fmt::format(" 0 {}\n", watts);
+  }
+  EXPECT_EQ(joules(import_text(counted + counted)), joules(import_text(counted)));
+  EXPECT_TRUE(
+      has_warning(*import_text(counted + counted), "20 rows left out that stand in the log twice"));
+  EXPECT_FALSE(has_warning(*import_text(dmon), "once more"));
+  const auto twice = import_text(dmon + dmon);
+  EXPECT_TRUE(has_warning(*twice, "the rows from line 25 on are those before it once more"));
+  // A load that alternates.
+  std::string square = "# gpu pwr\n# Idx W\n";
+  for (int i = 0; i < 80; ++i) square += fmt::format(" 0 {}\n", i % 20 < 10 ? 100 : 300);
+  EXPECT_FALSE(has_warning(*import_text(square), "once more"));
+}
+
+TEST(Rows, ATableWithoutTimesThatStandsThereTwiceCountsOnce) {
+  const std::string executions = "kernel_name,exec_id,duration_ms,energy_j\n";
+  const std::string mm = "mm,0,1.5,0.3\n";
+  auto table = import_text(executions + mm + mm + "mm,1,1.5,0.3\n");
+  ASSERT_TRUE(table) << table.error().message;
+  EXPECT_EQ(table->imported_windows.size(), 2u);
+  EXPECT_TRUE(has_warning(*table, "1 row left out that stands in the file twice"));
+  table = import_text("kernel_name,total_duration_ms,total_energy_j\nmm,1.5,0.3\nmm,1.5,0.3\n");
+  EXPECT_EQ(table->imported_windows.size(), 1u);
+  // Executions without a number may be alike.
+  table = import_text("kernel_name,duration_ms,energy_j\nmm,1.5,0.3\nmm,1.5,0.3\n");
+  EXPECT_EQ(table->imported_windows.size(), 2u);
+  const std::string samples = "300,20,280\n300,21,281\n200,8,200\n200,9,201\n200,9,201\n";
+  const std::string head = "max_watt,tokens_per_sec,total_power_draw\n";
+  EXPECT_EQ(import_text(head + samples)->imported_windows.size(), 5u);
+  table = import_text(head + samples + head + samples);
+  EXPECT_EQ(table->imported_windows.size(), 5u);
+  EXPECT_TRUE(has_warning(*table, "5 rows left out that stand in the file twice"));
+}
+
+// A log of one line would spread its rows over one second.
+TEST(Rows, LinesMayEndInCarriageReturnsAlone) {
+  std::string tegra;
+  for (int s = 0; s < 8; ++s) {
+    tegra += fmt::format("03-02-2026 03:00:{:02d} RAM 2/7MB GR3D_FREQ 3% VDD_GPU {}mW/4000mW\n", s,
+                         4000 + 100 * s);
+  }
+  for (std::string text : {tegra, kLog}) {
+    const double usual = joules(import_text(text));
+    EXPECT_GT(usual, 20);
+    std::ranges::replace(text, '\n', '\r');
+    EXPECT_EQ(joules(import_text(text)), usual);
+  }
 }
 
 TEST(Rows, ARowOfATableThatStandsThereTwiceCountsOnce) {

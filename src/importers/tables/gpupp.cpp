@@ -21,6 +21,9 @@ constexpr std::array<TableField, 9> kFields{
      {.name = "start_power_w", .role = TableRole::kNumber},
      {.name = "end_power_w", .role = TableRole::kNumber}}};
 
+// A kernel's or layer's number, and the sum of all of its executions.
+constexpr std::array<std::string_view, 2> kKeys{"exec_id", "total_energy_j"};
+
 std::optional<std::string> check(WindowTable&, TableWindow& row) {
   if (!row.duration) return "it has no duration";
   return std::nullopt;
@@ -53,6 +56,7 @@ constexpr TableTool kTool{
     .row = "row",
     .reason = "the file holds the energy of executions, not the course of power",
     .fields = kFields,
+    .keys = kKeys,
     .check = check,
     .complete = complete};
 

@@ -186,6 +186,13 @@ Result<model::Recording> read_zeus_monitor(std::span<const SourceText> sources,
                     in_watts ? "W" : "mW"));
   }
   for (std::size_t i = 0; i < sources.size(); ++i) {
+    const auto before = sources.first(i);
+    const auto alike = std::ranges::find(before, sources[i].text, &SourceText::text);
+    if (alike != before.end()) {
+      log.builder().warn(fmt::format(
+          "{} holds what {} holds: if it is a copy of it, leave it out, or its energy counts twice",
+          sources[i].path, alike->path));
+    }
     if (auto read = log.read(sources[i], fmt::format("gpu{}", i)); !read) {
       return forward_error(read);
     }
