@@ -12,6 +12,7 @@ namespace {
 
 constexpr double kShortestLattice = 0.02;  // below, the middle of a read is as good
 constexpr std::size_t kFitReads = 400;     // that the phase is fitted to
+constexpr double kAlone = 5;               // periods from a read to the next that has an edge
 
 struct Read {
   double before = 0;
@@ -135,16 +136,16 @@ class Lattice {
 
   const std::vector<Read>& reads() const { return reads_; }
 
- private:
-  bool is_sighting(std::size_t i) const {
-    return reads_[i].joules > reads_[i - 1].joules &&
-           reads_[i].after - reads_[i - 1].before < 0.6 * period_;
-  }
-
   // The first and last edge whose value read `i` may have shown.
   std::pair<long, long> candidates(std::size_t i, double phase) const {
     return {std::lround(std::floor((reads_[i].before - latest_ - phase) / period_)),
             std::lround(std::floor((reads_[i].after - phase) / period_))};
+  }
+
+ private:
+  bool is_sighting(std::size_t i) const {
+    return reads_[i].joules > reads_[i - 1].joules &&
+           reads_[i].after - reads_[i - 1].before < 0.6 * period_;
   }
 
   // Of the increments between edges with the samples; bounded for every read.
@@ -254,6 +255,27 @@ EdgePhase fit_phase(const Lattice& lattice, double period, double near,
   return phase;
 }
 
+// Reads whose edge is ambiguous, further than `reach` from all others that are placed. They are
+// placed less well: where samples and counter disagree by more than an update, no edge fits, and
+// without them the counter would be dropped because it disagrees.
+std::vector<bool> alone(const std::vector<Read>& reads,
+                        const std::vector<std::optional<long>>& edges, double reach) {
+  std::vector<bool> out(reads.size(), true);
+  for (const bool forward : {true, false}) {
+    std::optional<double> placed;
+    for (std::size_t n = 0; n < reads.size(); ++n) {
+      const std::size_t i = forward ? n : reads.size() - 1 - n;
+      if (edges[i]) {
+        out[i] = false;
+      } else if (placed && std::abs(reads[i].after - *placed) <= reach) {
+        out[i] = false;
+      }
+      if (edges[i] || (forward && out[i])) placed = reads[i].after;
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 PlacedCounter place_counter(std::span<const CounterPoint> points, const model::SensorTraits& traits,
@@ -277,8 +299,19 @@ PlacedCounter place_counter(std::span<const CounterPoint> points, const model::S
       if (!lattice.shape_decides(phase.edge)) phase.sigma = std::max(phase.sigma, unknown);
       out.phase = phase;
       const auto edges = lattice.assign(phase.edge);
+      const auto is_alone = alone(reads, edges, kAlone * period);
       std::optional<long> last;
       for (std::size_t i = 0; i < reads.size(); ++i) {
+        if (is_alone[i]) {
+          const auto [low, high] = lattice.candidates(i, phase.edge);
+          if (last && low <= *last) continue;
+          last = high;
+          out.anchors.push_back(
+              {phase.edge + 0.5 * static_cast<double>(low + high) * period, reads[i].joules,
+               std::hypot(phase.sigma, 0.5 * static_cast<double>(high - low) * period), false,
+               points[i].segment});
+          continue;
+        }
         if (!edges[i] || (last && *edges[i] <= *last)) continue;
         last = edges[i];
         out.anchors.push_back({phase.edge + static_cast<double>(*edges[i]) * period,

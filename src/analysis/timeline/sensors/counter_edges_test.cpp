@@ -45,6 +45,30 @@ TEST(CounterEdges, FindsThePhaseFromSightingsAlone) {
   EXPECT_GE(placed.anchors.size(), 95u);
 }
 
+// As of a load that runs at the rate of the samples, which always show the same part of it.
+TEST(CounterEdges, ACounterThatDisagreesWithTheSamplesIsNotDropped) {
+  GpuSensors gpu;
+  gpu.read_every = 0.025;
+  const Truth sampled = course([](double t) { return t < 2 || t > 7 ? 70.0 : 220.0; }, 10);
+  const Truth truth = course([](double t) { return t < 2 || t > 7 ? 70.0 : 300.0; }, 10);
+  const PowerShape shape = shape_of(gpu, sampled);
+  const auto begin = gpu.reads(truth, 0.1, 1);
+  for (double t = 8; t < 8.1; t += 0.004) {
+    auto readings = begin;
+    for (const auto& r : gpu.reads(truth, t, t + 0.001)) readings.push_back(r);
+    ASSERT_EQ(readings.size(), begin.size() + 1);
+    const auto placed = place_counter(unwrap(readings), gpu.counter().traits, &shape, {}, kTime);
+    ASSERT_GE(placed.anchors.size(), 5u);
+    const auto& first = placed.anchors.front();
+    const auto& last = placed.anchors.back();
+    ASSERT_NEAR(last.at, t, 0.2) << t;
+    const double counted = truth.joules(first.at, last.at);
+    EXPECT_NEAR(last.joules - first.joules, counted, 70 * (2 * last.sigma + 0.13))
+        << t;  // to an update
+    EXPECT_LT(last.sigma, 0.06);
+  }
+}
+
 TEST(CounterEdges, AnOutlyingReadIsNotMovedToAWrongUpdate) {
   // Constant power: what was counted from the first read to the last is one update more than what
   // was sampled, because the first edge had passed long before it was read.
