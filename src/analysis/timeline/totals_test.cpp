@@ -6,14 +6,15 @@
 namespace jouleprof::coverage {
 namespace {
 
-constexpr int kRuns = 6;
+constexpr int kRuns = 12;
+constexpr int kFewest = 10;  // of a figure that holds 95 % of all: fewer are inside in 2 % of rows
 
 class Totals : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(Totals, TheTruthIsInsideTheIntervalOrTheFigureIsAbsent) {
   const Row row = rows()[GetParam()];
   const Outcome outcome = outcome_of(row, 1, kRuns);
-  EXPECT_GE(outcome.inside + outcome.absent, kRuns - 1) << row.name;
+  EXPECT_GE(outcome.inside + outcome.absent, kFewest) << row.name;
   EXPECT_GT(outcome.inside, 0) << row.name;
 }
 
