@@ -191,6 +191,8 @@ def test_what_is_not_known_of_an_import_is_not_said(tool):
     assert tool.report("x.jprof")["start_time"] is None
     assert "1970" not in tool("report", "x.jprof").out
     assert "processes;" not in tool("report", "x.jprof").out  # a log of a board does not say whose its energy was
+    job = tool.report("x.jprof", "--by", "rank")  # rest and held are known together alone, and are the work's
+    assert [job["energy_joules"], job["undivided_joules"], job["not_charged_joules"]] == [720, 0, 0]
     # A pause of the other tool is no step of the clock.
     (tool.folder / "paused").write_text("#Date Time gpu pwr\n" + "".join(
         f"20260302 03:{minute:02}:{second:02} 0 60\n" for minute in (0, 5) for second in range(20)))

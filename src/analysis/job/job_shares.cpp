@@ -282,9 +282,10 @@ class HostShares {
         double taken = 0;
         for (const Span& span : take(open, *one.profile)) taken += seconds(span.end - span.begin);
         const double all = seconds(one.profile->duration());
-        // A command's rest is smaller where kernels' energies exceed what is above rest.
-        const Energy rest =
-            with_rest ? *one.domain->command->rest : one.domain->idle_part.value_or(Energy{});
+        // A command's rest is smaller where kernels' energies exceed what is above rest, and none
+        // where all energy is the command's and only rest and held together are known.
+        const Energy rest = with_rest || one.is_whole ? one.domain->command->rest.value_or(Energy{})
+                                                      : one.domain->idle_part.value_or(Energy{});
         one.rest = taken == all ? rest : Energy::joules(rest.joules() * taken / all);
       }
     }
