@@ -9,8 +9,8 @@ isolated re-runs (`--replay`), and again without re-runs, with the kernels that 
 remembered. Prints a Markdown table: the share of the active energy in rows that are resolved, by layer and by
 kernel; the widest interval of rows with 5 % of the energy or more; seconds and joules of the re-runs; how the
 kernels' energies compare with those of their own loops by the sensors; the sum of all parts against the
-counter; and the energy-weighted difference of the third run's rows from the second's. Other models: blocks
-(work: training, compile, reduce), wide (a Llama of 12 layers of 2048), jax, cupy, triton, numba, ranks (two on two
+counter; and the energy-weighted difference of the third run's kernels from the second's, by launch. Other models:
+blocks (work: training, compile, reduce), wide (a Llama of 12 layers of 2048), jax, cupy, triton, numba, ranks (two on two
 GPUs, a line for each), and cpp (graph, streams), which needs the program that `nvcc replay.cu` makes.
 
     resolved.py JOULEPROF OUT --broken [--cpp REPLAY]
@@ -383,18 +383,25 @@ def width_text(ratio):
     return "-" if ratio is None else f"±{100 * ratio:.0f} %"
 
 
-def by_name(device):
-    return {row["name"]: row["energy_joules"] for row in device["rows"]
+def resolved_rows(device):
+    """Of kernels by their grid and block, too: of several of one name each is its own."""
+    return {(row["name"], row["detail"]): row for row in device["rows"]
             if row["energy_joules"] and row["resolvable"] is not False}
 
 
 def difference(one, other):
-    """Energy-weighted, of the mean power of each name that both resolve."""
-    a, b = by_name(one), by_name(other)
-    common = a.keys() & b.keys()
-    scale = sum(a[n] for n in common) / sum(b[n] for n in common) if common else 1
-    whole = sum(a[n] for n in common)
-    return sum(abs(a[n] - scale * b[n]) for n in common) / whole if whole else float("nan")
+    """Of the energy of a launch, of each kernel that both resolve: (weighted by its energy in `one`, how many lie
+    within both intervals, how many there are)."""
+    a, b = resolved_rows(one), resolved_rows(other)
+    off = whole = within = pairs = 0
+    for key in a.keys() & b.keys():
+        joules, there = (row["energy_joules"] / row["launches"] for row in (a[key], b[key]))
+        errors = sum((row["interval_joules"][1] - row["energy_joules"]) / row["launches"] for row in (a[key], b[key]))
+        off += abs(joules - there) * a[key]["launches"]
+        whole += a[key]["energy_joules"]
+        pairs += 1
+        within += abs(joules - there) <= errors
+    return (off / whole if whole else float("nan")), within, pairs
 
 
 def line(args, name, kind, wall, layers, kernels, file, again):
@@ -406,7 +413,10 @@ def line(args, name, kind, wall, layers, kernels, file, again):
     if file and layers["replay_joules"] is not None:
         off, within, pairs = against_loops(args, file, kernels)
         loop = f"{100 * off:.1f} %, {within} of {pairs}"
-    apart = f"{100 * difference(again, kernels):.1f} %" if again else "-"
+    apart = "-"
+    if again:
+        off, within, pairs = difference(again, kernels)
+        apart = f"{100 * off:.1f} %, {within} of {pairs}"
     print(f"| {name} | {kind} | {100 * share:.0f} % | {width_text(widest)} "
           f"| {100 * layer_share:.0f} % | {width_text(layer_widest)} | {replay} | {wall:.0f} s "
           f"| {loop} | {1 - kernels['unattributed_joules'] / kernels['measured_joules']:.3f} "
@@ -436,7 +446,7 @@ def main():
     if args.broken:
         sys.exit(broken(args))
     print("| program | run | kernels resolved | widest, kernels of 5 % | layers resolved | widest | re-runs | wall "
-          "| against own loops, within | sum/counter | rows against the run with re-runs |\n"
+          "| against own loops, within | sum/counter | launches against the run with re-runs, within |\n"
           "|---|---|---|---|---|---|---|---|---|---|---|", flush=True)
     for model in args.models.split(","):
         for work in args.work.split(","):
@@ -457,7 +467,8 @@ def main():
 
 
 WORK = {"llama": ("inference", "training", "generate"), "blocks": ("training", "compile", "reduce"),
-        "wide": ("training",), "ranks": ("training",), "cupy": ("loop",), "triton": ("loop",), "numba": ("loop",), "cpp": ("graph", "streams")}
+        "wide": ("training",), "ranks": ("training",), "cupy": ("loop",), "triton": ("loop",), "numba": ("loop",),
+        "cpp": ("graph", "streams")}
 
 
 def broken(args):

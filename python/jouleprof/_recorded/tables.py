@@ -60,7 +60,7 @@ class Tables:
         needed("pyarrow", "a Parquet file")
         folder = path(folder, "folder")
         if not folder or (os.path.exists(folder) and not os.path.isdir(folder)):
-            raise InvalidArgument(f"{folder or repr(folder)} is no folder; name one, which need not exist")
+            raise InvalidArgument(f"{folder or repr(folder)} is no folder; name another folder, which need not exist")
         for table in tables:
             check(table, TABLES)
         return sum(_write(folder, table, part) for table in tables for part in self._parts(table))
