@@ -55,7 +55,9 @@ ActivityRows::ActivityRows(const model::Recording& recording, const ActivityTabl
       shift_(scale.gain_shift()),
       like_(like) {
   for (std::uint32_t k = 0; k < table_.classes.size(); ++k) {
-    class_energy_.push_back(Energy::joules(model_.energy_of(model_.all_of(k)).joules));
+    // What kernels at the same time draw less than in sum may exceed what a class draws.
+    const double joules = model_.energy_of(model_.all_of(k)).joules;
+    class_energy_.push_back(Energy::joules(std::max(joules, 0.0)));
   }
   uses_device_.resize(recording_.traces.size());
   for (const auto& total : table_.scope_totals) uses_device_[total.trace] = true;
