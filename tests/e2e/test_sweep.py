@@ -329,7 +329,10 @@ def test_boards_with_different_limits_have_none_in_common(tmp_path):
 def test_bad_options_say_what_to_give(machine):
     assert "power, sm-clock or memory-clock" in machine.sweep("--knob", "fan", status=2).err
     assert "one group" in machine.sweep("--throughput", "x", status=2).err
-    assert "2 to 50 settings between 150 and 700" in machine.sweep("--limits", "50,60", status=2).err
+    assert "2 to 50 settings between 150 and 700" in machine.sweep("--limits", "600,600", status=2).err
+    for limits, other in (("700,50", "50"), ("900,400", "900")):  # which would be others than those asked for
+        refused = machine.sweep("--limits", limits, status=2).err
+        assert f"--limits {other}: the board allows 150 to 700 W" in refused
     assert "such as 300:700" in machine.sweep("--range", "7", status=2).err
     assert "say what to measure" in machine("sweep", status=2).err
     assert machine.limit() is None

@@ -90,6 +90,11 @@ def test_a_parquet_file_is_not_written_as_csv(tool, name):
     assert not (tool.folder / name).exists()
 
 
+def test_a_name_of_another_kind_is_not_written_as_csv(tool):
+    other = tool("export", SOURCE / "examples" / "h200-layers.jprof", "-o", "power.xlsx", status=2)
+    assert "no format has the ending .xlsx" in other.err and not (tool.folder / "power.xlsx").exists()
+
+
 def test_a_python_that_cannot_be_started_is_invalid_usage(tool):
     recording = SOURCE / "examples" / "h200-layers.jprof"
     assert "cannot run 'x'" in tool("ledger", recording, "-o", "table", "--python", "x", status=2).err

@@ -117,6 +117,12 @@ Result<Knob> SweepChoices::knob() const {
 Result<std::vector<double>> SweepChoices::settings(const BoardState& boards, Knob knob) const {
   std::vector<double> wanted = limits;
   const auto& allowed = boards.range;
+  for (const double value : wanted) {
+    if (value >= allowed.least && value <= allowed.most) continue;
+    return fail(Errc::kInvalidArgument,
+                fmt::format("--limits {:g}: the board allows {:g} to {:g} {}", value, allowed.least,
+                            allowed.most, meters::control::unit_of(knob)));
+  }
   if (wanted.empty()) {
     constexpr double kLeastClock = 0.3;  // of the highest: below it, work only gets slower
     double low = knob == Knob::kPowerLimit ? allowed.least

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -92,12 +93,7 @@ class ExportVerb : public Verb {
 
   int run(const std::vector<std::string>&) override {
     if (format_ == kParquet) return run_tables();
-    if (format_.empty() && is_parquet_name(output_)) {
-      return complain_of_usage(
-          fmt::format("{}: a recording has several tables, which --format parquet writes into a "
-                      "folder: --format parquet -o FOLDER",
-                      output_));
-    }
+    if (auto other = other_ending(); !other.empty()) return complain_of_usage(other);
     if (!tables_.empty() || is_python_named_) {
       return complain_of_usage(fmt::format("{} is of --format parquet: leave it out",
                                            tables_.empty() ? "--python" : "--tables"));
@@ -125,9 +121,23 @@ class ExportVerb : public Verb {
  private:
   static constexpr const char* kParquet = "parquet";  // of many files, so that it is no Format
 
-  // It would get the format of names without one, which is CSV.
-  static bool is_parquet_name(std::string_view name) {
-    return name.ends_with(".parquet") || name.ends_with(".parquet.gz");
+  // What a name that promises another kind of file is answered with: it would get CSV.
+  std::string other_ending() const {
+    if (!format_.empty() || report::format_of_file(output_) != nullptr) return {};
+    std::filesystem::path file = output_;
+    if (file.extension() == ".gz") file.replace_extension();
+    const std::string ending = file.extension();
+    if (ending == ".parquet") {
+      return fmt::format(
+          "{}: a recording has several tables, which --format parquet writes into a folder: "
+          "--format parquet -o FOLDER",
+          output_);
+    }
+    constexpr std::array kOfText{"", ".", ".txt", ".log", ".dat", ".out"};
+    if (std::ranges::find(kOfText, ending) != kOfText.end()) return {};
+    return fmt::format(
+        "{}: no format has the ending {}; --format says which to write, --format csv the readings",
+        output_, ending);
   }
 
   static std::string instead_text(const std::string& what, const char* option) {
