@@ -137,6 +137,7 @@ class ProfileBuilder {
       return;
     }
     out.reported = sum->energy;
+    out.reported_lacks_windows = sum->lacking > 0;
     if (sum->within == 0) return;
     warn(fmt::format("{}: {} of {} windows lie{} within others, and {} energy is not added again",
                      label_of(out.domain), sum->within, sum->within + sum->windows,

@@ -193,6 +193,7 @@ struct DomainProfile {
   std::string reason;                 // why `energy` is absent
   // Where `energy` is absent: the sum of another tool's windows. What its error is, is not known.
   std::optional<Energy> reported;
+  bool reported_lacks_windows = false;  // without a figure of this domain: it is a lower bound
   std::optional<Energy> least;  // where `energy` is absent: what was read before readings ended
   EnergyLevels levels;
   std::optional<PowerLevel> rest_power;  // the levels that `levels` and all other views rest on

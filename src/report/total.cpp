@@ -90,6 +90,7 @@ Total total_of(const Profile& profile) {
     if (total.reporting.empty() && containers.size() == 1) total.reporting = containers;
     for (const DomainProfile* d : total.reporting) {
       total.reported = total.reported.value_or(Energy{}) + *d->reported;
+      total.is_reported_in_part = total.is_reported_in_part || d->reported_lacks_windows;
     }
     return total;
   }
@@ -147,6 +148,7 @@ std::optional<Quoted> quoted(const Total& total, bool whole_machine) {
     Quoted quote;
     quote.energy = *total.reported;
     quote.has_interval = false;
+    quote.is_partial = total.is_reported_in_part;
     return quote;
   }
   if (!total.energy) return std::nullopt;

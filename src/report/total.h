@@ -31,6 +31,7 @@ struct Total {
   // Where nothing is counted: what another tool reported of its windows, and of which domains.
   std::optional<Energy> reported;
   std::vector<const model::DomainProfile*> reporting;
+  bool is_reported_in_part = false;  // windows lack a figure of one of them: a lower bound
   // What of it is the command's; absent unless every one of `counted` has it, and where a device
   // was lost and no part of the others is known to be the command's: that would be "at least 0 J".
   std::optional<model::CommandEnergy> command;

@@ -263,6 +263,17 @@ def test_a_synthetic_dmon_log_gives_its_closed_form(tool):
     assert d["rest_joules"] / report["duration_seconds"] == pytest.approx(60, abs=0.01)
 
 
+def test_windows_that_lack_a_gpu_make_a_lower_bound(tool):
+    rows = ["start_time,window_name,elapsed_time,gpu0_energy,gpu1_energy",
+            "2026-03-02 03:00:00,a,10,1000,1000", "2026-03-02 03:00:10,a,10,1000,"]
+    (tool.folder / "z.csv").write_text("\n".join(rows) + "\n")
+    tool("import", "z.csv", "-o", "x.jprof")
+    assert tool("report", "x.jprof").out.startswith("PARTIAL: at least 833.3 mWh (3.000 kJ; no interval")
+    assert "gpu1       at least 1.000 kJ reported" in tool("report", "x.jprof").out
+    assert tool.report("x.jprof")["total"]["is_partial"]
+    assert "at least 1.500 kJ" in tool("report", "x.jprof", "--per", "2:epoch").out
+
+
 def test_synthetic_zeus_files_give_their_closed_forms(tool):
     tool("import", FIXTURES / "zeus_windows.csv", "-o", "x.jprof")
     least = min(tool.report("x.jprof")["windows"], key=joules)

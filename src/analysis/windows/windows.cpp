@@ -383,6 +383,7 @@ std::vector<WindowGroup> window_groups(const model::Recording& recording, Timeli
 Result<ReportedEnergy> reported_energy(std::span<const model::ImportedWindow> windows,
                                        model::DomainId domain) {
   std::vector<Span> spans;
+  std::vector<Span> without;
   std::size_t without_time = 0;
   bool has_samples = false;
   for (const auto& window : windows) {
@@ -390,12 +391,14 @@ Result<ReportedEnergy> reported_energy(std::span<const model::ImportedWindow> wi
       has_samples = true;
       continue;
     }
+    const HostTime begin = window.begin.value_or(HostTime{});
+    const std::size_t before = spans.size();
     for (const auto& e : window.energies) {
       if (e.domain != domain) continue;
       if (!window.begin) ++without_time;
-      const HostTime begin = window.begin.value_or(HostTime{});
       spans.push_back({begin, begin + window.duration, e.energy});
     }
+    if (spans.size() == before) without.push_back({begin, begin + window.duration, {}});
   }
   if (spans.empty()) {
     return fail(Errc::kUnavailable, has_samples
@@ -424,6 +427,11 @@ Result<ReportedEnergy> reported_energy(std::span<const model::ImportedWindow> wi
                   "its windows overlap in part: what they share is in both, so they have no sum");
     }
   }
+  sum.lacking = static_cast<std::size_t>(std::ranges::count_if(without, [&](const Span& lacks) {
+    return std::ranges::none_of(spans, [&](const Span& has) {
+      return has.begin <= lacks.begin + kRounding && lacks.end <= has.end + kRounding;
+    });
+  }));
   return sum;
 }
 

@@ -43,6 +43,7 @@ struct ReportedEnergy {
   Energy energy;
   std::size_t windows = 0;  // in the sum
   std::size_t within = 0;   // within one of those, and not added again
+  std::size_t lacking = 0;  // without an energy of the domain, and within none that has one
 };
 
 // The sum of the outermost windows that have an energy of the domain, without samples of a sweep's

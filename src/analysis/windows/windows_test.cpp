@@ -365,6 +365,17 @@ TEST(ReportedEnergy, CountsWhatLiesWithinAnotherOnce) {
   EXPECT_EQ(sum->within, 3u);
 }
 
+TEST(ReportedEnergy, CountsTheTimesWithoutAFigure) {
+  std::vector windows{window(HostTime{0s}, 10s, 100), window(HostTime{1s}, 3s, 30),
+                      window(HostTime{0s}, 10s, 50), window(HostTime{20s}, 2s, 10)};
+  EXPECT_EQ(reported_energy({windows.data(), 2}, kGpu)->lacking, 0u);
+  windows[1].energies.clear();  // its time is in that of the first
+  windows[2].energies[0].domain = model::DomainId{1};
+  EXPECT_EQ(reported_energy(windows, kGpu)->lacking, 0u);
+  windows[3].energies.clear();
+  EXPECT_EQ(reported_energy(windows, kGpu)->lacking, 1u);
+}
+
 TEST(ReportedEnergy, HasNoSumOfWindowsThatOverlapInPart) {
   const std::vector windows{window(HostTime{0s}, 10s, 100), window(HostTime{5s}, 10s, 90)};
   const auto sum = reported_energy(windows, kGpu);

@@ -148,8 +148,9 @@ std::string domain_row(const DomainProfile& d, const std::string& label) {
   };
   if (d.reported) {
     return html +
-           fmt::format("<td>{}</td><td colspan=\"6\" class=\"reason\"><div>{}</div></td></tr>\n",
-                       energy_text(*d.reported), kNoInterval);
+           fmt::format("<td>{}{}</td><td colspan=\"6\" class=\"reason\"><div>{}</div></td></tr>\n",
+                       d.reported_lacks_windows ? "at least " : "", energy_text(*d.reported),
+                       kNoInterval);
   }
   if (!d.energy) {
     return html + fmt::format("<td colspan=\"7\" class=\"reason\"><div>{} {}</div></td></tr>\n",

@@ -301,9 +301,9 @@ void columns(const Total& total, const model::Profile& of, Columns& column) {
   column("mean_watts",
          m && of.duration() > Duration{} ? std::optional(m->energy / of.duration()) : std::nullopt,
          "energy over duration", "no domain has an energy");
-  column("is_partial", total.lost.has_value(),
-         "true: a device's readings ended before the work did, and the sum is without it: it is a "
-         "lower bound");
+  column("is_partial", total.lost.has_value() || total.is_reported_in_part,
+         "true: a device's readings ended before the work did, and the sum is without it, or "
+         "imported windows lack a device's figure: it is a lower bound");
   column(
       "of",
       [&] {

@@ -424,7 +424,8 @@ std::string per_unit_to_text(const PerUnit& per, const TextOptions& text) {
     };
     const char* const whose = per.is_command ? "the command" : "all devices";
     if (!per.has_interval) {
-      words = fmt::format("{} ({}), reported", joules_text(*per.joules), kNoInterval);
+      words = fmt::format("{}{} ({}), reported", per.is_partial ? "at least " : "",
+                          joules_text(*per.joules), kNoInterval);
     } else if (is_bound) {
       words =
           fmt::format("at most {}, {}, of {}", joules_text(*per.joules + per.upper_error_joules),

@@ -53,7 +53,8 @@ const std::string& label_of(const TextContext& c, const DomainProfile& d) {
 
 // Of another tool's windows.
 std::string reported_text(const TextContext& c, const DomainProfile& d) {
-  return fmt::format("{} reported ({})", energy_text(*d.reported), c.safe(d.domain.name));
+  return fmt::format("{}{} reported ({})", d.reported_lacks_windows ? "at least " : "",
+                     energy_text(*d.reported), c.safe(d.domain.name));
 }
 
 // The folded domains as one sum, where they can be added.
@@ -110,8 +111,8 @@ void add_total(const TextContext& c, Table& table) {
       of += (of.empty() ? "" : "+") + label_of(c, *d);
     }
     const std::string text =
-        fmt::format("{} ({}), reported: {}; {}", energy_text(*c.total.reported), kNoInterval, of,
-                    watt_hours_text(*c.total.reported));
+        fmt::format("{} ({}), reported: {}; {}", quoted_energy_text(*quoted(c.total, true)),
+                    kNoInterval, of, watt_hours_text(*c.total.reported));
     table.add_text({"total", Style::kBold}, {text, Style::kAttention}, 3);
     return;
   }
@@ -275,7 +276,8 @@ Lines answer_block(const TextContext& c) {
   Lines lines;
   if (c.total.reported) {
     const std::string text = fmt::format(
-        "{} ({}; {}), reported by {}; {}", watt_hours_text(*c.total.reported),
+        "{}{} ({}; {}), reported by {}; {}",
+        c.total.is_reported_in_part ? "PARTIAL: at least " : "", watt_hours_text(*c.total.reported),
         energy_text(*c.total.reported), kNoInterval,
         c.safe(c.profile.run.source.substr(c.profile.run.source.find(':') + 1)), kinds_text(c));
     c.headline(lines, text, Style::kBold);
