@@ -32,6 +32,15 @@ inline double gain_ratio(const Measurement& m) {
   return std::sqrt(all * all - offset * offset) / m.energy.joules();
 }
 
+// The part `share` of a measurement.
+inline Measurement part_of(Measurement m, double share) {
+  m.energy = Energy::joules(m.energy.joules() * share);
+  m.repeatability = Energy::joules(m.repeatability.joules() * share);
+  m.error = Energy::joules(m.error.joules() * share);
+  m.offset = Energy::joules(m.offset.joules() * share);
+  return m;
+}
+
 // Where the ends of a stretch lie in the cycle of its sensor, in turns of 0 to 1.
 struct EndTurns {
   double begin = 0;
@@ -47,9 +56,9 @@ struct EndTurns {
 //   repeatability = common + sum over layers of sqrt(S + max(V - 3 S, 0))
 //   S = sum of repeatability^2, V = |sum of repeatability x exp(2 pi i turn)|^2, mean of both ends
 //   error = sqrt(repeatability^2 + (sum of gain)^2)
-// Windows that touch err against each other at the edge that they share, and are to be added as one
-// stretch: analysis/windows/window_chains.h. Stretches so short that a sensor sees only their
-// surroundings err alike as well (add_alike()).
+// Windows with short pauses between them err against each other at the edges of the pauses, and are
+// to be added as one stretch that leaves out the pauses: analysis/windows/window_chains.h.
+// Stretches so short that a sensor sees only their surroundings err alike as well (add_alike()).
 class WindowSum {
  public:
   void add(const Measurement& m, std::size_t layer = 0,
@@ -65,11 +74,23 @@ class WindowSum {
     add_energy(m);
   }
   void add_alike(const Measurement& m) {
-    add_common(m.repeatability.joules());
+    common_ += m.repeatability.joules();
     add_energy(m);
   }
-  // Half of a 95 % interval of something that all stretches have alike.
-  void add_common(double joules) { common_ += joules; }
+  // Takes `part` out of the stretches that were or will be added. Half of the 95 % interval of its
+  // energy is `error`, which all such parts have alike.
+  void leave_out(const Measurement& part, Energy error) {
+    common_ += error.joules();
+    gain_ -= gain_joules(part);
+    Measurement negative = part;
+    negative.energy = Energy{} - part.energy;
+    negative.offset = Energy{} - part.offset;
+    if (!left_out_) {
+      left_out_ = negative;
+    } else {
+      add_to(*left_out_, negative);
+    }
+  }
 
   std::size_t count() const { return count_; }
   // Absent when nothing was added. Sensor and method are the first stretch's.
@@ -81,8 +102,9 @@ class WindowSum {
       repeatability += std::sqrt(layer.squares + std::max(alike - kByChance * layer.squares, 0.0));
     }
     Measurement m = *sum_;
+    if (left_out_) add_to(m, *left_out_);
     m.repeatability = Energy::joules(repeatability);
-    m.error = Energy::joules(std::hypot(repeatability, gain_));
+    m.error = Energy::joules(std::hypot(repeatability, std::max(gain_, 0.0)));
     return m;
   }
 
@@ -92,12 +114,15 @@ class WindowSum {
     if (!sum_) {
       sum_ = m;
     } else {
-      sum_->shift = shift_of_sum(*sum_, m);
-      sum_->energy += m.energy;
-      sum_->offset += m.offset;
-      sum_->provenance = combine(sum_->provenance, m.provenance);
+      add_to(*sum_, m);
     }
     ++count_;
+  }
+  static void add_to(Measurement& sum, const Measurement& m) {
+    sum.shift = shift_of_sum(sum, m);
+    sum.energy += m.energy;
+    sum.offset += m.offset;
+    sum.provenance = combine(sum.provenance, m.provenance);
   }
 
   // Random turns exceed it once in 20 times: the square is exponentially distributed.
@@ -108,6 +133,7 @@ class WindowSum {
   };
 
   std::optional<Measurement> sum_;
+  std::optional<Measurement> left_out_;  // negative
   std::size_t count_ = 0;
   std::vector<Layer> layers_;
   double common_ = 0;  // J

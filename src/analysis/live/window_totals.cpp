@@ -12,23 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kStep = 5ms;
-constexpr Duration kLong = 100ms;
 constexpr Duration kQuiet = 10s;  // a chain that nothing has continued for so long is over
-
-std::int64_t step_of(HostTime t) { return t.time_since_epoch() / kStep; }
-HostTime begin_of(std::int64_t step) { return HostTime{step * kStep}; }
-
-bool is_long(const WindowChain& chain) { return chain.end - chain.begin >= kLong; }
-
-// The part of a measurement that windows cover.
-model::Measurement part_of(model::Measurement m, double share) {
-  m.energy = Energy::joules(m.energy.joules() * share);
-  m.repeatability = Energy::joules(m.repeatability.joules() * share);
-  m.error = Energy::joules(m.error.joules() * share);
-  m.offset = Energy::joules(m.offset.joules() * share);
-  return m;
-}
 
 using Asked = Result<model::Measurement> (EnergyLedger::*)(HostTime, HostTime);
 
@@ -61,39 +45,7 @@ void WindowTotals::add(std::uint32_t id, HostTime begin, HostTime end) {
   ++name.count;
   name.length += end - begin;
   name.latest_end = std::max(name.latest_end, end);
-  name.chains.add(begin, end, [&](const WindowChain& chain) { end_chain(name, chain); });
-}
-
-void WindowTotals::end_chain(Name& name, const WindowChain& chain) {
-  if (is_long(chain)) {
-    name.pending.push_back(chain);
-  } else {
-    lay_over_steps(name, chain);
-  }
-}
-
-void WindowTotals::lay_over_steps(Name& name, const WindowChain& chain) {
-  const std::int64_t first = step_of(chain.begin);
-  const std::int64_t last = step_of(chain.end);
-  if (name.covered.empty()) name.first_step = first;
-  while (first < name.first_step) {
-    name.covered.push_front(0);
-    name.ended.push_front(0);
-    --name.first_step;
-  }
-  const auto place = [&](std::int64_t step) {
-    return static_cast<std::size_t>(step - name.first_step);
-  };
-  if (name.covered.size() <= place(last)) {
-    name.covered.resize(place(last) + 1);
-    name.ended.resize(place(last) + 1);
-  }
-  for (std::int64_t step = first; step <= last; ++step) {
-    const Duration part =
-        std::min(chain.end, begin_of(step + 1)) - std::max(chain.begin, begin_of(step));
-    name.covered[place(step)] += seconds(part) * chain.share();
-  }
-  name.ended[place(last)] += chain.count;
+  name.chains.add(begin, end, [&](const WindowChain& chain) { name.pending.push_back(chain); });
 }
 
 void WindowTotals::resolve_chain(Name& name, const WindowChain& chain, State state,
@@ -101,14 +53,10 @@ void WindowTotals::resolve_chain(Name& name, const WindowChain& chain, State sta
   for (std::size_t i = 0; i < ledgers.size(); ++i) {
     if (ledgers[i] == nullptr) continue;
     Sum& sum = name.sums[i];
-    const auto m = (ledgers[i]->*asked(state))(chain.begin, chain.end);
-    if (!m) {
-      sum.missing = m.error().message;
-      continue;
-    }
-    sum.windows.add(part_of(*m, chain.share()), chain.layer,
-                    ledgers[i]->timeline().turns(chain.begin, chain.end));
-    sum.windows.add_common(chain.gap_error(m->energy.joules()));
+    const auto whole = (ledgers[i]->*asked(state))(chain.begin, chain.end);
+    const auto added = whole ? add_chain(chain, *whole, ledgers[i]->timeline(), sum.windows)
+                             : Result<void>(forward_error(whole));
+    if (!added) sum.missing = added.error().message;
   }
   name.resolved += chain.count;
 }
@@ -124,85 +72,36 @@ void WindowTotals::resolve_pending(Name& name, HostTime until, State state,
   name.pending.erase(unresolved, name.pending.end());
 }
 
-void WindowTotals::end_interval(EnergyLedger& ledger, State state, Sum& sum) {
-  if (!sum.interval) return;
-  const Interval interval = *std::exchange(sum.interval, std::nullopt);
-  const auto whole = (ledger.*asked(state))(interval.begin, interval.end);
-  if (!whole) {
-    sum.missing = whole.error().message;
-    return;
-  }
-  const double share = whole->energy > Energy{} ? interval.joules / whole->energy.joules() : 0.0;
-  model::Measurement m = part_of(*whole, share);
-  m.energy = Energy::joules(interval.joules);
-  sum.windows.add(m);
-}
-
-void WindowTotals::resolve_steps(const Name& name, std::int64_t steps, EnergyLedger& ledger,
-                                 Sum& sum) {
-  EnergyTimeline& timeline = ledger.timeline();
-  const HostTime begin = begin_of(name.first_step);
-  const HostTime end = begin_of(name.first_step + steps);
-  const auto whole = timeline.energy(begin, end);
-  if (!whole) {
-    sum.missing = whole.error().message;
-    return;
-  }
-  const auto group = std::clamp<std::int64_t>((timeline.resolution() + kStep / 2) / kStep, 1, 200);
-  double joules = 0;
-  double open = 0;
-  std::optional<Energy> from = timeline.up_to(begin);
-  for (std::int64_t at = 0; at < steps; at += group) {
-    const std::int64_t stop = std::min(at + group, steps);
-    double covered = 0;
-    double all = 0;
-    for (std::int64_t i = at; i < stop; ++i) {
-      const auto to = timeline.up_to(begin_of(name.first_step + i + 1));
-      if (!from || !to) continue;
-      const double part = name.covered[static_cast<std::size_t>(i)];
-      covered += part;
-      all += (*to - *from).joules();
-      joules += (*to - *from).joules() * part / seconds(kStep);
-      from = to;
+void WindowTotals::resolve_pauses(Name& name, WindowChain& chain, HostTime until,
+                                  const Ledgers& ledgers) {
+  // The last one may still grow.
+  const auto is_early = [&](const WindowPause& pause) {
+    return pause.last <= until && &pause != &chain.pauses.back();
+  };
+  const auto unresolved = std::ranges::find_if_not(chain.pauses, is_early);
+  for (auto pause = chain.pauses.begin(); pause != unresolved; ++pause) {
+    for (std::size_t i = 0; i < ledgers.size(); ++i) {
+      if (ledgers[i] == nullptr) continue;
+      Sum& sum = name.sums[i];
+      const auto done = leave_out(*pause, ledgers[i]->timeline(), sum.windows);
+      if (!done) sum.missing = done.error().message;
     }
-    open += open_error(all, covered / seconds((stop - at) * kStep));
   }
-  sum.windows.add_common(open);
-  if (sum.interval && sum.interval->end != begin) end_interval(ledger, State::kSettled, sum);
-  if (!sum.interval) sum.interval = Interval{begin, begin, 0};
-  sum.interval->end = end;
-  sum.interval->joules += joules;
-}
-
-void WindowTotals::resolve_steps(Name& name, HostTime until, const Ledgers& ledgers) {
-  const std::int64_t steps = std::clamp<std::int64_t>(
-      step_of(until) - name.first_step, 0, static_cast<std::int64_t>(name.covered.size()));
-  if (steps == 0) return;
-  for (std::size_t i = 0; i < ledgers.size(); ++i) {
-    if (ledgers[i] != nullptr) resolve_steps(name, steps, *ledgers[i], name.sums[i]);
-  }
-  for (std::int64_t i = 0; i < steps; ++i) {
-    name.resolved += name.ended.front();
-    name.ended.pop_front();
-    name.covered.pop_front();
-  }
-  name.first_step += steps;
+  chain.pauses.erase(chain.pauses.begin(), unresolved);
 }
 
 void WindowTotals::settle(HostTime until, const Ledgers& ledgers) {
   for (auto& [id, name] : names_) {
-    const auto over = [until](const WindowChain& chain) {
-      return chain.end <= (is_long(chain) ? until - kQuiet : until);
-    };
-    name.chains.end_if(over, [&name](const WindowChain& chain) { end_chain(name, chain); });
+    name.chains.end_if([until](const WindowChain& chain) { return chain.end <= until - kQuiet; },
+                       [&](const WindowChain& chain) { name.pending.push_back(chain); });
     resolve_pending(name, until, State::kSettled, ledgers);
-    resolve_steps(name, until, ledgers);
     // A chain may outlive the details of where it began: that energy is fixed while they are there.
-    name.chains.for_each_open([&](const WindowChain& chain) {
+    name.chains.for_each_open([&](WindowChain& chain) {
       if (chain.begin > until) return;
       for (EnergyLedger* ledger : ledgers) {
         if (ledger != nullptr) (void)ledger->energy(chain.begin, chain.begin);
       }
+      resolve_pauses(name, chain, until, ledgers);
     });
   }
 }
@@ -217,13 +116,11 @@ std::optional<WindowTotal> WindowTotals::total(std::uint32_t id, const Ledgers& 
   const auto found = names_.find(id);
   if (found == names_.end()) return std::nullopt;
   Name name = found->second;
-  name.chains.end_all([&name](const WindowChain& chain) { end_chain(name, chain); });
+  name.chains.end_all([&](const WindowChain& chain) { name.pending.push_back(chain); });
   resolve_pending(name, HostTime::max(), State::kOpen, ledgers);
-  resolve_steps(name, begin_of(step_of(name.latest_end) + 1), ledgers);
   WindowTotal total{name.count, name.resolved, name.length, {}};
   for (std::size_t i = 0; i < domains_; ++i) {
-    Sum& sum = name.sums[i];
-    if (ledgers[i] != nullptr) end_interval(*ledgers[i], State::kOpen, sum);
+    const Sum& sum = name.sums[i];
     const auto energy = sum.windows.sum();
     if (!sum.missing.empty() || !energy) {
       total.energies.push_back(

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -26,10 +25,7 @@ struct WindowTotal {
   std::vector<Result<model::Measurement>> energies;  // by domain
 };
 
-// Windows that touch count as one interval (window_chains.h), which gives what its gaps leave over;
-// intervals add up as model::WindowSum says. Intervals shorter than 0.1 s are laid over steps of
-// 5 ms: each step's energy is shared out by the time that windows cover. What that leaves open is
-// counted against them all alike: open_error() of each span as long as the sensor resolves.
+// As a recording's windows add up: window_chains.h, model::WindowSum.
 // Overlapping windows count each for itself.
 //
 // Thread safety: none.
@@ -54,16 +50,9 @@ class WindowTotals {
   std::optional<HostTime> latest_end(std::uint32_t name) const;
 
  private:
-  // Steps resolved one after the other: again, one interval.
-  struct Interval {
-    HostTime begin{};
-    HostTime end{};
-    double joules = 0;  // the windows' part
-  };
   struct Sum {  // in one domain
     model::WindowSum windows;
-    std::optional<Interval> interval;  // not in `windows` yet
-    std::string missing;               // why a part of it could not be had
+    std::string missing;  // why a part of it could not be had
   };
   struct Name {
     std::uint64_t count = 0;
@@ -71,20 +60,14 @@ class WindowTotals {
     Duration length{};
     HostTime latest_end{};
     WindowChains chains;
-    std::vector<WindowChain> pending;  // ended, and long
-    std::int64_t first_step = 0;
-    std::deque<double> covered;       // seconds of each step from first_step on
-    std::deque<std::uint64_t> ended;  // windows that ended in each
+    std::vector<WindowChain> pending;  // ended
     std::vector<Sum> sums;
   };
-  static void end_chain(Name& name, const WindowChain& chain);
-  static void lay_over_steps(Name& name, const WindowChain& chain);
   static void resolve_chain(Name& name, const WindowChain& chain, State state,
                             const Ledgers& ledgers);
   static void resolve_pending(Name& name, HostTime until, State state, const Ledgers& ledgers);
-  static void resolve_steps(Name& name, HostTime until, const Ledgers& ledgers);
-  static void resolve_steps(const Name& name, std::int64_t steps, EnergyLedger& ledger, Sum& sum);
-  static void end_interval(EnergyLedger& ledger, State state, Sum& sum);
+  static void resolve_pauses(Name& name, WindowChain& chain, HostTime until,
+                             const Ledgers& ledgers);
 
   std::size_t domains_;
   std::unordered_map<std::uint32_t, Name> names_;

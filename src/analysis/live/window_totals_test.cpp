@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <string>
 
 #include "analysis/live/live_energy.h"
 #include "analysis/timeline/simulated_sensors_test.h"
@@ -211,6 +212,86 @@ TEST(WindowTotalsTest, WindowsThatOverlapErrAlike) {
   EXPECT_NEAR(live(run, twice).total.repeatability.joules(), 2 * single, 0.01 * single);
   EXPECT_NEAR(from_recording(run, twice).total.repeatability.joules(),
               2 * from_recording(run, once).total.repeatability.joules(), 2 * single);
+}
+
+// Steps with pauses between them, of an idle board or of any power, on sensors of which some have
+// samples. Live and recorded sums are one.
+struct Draw {
+  double step;
+  double pause;
+  double edges;  // of the counter
+  bool idle;
+  bool samples;
+};
+
+void step_and_pause(const Draw& draw, std::mt19937& random, Truth& truth, Spans& spans) {
+  std::uniform_real_distribution<double> part(0, 1);
+  const double level = 250 + 300 * part(random);
+  for (int i = 0; i < 30; ++i) {
+    const double begin = truth.end();
+    truth.hold(level, 0.6 * draw.step * (0.95 + 0.1 * part(random)));
+    truth.hold(level * 0.7, 0.4 * draw.step);
+    spans.push_back({begin, truth.end()});
+    if (draw.pause > 0) {
+      truth.hold(draw.idle ? 100 : 100 + 450 * part(random),
+                 draw.pause * (0.8 + 0.4 * part(random)));
+    }
+  }
+}
+
+TEST(WindowTotalsTest, PausesAreTakenOutAlikeLiveAndRecorded) {
+  constexpr double kSteps[] = {0.005, 0.024, 0.1, 0.2};
+  constexpr double kPauses[] = {0, 30e-6, 1e-3, 5e-3, 20e-3};
+  unsigned draws = 0;
+  unsigned within = 0;
+  for (const double step : kSteps) {
+    for (const double pause : kPauses) {
+      for (unsigned kind = 0; kind < 4; ++kind) {
+        std::mt19937 random(++draws);
+        const Draw draw{step, pause, 0.02 * (1 + draws % 5), kind % 2 == 0, kind < 2};
+        Simulated run(draws, 3);
+        run.truth = Truth();
+        run.truth.hold(100, 3 + 0.013 * draws);
+        Spans spans;
+        step_and_pause(draw, random, run.truth, spans);
+        run.truth.hold(100, 8);
+        run.gpu.edge_every = run.gpu.read_every = draw.edges;
+        run.gpu.phase = 0.37 * draw.edges;
+        run.gpu.latest_visible = std::min(0.016, 0.5 * draw.edges);
+        TimelineSensors sensors{run.gpu.counter(), {}};
+        run.recording.sensors = {run.gpu.counter()};
+        run.recording.readings = {};
+        if (draw.samples) {
+          sensors.power = run.gpu.ring();
+          run.recording.sensors.push_back(run.gpu.ring());
+          run.recording.readings.powers = run.gpu.samples(run.truth, 0, run.truth.end());
+        }
+        run.recording.readings.counters = run.gpu.reads(run.truth, 0.1, run.truth.end());
+        const Reported recorded = from_recording(run, spans);
+        EnergyLedger ledger(sensors, 10min);
+        ledger.append(run.recording.readings);
+        WindowTotals totals(1);
+        for (const Span& s : spans) {
+          ledger.mark(at(s.begin));
+          ledger.mark(at(s.end));
+          totals.add(kName, at(s.begin), at(s.end));
+        }
+        const auto live = *totals.total(kName, {&ledger})->energies[0];
+        const double truth = run.joules(spans);
+        const double half = recorded.total.repeatability.joules();
+        const std::string of = "step " + std::to_string(step) + " pause " + std::to_string(pause) +
+                               " kind " + std::to_string(kind);
+        EXPECT_NEAR(live.repeatability.joules(), half, 0.02 * half + 0.01) << of;
+        EXPECT_NEAR(live.energy.joules(), recorded.total.energy.joules(), 0.1 * half + 0.01) << of;
+        within += std::abs(recorded.total.energy.joules() - truth) <= half;
+        const double power = truth / (spans.size() * step);
+        EXPECT_LE(half, 1.05 * recorded.enclosing.repeatability.joules() +
+                            1.5 * power * pause * static_cast<double>(spans.size()))
+            << of;
+      }
+    }
+  }
+  EXPECT_GE(within, draws * 95 / 100);
 }
 
 }  // namespace

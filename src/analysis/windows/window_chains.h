@@ -2,51 +2,90 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <iterator>
 #include <map>
 #include <utility>
+#include <vector>
 
-#include "analysis/timeline/sensors/error_model.h"
+#include "analysis/timeline/timeline.h"
 #include "base/clock.h"
+#include "base/result.h"
+#include "model/window_sum.h"
 
 namespace jouleprof::analysis {
 
-// Adjacent windows: each begins at another's end, or at most a thousandth of its own length later.
+// A shorter window's energy has a bias towards the power around it: the same for each of a name.
+// So has a shorter pause between two windows.
+inline constexpr Duration kShortWindow = std::chrono::milliseconds{100};
+
+// What a chain's windows do not cover, with the windows next to it. Pauses that follow one another
+// closely are one, of which windows cover a part.
+struct WindowPause {
+  HostTime first{};  // begin of the window before
+  HostTime begin{};
+  HostTime end{};
+  HostTime last{};  // end of the window after
+  Duration open{};  // not covered by windows
+};
+
+// Windows of which each begins at another's end, or after a short pause.
 struct WindowChain {
   HostTime begin{};
   HostTime end{};
-  Duration covered{};       // by the windows; the rest are pauses
   std::uint64_t count = 0;  // of windows
   std::size_t layer = 0;
-
-  // The covered part of it, at most 1.
-  double share() const {
-    return end > begin ? std::min(seconds(covered) / seconds(end - begin), 1.0) : 1.0;
-  }
-  // Half of the 95 % interval of the pauses' energy, of `joules` of the chain: between zero and
-  // twice their share of the time.
-  double gap_error(double joules) const { return joules * (1 - share()); }
+  HostTime latest{};                // begin of the latest window
+  std::vector<WindowPause> pauses;  // in order
 };
 
-// The error of the energy of windows that cover the part `share` of an interval with E joules, if
-// it is estimated as that part c: half of a 95 % interval, from a standard deviation of E c (1 - c)
-// x 1.15, which for c = 1/2 is that of a uniform distribution between 0 and E.
-inline double open_error(double joules, double share) {
-  const double open = share - std::floor(share);
-  return kErrors.normal95 * 1.15 * joules * open * (1 - open);
+// Takes a pause out of the sum that its chain is added to. A pause's energy lies between zero and
+// twice its part of the energy of the time with the windows next to it. Where both of those are
+// long enough for the sensor to resolve, its own interval may be narrower. Errors of pauses add
+// linearly: a program's pauses are alike.
+inline Result<void> leave_out(const WindowPause& pause, EnergyTimeline& timeline,
+                              model::WindowSum& sum) {
+  auto part = timeline.energy(pause.begin, pause.end);
+  if (!part) return forward_error(part);
+  const auto from = timeline.up_to(pause.first);
+  const auto to = timeline.up_to(pause.last);
+  if (!from || !to) return fail(Errc::kUnavailable, "no readings next to a pause");
+  const double open = seconds(pause.open);
+  Energy error = Energy::joules((*to - *from).joules() * open / seconds(pause.last - pause.first));
+  const Duration resolved = timeline.resolution();
+  const bool is_one = pause.open == pause.end - pause.begin;
+  if (is_one && pause.begin - pause.first >= resolved && pause.last - pause.end >= resolved) {
+    error = std::min(error, part->repeatability);
+  }
+  sum.leave_out(model::part_of(*part, open / seconds(pause.end - pause.begin)), error);
+  return {};
+}
+
+// Adds a chain of the energy `whole`, without its pauses.
+inline Result<void> add_chain(const WindowChain& chain, const model::Measurement& whole,
+                              EnergyTimeline& timeline, model::WindowSum& sum) {
+  if (chain.end - chain.begin < kShortWindow) {
+    sum.add_alike(whole);
+  } else {
+    sum.add(whole, chain.layer, timeline.turns(chain.begin, chain.end));
+  }
+  for (const WindowPause& pause : chain.pauses) {
+    if (auto done = leave_out(pause, timeline, sum); !done) return done;
+  }
+  return {};
 }
 
 // Combines windows of one name as they come. At an edge shared by two windows, their errors cancel;
-// so a chain has the error of one window from its begin to its end. Chains of one layer do not
-// overlap and have independent errors. Those of different layers may overlap, and then have the
-// same error. There are as many layers as concurrent windows, if windows come in order of begin or
-// end; at most 256, beyond which chains of a layer may overlap.
+// so a chain has the error of one window from its begin to its end, and that of its pauses. Chains
+// of one layer do not overlap and have independent errors. Those of different layers may overlap,
+// and then have the same error. There are as many layers as concurrent windows, if windows come in
+// order of begin or end; at most 256, beyond which chains of a layer may overlap.
 //
-// O(log layers) per window; memory: one chain per layer. Thread safety: none.
+// O(log layers) per window; memory: one chain per layer, and at most one pause for each 5 ms of it.
+// Thread safety: none.
 class WindowChains {
  public:
   using Ended = std::function<void(const WindowChain&)>;
@@ -56,20 +95,21 @@ class WindowChains {
     // The layer with the latest end before `begin`: a window joins the chain that it continues.
     auto place = latest_.upper_bound(begin);
     if (place == latest_.begin() && latest_.size() < kMostLayers) {
-      latest_.emplace(end, WindowChain{begin, end, end - begin, 1, latest_.size()});
+      latest_.emplace(end, WindowChain{begin, end, 1, latest_.size(), begin, {}});
       return;
     }
     if (place != latest_.begin()) --place;
     auto node = latest_.extract(place);
     WindowChain& chain = node.mapped();
     const Duration gap = begin - chain.end;
-    if (chain.count > 0 && gap >= Duration{} && gap <= (end - begin) / kGapPart) {
+    if (chain.count > 0 && gap >= Duration{} && gap < kShortWindow) {
+      if (gap > Duration{}) add_pause(chain, begin, end);
       chain.end = end;
-      chain.covered += end - begin;
+      chain.latest = begin;
       ++chain.count;
     } else {
       if (chain.count > 0) ended(chain);
-      chain = {begin, end, end - begin, 1, chain.layer};
+      chain = {begin, end, 1, chain.layer, begin, {}};
     }
     node.key() = chain.end;
     latest_.insert(std::move(node));
@@ -80,6 +120,7 @@ class WindowChains {
     for (auto& [end, chain] : latest_) {
       if (chain.count == 0 || !is_over(chain)) continue;
       ended(chain);
+      chain.pauses.clear();
       chain.count = 0;  // its end stays: overlapping windows go to another layer
     }
   }
@@ -89,15 +130,27 @@ class WindowChains {
 
   // The chains that the next window may continue.
   template <typename Function>
-  void for_each_open(Function function) const {
-    for (const auto& [end, chain] : latest_) {
+  void for_each_open(Function function) {
+    for (auto& [end, chain] : latest_) {
       if (chain.count > 0) function(chain);
     }
   }
 
  private:
-  static constexpr int kGapPart = 1000;
+  static constexpr Duration kClose = std::chrono::milliseconds{5};
   static constexpr std::size_t kMostLayers = 256;
+
+  // Before the chain's next window.
+  static void add_pause(WindowChain& chain, HostTime begin, HostTime end) {
+    if (!chain.pauses.empty() && end - chain.pauses.back().first < kClose) {
+      WindowPause& pause = chain.pauses.back();
+      pause.open += begin - chain.end;
+      pause.end = begin;
+      pause.last = end;
+    } else {
+      chain.pauses.push_back({chain.latest, chain.end, begin, end, begin - chain.end});
+    }
+  }
 
   std::multimap<HostTime, WindowChain> latest_;  // by end, one per layer; count is 0 after it ended
 };

@@ -33,18 +33,32 @@ TEST_F(WindowChainsTest, WindowsThatTouchAreOne) {
   EXPECT_EQ(ended[0].begin, at(0s));
   EXPECT_EQ(ended[0].end, at(10s));
   EXPECT_EQ(ended[0].count, 10u);
-  EXPECT_EQ(ended[0].share(), 1);
+  EXPECT_TRUE(ended[0].pauses.empty());
 }
 
-TEST_F(WindowChainsTest, APauseOfAThousandthOfTheNextWindowKeepsTheChain) {
+TEST_F(WindowChainsTest, APauseThatIsShortKeepsTheChain) {
   add(0ms, 100ms);
-  add(100ms + 100us, 200ms + 100us);
-  add(200ms + 201us, 300ms + 201us);
+  add(110ms, 200ms);
+  add(200ms, 300ms);
+  add(400ms, 500ms);
   ASSERT_EQ(all().size(), 2u);
-  EXPECT_EQ(ended[0].count, 2u);
-  EXPECT_EQ(ended[0].covered, 200ms);
-  EXPECT_NEAR(ended[0].share(), 200 / 200.1, 1e-9);
+  EXPECT_EQ(ended[0].count, 3u);
+  ASSERT_EQ(ended[0].pauses.size(), 1u);
+  EXPECT_EQ(ended[0].pauses[0].first, at(0ms));
+  EXPECT_EQ(ended[0].pauses[0].begin, at(100ms));
+  EXPECT_EQ(ended[0].pauses[0].end, at(110ms));
+  EXPECT_EQ(ended[0].pauses[0].last, at(200ms));
+  EXPECT_EQ(ended[0].pauses[0].open, 10ms);
   EXPECT_EQ(ended[1].layer, 0u);  // it overlaps nothing
+}
+
+TEST_F(WindowChainsTest, PausesOfManyTinyWindowsAreFew) {
+  for (int i = 0; i < 10'000; ++i) add(i * 10us, i * 10us + 8us);
+  ASSERT_EQ(all().size(), 1u);
+  EXPECT_LE(ended[0].pauses.size(), 21u);
+  Duration open{};
+  for (const auto& pause : ended[0].pauses) open += pause.open;
+  EXPECT_EQ(open, 9'999 * 2us);
 }
 
 TEST_F(WindowChainsTest, OverlappingChainsAreOfDifferentLayers) {

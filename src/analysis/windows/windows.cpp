@@ -20,9 +20,6 @@ using model::ImportedWindow;
 using model::Window;
 using model::WindowGroup;
 
-// A shorter window's energy has a bias towards the power around it: the same for each of a name.
-constexpr Duration kShort = std::chrono::milliseconds{100};
-
 bool begins_in(const std::optional<RecordedSpan>& part, std::optional<HostTime> begin) {
   return !part || (begin && *begin >= part->begin && *begin < part->end);
 }
@@ -114,7 +111,7 @@ class SharedTime {
   // At least half of them are so long that single ones have an energy of their own, by sensors of
   // this resolution.
   bool are_long(Duration resolution) const {
-    const Duration least = std::max(kShort, resolution);
+    const Duration least = std::max(kShortWindow, resolution);
     const auto is_short = [least](const Window* w) { return w->end - w->begin < least; };
     const auto few = std::ranges::count_if(windows_, is_short);
     return 2 * static_cast<std::size_t>(few) <= windows_.size();
@@ -151,15 +148,9 @@ std::optional<model::Measurement> sum_of(std::span<const SharedTime::Span> spans
                                          const Without& without) {
   model::WindowSum sum;
   WindowChains chains;
-  const auto add_chain = [&](const WindowChain& chain) {
+  const auto ended = [&](const WindowChain& chain) {
     const auto whole = timeline.energy(chain.begin, chain.end);
-    if (!whole) return;
-    if (chain.end - chain.begin < kShort) {
-      sum.add_alike(*whole);
-    } else {
-      sum.add(*whole, chain.layer, timeline.turns(chain.begin, chain.end));
-    }
-    sum.add_common(chain.gap_error(whole->energy.joules()));
+    if (whole) (void)add_chain(chain, *whole, timeline, sum);
   };
   Energy energy;
   for (const auto& span : spans) {
@@ -170,9 +161,9 @@ std::optional<model::Measurement> sum_of(std::span<const SharedTime::Span> spans
     }
     energy += m->energy;
     each(span, *m);
-    chains.add(span.begin, span.end, add_chain);
+    chains.add(span.begin, span.end, ended);
   }
-  chains.end_all(add_chain);
+  chains.end_all(ended);
   auto out = sum.sum();
   if (!out) return out;
   out->energy = energy;
