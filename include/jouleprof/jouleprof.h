@@ -221,8 +221,8 @@ typedef struct jouleprof_total {
 } jouleprof_total;
 
 /* The energies of all windows of one name together, with windows that overlap counted each for
- * itself. Keeps no window, so millions of them cost no memory; windows shorter than 0.1 s are
- * resolved in steps of 5 ms, with an interval that says what that leaves open. Waits, for
+ * itself. Keeps no window, so millions of them cost no memory; windows with pauses shorter than
+ * 0.1 s between them are resolved as one without its pauses, as in a report. Waits, for
  * `timeout_nanoseconds` at most (negative: 10 s), until all windows ended so far are resolved.
  * Errors: as jouleprof_window_energy's; JOULEPROF_NOT_FOUND for a name without a window. */
 JOULEPROF_API jouleprof_status jouleprof_monitor_total(jouleprof_monitor* monitor, uint32_t name,
