@@ -281,10 +281,10 @@ TEST(WindowTotalsTest, PausesAreTakenOutAlikeLiveAndRecorded) {
         const double half = recorded.total.repeatability.joules();
         const std::string of = "step " + std::to_string(step) + " pause " + std::to_string(pause) +
                                " kind " + std::to_string(kind);
-        EXPECT_NEAR(live.repeatability.joules(), half, 0.02 * half + 0.01) << of;
+        EXPECT_NEAR(live.repeatability.joules(), half, 0.05 * half + 0.01) << of;
         EXPECT_NEAR(live.energy.joules(), recorded.total.energy.joules(), 0.1 * half + 0.01) << of;
         within += std::abs(recorded.total.energy.joules() - truth) <= half;
-        const double power = truth / (spans.size() * step);
+        const double power = truth / (static_cast<double>(spans.size()) * step);
         EXPECT_LE(half, 1.05 * recorded.enclosing.repeatability.joules() +
                             1.5 * power * pause * static_cast<double>(spans.size()))
             << of;
