@@ -194,6 +194,26 @@ TEST(Combine, PmonNamesProcesses) {
   EXPECT_THAT(import_error("# gpu pid type sm mem command\n 0 1 C 5 5 a\n"), HasSubstr("-o DT"));
 }
 
+// The command took all of the next row, and its process was lost without a word.
+TEST(Combine, ARowOfPmonThatRunsIntoTheNextIsLeftOutAndCounted) {
+  const std::string header = "#Date       Time        gpu        pid  type    sm   mem   command\n";
+  for (const std::string first :
+       {" 20260817   22:00:00      0       4242     C    50    10   pyth",
+        " 20260817   22:00:00      0       4242     C    50    10   python ",
+        " 20260817   22:00:00      0  "}) {
+    const auto recording = import_all(
+        {{"dmon", smi(0, 10, "0", 100)},
+         {"pmon", header + first +
+                      "20260817   22:00:01      0        777     C     99   10   train\n"
+                      " 20260817   22:00:02      0       4242     C    70    10   python\n"
+                      " 20260817   22:00:03      0       4242     C    70    10   at 22:00:03\n"}});
+    ASSERT_TRUE(recording) << recording.error().message;
+    EXPECT_EQ(recording->process_readings.gpu_processes.size(), 2u) << first;
+    EXPECT_EQ(recording->processes.size(), 1u) << first;
+    EXPECT_TRUE(has_warning(*recording, "1 row left out that cannot be right")) << first;
+  }
+}
+
 TEST(Combine, AFolderStandsForItsFiles) {
   const TempTree tree{{"exp/smi.csv", smi(0, 10, "0", 100)},
                       {"exp/model_summary.json", "{\"total_params\": 5}\n"}};

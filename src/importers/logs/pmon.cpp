@@ -82,6 +82,7 @@ class Import {
   // Why the row is left out; nothing where it counts.
   std::optional<std::string> take_row(std::string_view line, Row& row) const {
     auto fields = dmon_cells(line);
+    if (runs_into_next(fields)) return "it was cut off, and runs into the next row";
     join_cells(fields, names_, "command");  // with blanks or commas
     if (fields.size() != names_.size()) {
       return fmt::format("{} fields under a header of {} columns", fields.size(), names_.size());
@@ -109,6 +110,20 @@ class Import {
     row.fb = parse_number(cell("fb"));
     row.command = cell("command");
     return std::nullopt;
+  }
+
+  // Whether a whole row follows without a line end: with a second date and time, which the command
+  // would take.
+  bool runs_into_next(const Cells& fields) const {
+    constexpr std::size_t kDate = 8;
+    for (std::size_t i = 1; has_times_ && i + names_.size() <= fields.size(); ++i) {
+      const std::string_view date = fields[i];
+      if (date.size() >= kDate && parse_compact_date(date.substr(date.size() - kDate)) &&
+          parse_time_of_day(fields[i + 1])) {
+        return true;
+      }
+    }
+    return false;
   }
 
   void add_readings() {

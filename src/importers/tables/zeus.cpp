@@ -45,9 +45,25 @@ constexpr std::array<TableField, 4> kWindowFields{
       .device = "gpu#",
       .product = "GPU #"}}};
 
+// Whether the cell ends in a time near `start`, as the first cell of a row that follows without a
+// line end.
+bool ends_in_time(std::string_view cell, const LogTime& start) {
+  constexpr std::size_t kShortest = 8, kLongest = 40;
+  constexpr Duration kApart = std::chrono::hours{24 * 3650};
+  for (std::size_t length = kShortest; length <= std::min(cell.size(), kLongest); ++length) {
+    const std::string_view end = cell.substr(cell.size() - length);
+    const auto time = end.find_first_of(".-") == end.npos ? std::nullopt : parse_log_time(end);
+    if (time && time->kind == start.kind && std::chrono::abs(time->at - start.at) < kApart) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // Names are written without quotes, commas and all: they are what the other fields leave. Zeus
 // writes those as Python's floats, with a point or an exponent: where one has neither, the commas
-// may be decimal ones, and the row stays as it is, with too many fields.
+// may be decimal ones, and the row stays as it is, with too many fields. So does one that was cut
+// off and runs into the next: a whole row follows from a second time on.
 std::vector<std::string> window_cells(std::string_view line, std::size_t columns) {
   std::vector<std::string> cells;
   for (const auto cell : split(line, ',')) cells.emplace_back(trim(cell));
@@ -57,6 +73,13 @@ std::vector<std::string> window_cells(std::string_view line, std::size_t columns
   if (cells.size() > columns && columns > 2) {
     const auto numbers = cells.end() - static_cast<std::ptrdiff_t>(columns - 2);
     if (is_whole(cells[0]) || std::any_of(numbers, cells.end(), is_whole)) return cells;
+    const auto start = parse_log_time(cells[0]);
+    const auto next = cells.begin() + 1;
+    const auto is_start = [&](const std::string& cell) { return ends_in_time(cell, *start); };
+    if (start &&
+        std::any_of(next, cells.end() - static_cast<std::ptrdiff_t>(columns - 1), is_start)) {
+      return cells;
+    }
   }
   while (cells.size() > columns && columns > 2) {
     cells[1] += "," + (cells[2].empty() ? cells[2] : " " + cells[2]);

@@ -38,6 +38,23 @@ TEST(ZeusWindows, DecimalCommasAreNoPartOfAName) {
   EXPECT_EQ(recording->imported_windows.at(0).name, "blocks 1, 2");
 }
 
+// The name took all of the first row, and its window was lost without a word.
+TEST(ZeusWindows, ARowThatRunsIntoTheNextIsLeftOutAndCounted) {
+  const std::string header = "start_time,window_name,elapsed_time,gpu0_energy\n";
+  for (const std::string first :
+       {"1700000000.5,a", "1700000000.5,a,", "1700000000.5,a,1.0", "1700000000.5,a,1.0,100.5"}) {
+    const auto recording = import_text(header + first +
+                                       "1700000003.5,b,1.25,200.5\n1700000006.5,c,1.0,100.5\n"
+                                       "1700000009.5,x, 1700000009.25,1.0,100.5\n");
+    ASSERT_TRUE(recording) << recording.error().message;
+    ASSERT_EQ(recording->imported_windows.size(), 2u) << first;
+    EXPECT_EQ(recording->imported_windows[1].name, "x, 1700000009.25");
+    EXPECT_TRUE(
+        has_warning(*recording, "1 row left out that cannot be right; the first is line 2: "))
+        << recording->warnings.at(0).text;
+  }
+}
+
 // A second column of one energy counted as another window's; one that is not read went unsaid.
 TEST(ZeusWindows, ColumnsOfEnergyCountOnceOrAreNamed) {
   const std::string start = "start_time,window_name,elapsed_time,";
