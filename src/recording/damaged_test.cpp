@@ -44,6 +44,28 @@ class Damaged : public testing::Test {
   fs::path path_ = tree_ / "x.jprof";
 };
 
+// A recorder that was killed as it began leaves a header and no tables, or all of them in the log.
+TEST_F(Damaged, ARecordingThatHasOnlyBegun) {
+  const fs::path begun = tree_ / "begun.jprof";
+  {
+    SQLite::Database db(begun.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    db.exec("PRAGMA journal_mode = WAL");
+  }
+  const Error error = error_of(begun);
+  EXPECT_EQ(error.code, Errc::kCorrupt);
+  EXPECT_THAT(error.message, HasSubstr("is empty: the recording was cut off as it began"));
+
+  SQLite::Database db(begun.string(), SQLite::OPEN_READWRITE);
+  db.exec("PRAGMA wal_autocheckpoint = 0; BEGIN");
+  for (const Table& table : tables()) db.exec(table.create_statement());
+  db.exec(fmt::format("PRAGMA application_id = {}", kApplicationId));
+  db.exec(fmt::format("PRAGMA user_version = {}", kSchemaVersion));
+  db.exec("INSERT INTO run VALUES (1, '', '', '', '', NULL, NULL, NULL, NULL, 0, NULL); COMMIT");
+  const auto read = read_recording(begun);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_FALSE(read->run.complete);
+}
+
 TEST_F(Damaged, NoFileAtAll) {
   EXPECT_EQ(error_of(tree_ / "none.jprof").code, Errc::kNotFound);
   EXPECT_EQ(error_of(path_ / "x").code, Errc::kNotFound);

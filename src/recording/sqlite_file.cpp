@@ -68,6 +68,7 @@ class Header {
 
   bool empty() const { return empty_; }
   bool is_sqlite() const { return std::memcmp(bytes_.data(), "SQLite format 3", 16) == 0; }
+  bool is_begun() const { return is_sqlite() && application_id() == 0 && user_version() == 0; }
   bool uses_wal() const { return bytes_[19] == 2; }
   // SQLite itself reads the missing bytes of the last page as zeros.
   bool whole_pages() const { return whole_pages_; }
@@ -89,21 +90,40 @@ class Header {
 // Of a damaged file, of which no figure is sure.
 constexpr std::string_view kRemedy = "copy it again from where it was written, or record again";
 
-Result<void> check_header(const fs::path& path, const Header& header) {
-  if (header.empty()) return corrupt(path, "is empty: the recording was cut off as it began");
-  if (!header.is_sqlite() || header.application_id() != kApplicationId) {
+Result<void> nothing_in(const fs::path& path) {
+  return corrupt(path, "is empty: the recording was cut off as it began");
+}
+
+Result<void> check_identity(const fs::path& path, std::int32_t application_id,
+                            std::int32_t user_version) {
+  if (application_id != kApplicationId) {
     return fail(Errc::kUnsupported, fmt::format("{} is not a jouleprof recording; logs of other "
                                                 "tools are read by jouleprof import",
                                                 path.string()));
   }
-  if (header.user_version() < 1) return corrupt(path, "is damaged: it has no schema version");
-  if (header.user_version() != kSchemaVersion) {
+  if (user_version < 1) return corrupt(path, "is damaged: it has no schema version");
+  if (user_version != kSchemaVersion) {
     return fail(Errc::kUnsupported,
                 fmt::format("{} has schema version {}, and this jouleprof reads version {}; "
                             "read it with the jouleprof that wrote it",
-                            path.string(), header.user_version(), kSchemaVersion));
+                            path.string(), user_version, kSchemaVersion));
   }
   return {};
+}
+
+Result<void> check_header(const fs::path& path, const Header& header) {
+  if (header.empty()) return nothing_in(path);
+  if (header.is_begun()) return {};
+  return check_identity(path, header.is_sqlite() ? header.application_id() : 0,
+                        header.user_version());
+}
+
+// A recorder that died as it began left a header without an identity. The log may have it, with the
+// tables.
+Result<void> check_begun(const fs::path& path, SQLite::Database& db) {
+  if (db.execAndGet("SELECT count(*) FROM sqlite_master").getInt() == 0) return nothing_in(path);
+  return check_identity(path, db.execAndGet("PRAGMA application_id").getInt(),
+                        db.execAndGet("PRAGMA user_version").getInt());
 }
 
 // A URI, because only that can say immutable.
@@ -396,6 +416,9 @@ Result<OpenFile> open_recording(const fs::path& path) {
       }
       file.bytes = fs::file_size(*real, err) + (err ? 0 : log_bytes);
       begin(*file.db, way);
+      if (header.is_begun()) {
+        if (auto fine = check_begun(path, *file.db); !fine) return forward_error(fine);
+      }
       return file;
     } catch (const SQLite::Exception& e) {
       const auto next = after(way, e.getExtendedErrorCode());
