@@ -96,6 +96,13 @@ Result<void> nothing_in(const fs::path& path) {
 
 Result<void> check_identity(const fs::path& path, std::int32_t application_id,
                             std::int32_t user_version) {
+  for (const FileKind* other : {&kMerged, &kSweep}) {
+    if (application_id != other->application_id) continue;
+    const auto whole = open_file_of(*other, path, SQLite::OPEN_READONLY);
+    if (!whole) return forward_error(whole);
+    return fail(Errc::kUnsupported,
+                fmt::format("{} is {}, not a recording", path.string(), other->name));
+  }
   if (application_id != kApplicationId) {
     return fail(Errc::kUnsupported, fmt::format("{} is not a jouleprof recording; logs of other "
                                                 "tools are read by jouleprof import",

@@ -39,6 +39,10 @@ struct FileKind {
   std::string_view writer;
 };
 
+inline constexpr FileKind kMerged{0x4a504d47, 1, "a merged recording",
+                                  "jouleprof merge"};                           // "JPMG"
+inline constexpr FileKind kSweep{0x4a504653, 1, "a sweep", "jouleprof sweep"};  // "JPFS"
+
 // Makes an empty database one of that kind. Throws SQLite::Exception.
 void mark_as(const FileKind& kind, SQLite::Database& db);
 

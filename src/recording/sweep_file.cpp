@@ -20,7 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr FileKind kSweep{0x4a504653, 1, "a sweep", "jouleprof sweep"};  // "JPFS"
 constexpr const char* kSchema = R"(
 CREATE TABLE sweep (plan TEXT NOT NULL);
 CREATE TABLE run (number INTEGER PRIMARY KEY, summary TEXT NOT NULL, recording BLOB);

@@ -116,6 +116,9 @@ def test_the_file_size_limit(gpu):
     written = shell(gpu, 'ulimit -f 0; "$TOOL" export x.jprof -f -o x.csv')
     assert written.returncode == 7, (written.stderr, before)
     assert (gpu.folder / "x.csv").read_text() == "old"
+    merged = shell(gpu, 'ulimit -f 0; "$TOOL" merge x.jprof -o m.jprof')
+    assert merged.returncode == 7, merged.stderr
+    assert not (gpu.folder / "m.jprof").exists()
 
 
 @pytest.mark.parametrize("calls", ["write:{}+:ENOSPC", "open:{}+:ENOSPC", "write:{}+:EIO"])

@@ -101,6 +101,9 @@ def test_invalid_usage(gpu):
     gpu("merge", "a.jprof", "-o", "job.jprof")
     gpu("merge", "a.jprof", "-o", "job.jprof", status=2)
     gpu("merge", "a.jprof", "-o", "job.jprof", "-f")
+    assert "create it first" in gpu("merge", "a.jprof", "-o", "none/job.jprof", status=7).err
+    (gpu.folder / "folder").mkdir()
+    gpu("merge", "a.jprof", "-o", "folder", "-f", status=7)
     for refused in (("--by", "kernel"), ("--csv",), ("--from", "1s")):
         assert "of one recording" in gpu("report", "job.jprof", *refused, status=2).err
 

@@ -38,7 +38,6 @@ constexpr const char* kTemporaryName = "part.jprof";
 // For SELECT ... FROM part: recordings of one machine follow each other.
 constexpr const char* kPartOrder = " ORDER BY boot_id, host, name, crc32, length_bytes";
 
-constexpr FileKind kMerged{0x4a504d47, 1, "a merged recording", "jouleprof merge"};  // "JPMG"
 constexpr const char* kSchema = R"(
 CREATE TABLE part (
   id INTEGER PRIMARY KEY,
@@ -135,11 +134,25 @@ class Merger {
   Result<void> add_merged(const fs::path& path) {
     const auto db = open_merged(path);
     if (!db) return forward_error(db);
-    SQLite::Statement rows(
-        **db, std::string("SELECT name, host, boot_id, recording FROM part") + kPartOrder);
-    while (rows.executeStep()) {
-      const auto bytes = unpack(rows.getColumn(3));
-      const MergedPart part{rows.getColumn(0), rows.getColumn(1), rows.getColumn(2)};
+    std::optional<SQLite::Statement> rows;
+    // Damage of this file is none of the file that is written.
+    const auto next = [&]() -> Result<bool> {
+      try {
+        if (!rows) {
+          rows.emplace(**db,
+                       std::string("SELECT name, host, boot_id, recording FROM part") + kPartOrder);
+        }
+        return rows->executeStep();
+      } catch (const SQLite::Exception& e) {
+        return tl::unexpected(read_error(path, e, (*db)->getHandle()));
+      }
+    };
+    for (;;) {
+      const auto more = next();
+      if (!more) return forward_error(more);
+      if (!*more) return {};
+      const auto bytes = unpack(rows->getColumn(3));
+      const MergedPart part{rows->getColumn(0), rows->getColumn(1), rows->getColumn(2)};
       if (!bytes) {
         return fail(Errc::kCorrupt,
                     fmt::format("{}: the recording {} is damaged", path.string(), part.name));
@@ -150,7 +163,6 @@ class Merger {
       if (!recording) return forward_error(recording);
       each_(part.name, *recording);
     }
-    return {};
   }
 
   Result<void> add(const MergedPart& part, const std::string& bytes, const std::string& file) {
@@ -209,9 +221,9 @@ Result<Claim> claim_of(const fs::path& file) {
 }
 
 // Writes the recordings of `inputs` into the empty file `output`. Returns how many they are.
-// `each` and errors: as merge_recordings'.
+// `each`, `is_of_output` and errors: as merge_recordings'.
 Result<std::size_t> write_merged(const std::vector<MergeInput>& inputs, const fs::path& output,
-                                 const OfRecording& each) {
+                                 const OfRecording& each, bool& is_of_output) {
   try {
     SQLite::Database db(output.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, 5000);
     SQLite::Transaction transaction(db);
@@ -228,19 +240,23 @@ Result<std::size_t> write_merged(const std::vector<MergeInput>& inputs, const fs
     transaction.commit();
     return count;
   } catch (const SQLite::Exception& e) {
+    is_of_output = true;
     return tl::unexpected(sqlite_error("write " + output.string(), e, nullptr));
   }
 }
 
 // write_merged() in place of the file that `claim` names, which stays as it was where that fails.
 Result<std::size_t> replace_with_merged(const std::vector<MergeInput>& inputs, const Claim& claim,
-                                        const OfRecording& each = {}) {
+                                        const OfRecording& each, bool& is_of_output) {
+  is_of_output = true;
   auto fresh = NewFile::next_to(claim.path());
   if (!fresh) return forward_error(fresh);
-  auto written = write_merged(inputs, fresh->path(), each);
+  is_of_output = false;
+  auto written = write_merged(inputs, fresh->path(), each, is_of_output);
   remove_side_files(fresh->path());
   if (!written) return written;
   remove_side_files(claim.path());
+  is_of_output = true;
   if (auto placed = fresh->take_place(); !placed) return forward_error(placed);
   return written;
 }
@@ -254,7 +270,10 @@ bool is_one_machine(const MergedPart& a, const MergedPart& b) {
 bool is_merged_file(const fs::path& path) { return open_merged(path).has_value(); }
 
 Result<std::size_t> merge_recordings(const std::vector<fs::path>& inputs, const fs::path& output,
-                                     bool overwrite, const OfRecording& each) {
+                                     bool overwrite, const OfRecording& each, bool* is_of_output) {
+  bool ignored = false;
+  bool& of_output = is_of_output != nullptr ? *is_of_output : ignored;
+  of_output = false;
   std::error_code error;
   if (!overwrite && fs::exists(output, error)) {
     return fail(Errc::kInvalidArgument,
@@ -270,7 +289,7 @@ Result<std::size_t> merge_recordings(const std::vector<fs::path>& inputs, const 
   if (!claim) return forward_error(claim);
   std::vector<MergeInput> files;
   for (const auto& input : inputs) files.push_back({input});
-  return replace_with_merged(files, *claim, each);
+  return replace_with_merged(files, *claim, each, of_output);
 }
 
 Result<std::vector<MergedPart>> merged_parts(const fs::path& path) {
@@ -361,8 +380,9 @@ Result<std::size_t> append_recording(const fs::path& recording, const fs::path& 
   while (is_taken(part_name(file, number))) ++number;
   const std::string name = part_name(file, number);
 
-  const auto written =
-      replace_with_merged({{file, part_name(file, 1), true}, {recording, name}}, *claim);
+  bool ignored = false;
+  const auto written = replace_with_merged({{file, part_name(file, 1), true}, {recording, name}},
+                                           *claim, {}, ignored);
   if (!written) return forward_error(written);
   const auto now = part_names(file);
   if (!now) return forward_error(now);

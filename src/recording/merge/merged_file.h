@@ -36,10 +36,11 @@ using OfRecording = std::function<void(const std::string& name, const model::Rec
 // commit. Where `each` is given, it is called with the name of each and what is in it, in the order
 // of `inputs`. Errors: unavailable for one that is being written; invalid_argument where the same
 // recording comes twice, which it names, or `output` exists and may not be replaced; as
-// read_recording's. Where it fails there is no `output`.
+// read_recording's. Where it fails there is no `output`, and `is_of_output` says whether that could
+// not be written.
 Result<std::size_t> merge_recordings(const std::vector<std::filesystem::path>& inputs,
                                      const std::filesystem::path& output, bool overwrite,
-                                     const OfRecording& each = {});
+                                     const OfRecording& each = {}, bool* is_of_output = nullptr);
 
 // The recordings of a merged file, by boot, host, name and content. Errors: as
 // read_sweep's.

@@ -128,6 +128,30 @@ TEST_F(Merge, NamesDamageThatSqliteDoesNotUnderstand) {
   EXPECT_THAT(parts.error().message, HasSubstr("the file is damaged"));
 }
 
+// The damage was said to be that of the file that was written.
+TEST_F(Merge, NamesTheInputThatIsDamaged) {
+  const auto other = record("b.jprof", 2, "node2", "boot2");
+  ASSERT_TRUE(merge_recordings({record("a.jprof", 1, "node1", "boot1")}, at("m"), false));
+  run_sql(at("m"), "DROP TABLE part");
+  const auto merged = merge_recordings({at("m"), other}, at("out"), false);
+  ASSERT_FALSE(merged);
+  EXPECT_EQ(merged.error().code, Errc::kCorrupt);
+  EXPECT_THAT(merged.error().message, HasSubstr("cannot read " + at("m").string()));
+}
+
+// What is left of a merged file or a sweep is damaged, and not a file of another tool.
+TEST_F(Merge, AMergedFileThatIsCutOffIsDamaged) {
+  ASSERT_TRUE(merge_recordings({record("a.jprof", 1, "node1", "boot1")}, at("m"), false));
+  const auto whole = read_recording(at("m"));
+  ASSERT_FALSE(whole);
+  EXPECT_THAT(whole.error().message, HasSubstr("is a merged recording, not a recording"));
+  fs::resize_file(at("m"), 4096);
+  const auto cut = read_recording(at("m"));
+  ASSERT_FALSE(cut);
+  EXPECT_EQ(cut.error().code, Errc::kCorrupt);
+  EXPECT_THAT(cut.error().message, HasSubstr("the file is damaged"));
+}
+
 TEST_F(Merge, ExtractsARecordingByItsNumber) {
   const auto a = record("a.jprof", 1, "node1", "boot1");
   const auto b = record("b.jprof", 2, "node2", "boot2");

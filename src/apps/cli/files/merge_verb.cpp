@@ -25,15 +25,25 @@ class MergeVerb : public Verb {
   }
 
   int run(const std::vector<std::string>&) override {
+    // Whether it may be replaced is seen to later.
+    if (auto possible = check_output({.path = output_, .overwrite = true, .others = {}});
+        !possible) {
+      return complain(possible.error(), kCannotWrite);
+    }
     const std::vector<std::filesystem::path> inputs(files_.begin(), files_.end());
+    bool is_of_output = false;
     analysis::RankCensus census;
     std::vector<std::string> cut_off;
     const auto count = recording::merge_recordings(
-        inputs, output_, force_, [&](const std::string& name, const model::Recording& recording) {
+        inputs, output_, force_,
+        [&](const std::string& name, const model::Recording& recording) {
           census.add(name, recording);
           if (!recording.run.complete) cut_off.push_back(name + " was cut off before its end");
-        });
-    if (!count) return complain(count.error(), status_of_input(count.error()));
+        },
+        &is_of_output);
+    if (!count) {
+      return complain(count.error(), is_of_output ? kCannotWrite : status_of_input(count.error()));
+    }
     auto found = census.finish();
     found.warnings.insert(found.warnings.begin(), cut_off.begin(), cut_off.end());
     const auto ranks = report::ranks_text(found.groups);
