@@ -175,6 +175,7 @@ class EnergyTimeline {
   // note.
   const UnitVerdict& unit();
 
+  // Once all readings are in.
   const std::vector<Note>& notes();
   const TimelineSensors& sensors() const { return sensors_; }
   // Of the sensor that gives the amount of energy.

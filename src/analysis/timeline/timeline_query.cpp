@@ -277,6 +277,7 @@ Duration EnergyTimeline::resolution() {
 
 const std::vector<Note>& EnergyTimeline::notes() {
   refresh();
+  if (auto doubt = unwrapper_ ? unwrapper_->take_doubt() : std::nullopt) add_note(*doubt);
   return notes_;
 }
 

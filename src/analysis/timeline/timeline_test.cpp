@@ -180,6 +180,25 @@ TEST(Timeline, AResetLosesOnlyTheTimeAroundIt) {
   EXPECT_TRUE(timeline.counter_only(at(13), at(19)));
 }
 
+// A counter that falls or jumps in its last reading was dropped without a word.
+TEST(Timeline, ALastReadingThatIsNotUsedIsNoted) {
+  for (const double last : {5.0, 9e6}) {
+    GpuSensors gpu;
+    EnergyTimeline timeline({gpu.counter(), std::nullopt});
+    for (int i = 0; i < 20; ++i) {
+      const double joules = i < 19 ? 1000 + 200.0 * i : last;
+      timeline.append(model::CounterReading{kCounter, at(i), at(i + 1e-3), Energy::joules(joules)});
+    }
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_EQ(timeline.notes().size(), 1u) << last;
+      EXPECT_THAT(timeline.notes()[0].text, testing::HasSubstr("in its last reading"));
+      EXPECT_EQ(timeline.notes()[0].count, 1u);
+      EXPECT_EQ(timeline.notes()[0].at, at(19));
+    }
+    EXPECT_NEAR(timeline.energy(at(1), at(17))->energy.joules(), 3200, 1);
+  }
+}
+
 TEST(Timeline, AFrozenCounterIsReportedAndNotUsed) {
   // It catches up when it moves again, or it goes on from where it stood.
   for (const bool catches_up : {true, false}) {

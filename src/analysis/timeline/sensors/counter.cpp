@@ -181,6 +181,14 @@ void CounterUnwrapper::push(const model::CounterReading& reading, std::vector<Co
   }
 }
 
+std::optional<Note> CounterUnwrapper::take_doubt() {
+  if (!doubtful_ || std::exchange(doubt_is_noted_, true)) return std::nullopt;
+  return Note{doubtful_->before,
+              doubtful_->total < last_->reading.total
+                  ? "the energy counter fell in its last reading, and no other shows why; dropped"
+                  : "the energy counter jumped absurdly in its last reading; dropped"};
+}
+
 namespace {
 
 constexpr double kUnitSeconds = 2;

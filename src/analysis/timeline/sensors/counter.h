@@ -50,7 +50,8 @@ bool is_no_value(Energy raw);
 //   times the recent power and 1 kW.
 // - Decreases and absurd jumps are doubtful until the next reading: if it continues from before,
 //   one reading was wrong; if it continues from the doubtful one, the counter was reset; if both
-//   are plausible, the energy in between is unknown. A doubtful last reading is not used.
+//   are plausible, the energy in between is unknown. A doubtful last reading is not used, which
+//   take_doubt() says.
 class CounterUnwrapper {
  public:
   explicit CounterUnwrapper(const model::SensorTraits& traits) : traits_(traits) {}
@@ -61,6 +62,8 @@ class CounterUnwrapper {
 
   // Those since the last call.
   std::vector<Note> take_notes() { return std::exchange(notes_, {}); }
+  // Once no reading follows: of a doubtful last one, at the first call.
+  std::optional<Note> take_doubt();
 
  private:
   enum class Step { kForward, kReset, kImplausible };
@@ -86,6 +89,7 @@ class CounterUnwrapper {
   // A decrease or an absurd jump, until the next reading decides.
   std::optional<model::CounterReading> doubtful_;
   std::uint32_t segment_ = 0;
+  bool doubt_is_noted_ = false;
   std::vector<Note> notes_;
 };
 
