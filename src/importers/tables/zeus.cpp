@@ -60,11 +60,14 @@ bool ends_in_time(std::string_view cell, const LogTime& start) {
   return false;
 }
 
-// Names are written without quotes, commas and all: they are what the other fields leave. Zeus
-// writes those as Python's floats, with a point or an exponent: where one has neither, the commas
-// may be decimal ones, and the row stays as it is, with too many fields. So does one that was cut
-// off and runs into the next: a whole row follows from a second time on.
+// Our own module quotes names with commas. Zeus writes them without quotes: they are what the other
+// fields leave. It writes those as Python's floats, with a point or an exponent: where one has
+// neither, the commas may be decimal ones, and the row stays as it is, with too many fields. So
+// does one that was cut off and runs into the next: a whole row follows from a second time on.
 std::vector<std::string> window_cells(std::string_view line, std::size_t columns) {
+  if (line.find(",\"") != line.npos) {
+    if (auto quoted = csv_cells(line); quoted.size() == columns) return quoted;
+  }
   std::vector<std::string> cells;
   for (const auto cell : split(line, ',')) cells.emplace_back(trim(cell));
   const auto is_whole = [](const std::string& cell) {

@@ -38,6 +38,18 @@ TEST(ZeusWindows, DecimalCommasAreNoPartOfAName) {
   EXPECT_EQ(recording->imported_windows.at(0).name, "blocks 1, 2");
 }
 
+// As jouleprof.zeus writes them.
+TEST(ZeusWindows, NamesMayBeQuoted) {
+  const auto recording = import_text(
+      "start_time,window_name,elapsed_time,gpu0_energy\n1700000000.5,\"a, 1\",1.0,100.5\n"
+      "1700000003.5,\"say \"\"b\"\"\",1.0,\n1700000006.5,plain \"c\",1.0,100.5\n");
+  ASSERT_TRUE(recording) << recording.error().message;
+  ASSERT_EQ(recording->imported_windows.size(), 3u);
+  EXPECT_EQ(recording->imported_windows[0].name, "a, 1");
+  EXPECT_EQ(recording->imported_windows[1].name, "say \"b\"");
+  EXPECT_EQ(recording->imported_windows[2].name, "plain \"c\"");
+}
+
 // The name took all of the first row, and its window was lost without a word.
 TEST(ZeusWindows, ARowThatRunsIntoTheNextIsLeftOutAndCounted) {
   const std::string header = "start_time,window_name,elapsed_time,gpu0_energy\n";
