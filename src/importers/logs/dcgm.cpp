@@ -54,8 +54,16 @@ bool is_units(const Cells& cells) {
   return !cells.empty() && (cells[0] == "ID" || cells[0] == "Id");
 }
 
-// A product's name has blanks; no other value has.
-void join_name(Cells& cells, const Cells& header) { join_cells(cells, header, "DVNAM"); }
+// A product's name has blanks; no other value has. A row that was cut off and runs into the next
+// stays as it is, with too many cells: the name would take all of a row.
+void join_name(Cells& cells, const Cells& header) {
+  if (cells.empty()) return;
+  const std::string entity = cells[0].substr(0, cells[0].find(' '));
+  for (std::size_t i = 1; i + header.size() < cells.size(); ++i) {
+    if (cells[i].ends_with(entity) && parse_integer(cells[i + 1])) return;
+  }
+  join_cells(cells, header, "DVNAM");
+}
 
 constexpr LogTool kTool{
     .format = "dcgmi",

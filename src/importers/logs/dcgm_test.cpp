@@ -91,5 +91,18 @@ TEST(Dcgm, BadLogs) {
   EXPECT_NEAR(trapezoid(powers_of(*milli, "gpu0")), 40, 1e-9);
 }
 
+// The name took all of the next row, which was lost without a word.
+TEST(Dcgm, ARowThatRunsIntoTheNextIsLeftOutAndCounted) {
+  const std::string row = "GPU 0     NVIDIA H100 80GB HBM3     200.000\n";
+  for (const std::string cut : {"GPU 0     NVIDIA H100 80GB HBM3     20", "GPU 0     NVIDIA H1",
+                                "GPU 0     NVIDIA H100 80GB HBM3     200.000 "}) {
+    const auto log = import_text("#Entity   DVNAM     POWER\nID                  W\n" + row + cut +
+                                 row + row + row);
+    ASSERT_TRUE(log) << log.error().message;
+    EXPECT_EQ(powers_of(*log, "gpu0").size(), 3u) << cut;
+    EXPECT_TRUE(has_warning(*log, "left out")) << cut;
+  }
+}
+
 }  // namespace
 }  // namespace jouleprof::importers

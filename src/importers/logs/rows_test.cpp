@@ -594,6 +594,27 @@ TEST(Perun, RunsFollowEachOtherAndMachinesAreApart) {
   EXPECT_TRUE(has_warning(*bad, "1 row left out that cannot be right"));
 }
 
+// Two rows in one line had more rails than any other: all that followed were left out.
+TEST(Tegrastats, ARowThatRunsIntoTheNextIsLeftOutAlone) {
+  const auto row = [](int second) {
+    return fmt::format(
+        "03-02-2026 03:00:{:02} RAM 2448/7772MB (lfb 1x4MB) CPU [1%@729] VDD_IN 5000mW/5000mW "
+        "VDD_CPU_CV 2000mW/2000mW",
+        second);
+  };
+  for (const std::size_t kept : {row(3).size(), row(3).size() - 4, row(3).find(" VDD_IN")}) {
+    std::string text;
+    for (int second = 0; second < 10; ++second) {
+      text += second == 3 ? row(3).substr(0, kept) + " " : row(second) + "\n";
+    }
+    const auto log = import_text(text);
+    ASSERT_TRUE(log) << log.error().message;
+    EXPECT_NEAR(joules(log, "tegra:VDD_IN"), 45, 1e-9) << kept;
+    EXPECT_EQ(powers_of(*log, "tegra:VDD_IN").size(), 8u) << kept;
+    EXPECT_TRUE(has_warning(*log, "1 row left out that cannot be right; the first is line 4"));
+  }
+}
+
 TEST(Tegrastats, RailsBecomeDevices) {
   const std::string rest =
       " RAM 2448/7772MB (lfb 1x4MB) SWAP 0/3886MB CPU [1%@729,0%@729] GR3D_FREQ 0% ";

@@ -87,6 +87,7 @@ Result<model::Recording> read_tegrastats(std::span<const SourceText> sources,
     std::optional<LogTime> time = take_time(words);
     if (!time && !source.line_times.empty()) time = source.line_times[lines.number() - 1];
     std::vector<LogRow> rows;
+    bool is_joined = std::ranges::count(words, "RAM") > 1;
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {
       const auto* rail = find_rail(words[i]);
       const auto watts = rail || is_rail(words[i]) ? parse_power(words[i + 1]) : std::nullopt;
@@ -99,11 +100,13 @@ Result<model::Recording> read_tegrastats(std::span<const SourceText> sources,
       row.device = log.device(
           name, {rail->kind, rail->kind == DomainKind::kGpu ? "gpu0" : "tegra:" + name, name});
       row.values.emplace_back(sensor, *watts);
+      is_joined |= std::ranges::find(rows, row.device, &LogRow::device) != rows.end();
       rows.push_back(std::move(row));
     }
     // Each line has all rails: one that has fewer was cut off, or is a message.
     const bool is_whole =
         log.bad().take(source, lines, {}, log.builder(), [&]() -> std::optional<std::string> {
+          if (is_joined) return "it was cut off, and runs into the next row";
           if (!rows.empty() && rows.size() >= most) return std::nullopt;
           return "it has not the rails of the lines before";
         });
