@@ -272,7 +272,9 @@ class Writer {
                           "counts once";
       if (const auto ranks = ranks_text(job_.rank_groups); !ranks.empty()) words += "; of " + ranks;
       if (job_.without_energy > 0) {
-        words += fmt::format("; without {} domains that have no energy", job_.without_energy);
+        words += job_.without_energy == 1
+                     ? "; without one domain that has no energy"
+                     : fmt::format("; without {} domains that have no energy", job_.without_energy);
       }
       page_.note("total", words, Style::kBold);
     }

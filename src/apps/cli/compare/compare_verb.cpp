@@ -349,8 +349,8 @@ class CompareVerb : public Verb {
       return complain(saved.error(), is_usage ? kUsageError : kCannotWrite);
     }
     if (!quiet_) {
-      say("baseline   {} of commit {}: {} recordings added\n", save_baseline_, commit,
-          paths.size());
+      say("baseline   {} of commit {}: {} recording{} added\n", save_baseline_, commit,
+          paths.size(), paths.size() == 1 ? "" : "s");
     }
     return kDone;
   }

@@ -48,8 +48,8 @@ class MergeVerb : public Verb {
     found.warnings.insert(found.warnings.begin(), cut_off.begin(), cut_off.end());
     const auto ranks = report::ranks_text(found.groups);
     if (!quiet_) {
-      say("merged     {} recordings into {}{}\n", *count, report::printable(output_),
-          ranks.empty() ? "" : ", of " + ranks);
+      say("merged     {} recording{} into {}{}\n", *count, *count == 1 ? "" : "s",
+          report::printable(output_), ranks.empty() ? "" : ", of " + ranks);
     }
     for (const auto& warning : found.warnings) say("warning    {}\n", report::printable(warning));
     if (!quiet_) {
