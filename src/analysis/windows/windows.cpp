@@ -405,13 +405,14 @@ Result<ReportedEnergy> reported_energy(std::span<const model::ImportedWindow> wi
     return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
   });
   ReportedEnergy sum;
-  const Span* outer = nullptr;
+  std::vector<Span> outermost;
   for (const Span& span : spans) {
-    if (outer == nullptr || span.begin + kRounding >= outer->end) {
-      outer = &span;
+    if (outermost.empty() || span.begin + kRounding >= outermost.back().end) {
+      outermost.push_back(span);
       sum.energy += span.energy;
       ++sum.windows;
-    } else if (span.end <= outer->end + kRounding && span.energy <= outer->energy) {
+    } else if (span.end <= outermost.back().end + kRounding &&
+               span.energy <= outermost.back().energy) {
       ++sum.within;
     } else {
       return fail(Errc::kUnavailable,
@@ -419,9 +420,9 @@ Result<ReportedEnergy> reported_energy(std::span<const model::ImportedWindow> wi
     }
   }
   sum.lacking = static_cast<std::size_t>(std::ranges::count_if(without, [&](const Span& lacks) {
-    return std::ranges::none_of(spans, [&](const Span& has) {
-      return has.begin <= lacks.begin + kRounding && lacks.end <= has.end + kRounding;
-    });
+    const auto next =
+        std::ranges::upper_bound(outermost, lacks.begin + kRounding, {}, &Span::begin);
+    return next == outermost.begin() || lacks.end > std::prev(next)->end + kRounding;
   }));
   return sum;
 }
