@@ -113,6 +113,10 @@ std::string csv_field(std::string_view text) {
   return quoted + '"';
 }
 
+std::string counted(std::size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 Result<Duration> parse_duration(std::string_view text) {
   static constexpr std::array<std::pair<std::string_view, double>, 6> kUnits{
       {{"us", 1e-6}, {"ms", 1e-3}, {"min", 60}, {"ns", 1e-9}, {"s", 1}, {"h", 3600}}};

@@ -32,6 +32,9 @@ std::string lower_case(std::string_view text);  // of ASCII letters; others stay
 // A field quoted for CSV where it has to be.
 std::string csv_field(std::string_view text);
 
+// "1 row", "2 rows".
+std::string counted(std::size_t count, std::string_view noun);
+
 // A duration that a user wrote with its unit: 100us, 10ms, 0.5s, 2min, 1h.
 // Errors: invalid_argument, also when the unit is missing.
 Result<Duration> parse_duration(std::string_view text);

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/text.h"
 #include "importers/builder.h"
 #include "importers/import.h"
 

@@ -143,10 +143,6 @@ std::string show(std::string_view text, std::size_t longest) {
   return fmt::format("'{}{}'", shown, text.size() > longest ? "..." : "");
 }
 
-std::string counted(std::size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 std::string cut_off_warning(std::string_view path, std::size_t line) {
   return fmt::format(
       "{}, line {}: the last line has no line end, so it may be cut off: it is left out", path,

@@ -130,9 +130,6 @@ tl::unexpected<Error> fail_at(const SourceText& source, std::size_t line, std::s
 // A part of a file for a one-line message: short, without control characters.
 std::string show(std::string_view text, std::size_t longest = 40);
 
-// "1 row", "2 rows".
-std::string counted(std::size_t count, std::string_view noun);
-
 // The warning about a last line that was left out.
 std::string cut_off_warning(std::string_view path, std::size_t line);
 

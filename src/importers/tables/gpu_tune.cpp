@@ -16,6 +16,7 @@
 #include <set>
 
 #include "base/median.h"
+#include "base/text.h"
 #include "importers/source_text.h"
 #include "importers/window_table.h"
 

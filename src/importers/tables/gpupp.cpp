@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "base/text.h"
 #include "importers/source_text.h"
 #include "importers/window_table.h"
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "analysis/compare/statistics.h"
+#include "base/text.h"
 #include "model/sweep.h"
 #include "report/cells.h"
 #include "report/costs/costs.h"
@@ -93,17 +94,16 @@ std::string case_html(const BenchResult& result, std::string_view tag, bool reda
                   markup_text(fmt::format("{}, {}, batch {}", b.workload, b.mode, b.batch)));
   const auto& device = b.device_name.empty() ? b.device : b.device_name;
   html += element("p", "soft",
-                  fmt::format("{} on {}, {} iteration{}", b.dtype, device, b.iterations,
-                              b.iterations == 1 ? "" : "s"));
+                  fmt::format("{} on {}, {}", b.dtype, device, counted(b.iterations, "iteration")));
   if (!b.steady) html += element("p", "alert", "NOT STEADY: " + b.not_steady);
   const auto& l = b.latency;
   const std::string mean = l.mean_error ? fmt::format(" · mean {} \u00b1{}", seconds_text(l.mean),
                                                       percent_text(*l.mean_error))
                                         : "";
-  html += hero(seconds_text(l.median), "", "",
-               fmt::format("latency, median of {} block{}{} · p50 {} · p90 {} · p99 {}", l.blocks,
-                           l.blocks == 1 ? "" : "s", mean, seconds_text(l.p50), seconds_text(l.p90),
-                           seconds_text(l.p99)));
+  html += hero(
+      seconds_text(l.median), "", "",
+      fmt::format("latency, median of {}{} · p50 {} · p90 {} · p99 {}", counted(l.blocks, "block"),
+                  mean, seconds_text(l.p50), seconds_text(l.p90), seconds_text(l.p99)));
   return html + unit_heroes(result) + energies(result, redact);
 }
 
@@ -157,8 +157,8 @@ using analysis::Difference;
 
 std::string side(const std::string& title, const std::vector<std::string>& runs) {
   if (runs.size() == 1 && title.empty()) return runs.front();
-  return fmt::format("{} ({} run{})", title.empty() ? runs.front() + " \u2026" : title, runs.size(),
-                     runs.size() == 1 ? "" : "s");
+  return fmt::format("{} ({})", title.empty() ? runs.front() + " \u2026" : title,
+                     counted(runs.size(), "run"));
 }
 
 std::string test_text(const ComparisonReport& report) {
@@ -252,8 +252,8 @@ Result<std::string> job_to_html(const analysis::Job& whole, const JobOptions& jo
                                 const PageOptions& options) {
   const analysis::Job job = options.redact ? redacted(whole) : whole;
   std::string html = "<h1>Energy of a job</h1>\n";
-  std::string line = fmt::format("{} recordings of {} {}", job.recordings, job.hosts.size(),
-                                 job.hosts.size() == 1 ? "machine" : "machines");
+  std::string line = fmt::format("{} of {}", counted(job.recordings, "recording"),
+                                 counted(job.hosts.size(), "machine"));
   if (job.began && job.elapsed) {
     line += fmt::format(", {} from {}", duration_text(*job.elapsed), utc_seconds_text(*job.began));
   }

@@ -161,8 +161,8 @@ class BenchText {
   void latency() {
     const auto& l = bench_.latency;
     std::string words =
-        fmt::format("{} median of {} blocks of {} iteration{}", seconds_text(l.median), l.blocks,
-                    l.iterations_per_block, l.iterations_per_block == 1 ? "" : "s");
+        fmt::format("{} median of {} of {}", seconds_text(l.median), counted(l.blocks, "block"),
+                    counted(l.iterations_per_block, "iteration"));
     if (l.mean_error) words += fmt::format("; mean {}", with_error(l.mean, *l.mean_error));
     page_.note("latency", words, Style::kDim, Style::kBold);
     std::string spread;
@@ -172,8 +172,7 @@ class BenchText {
                       seconds_text(l.quartiles->lower), seconds_text(l.quartiles->upper));
     }
     if (bench_.threads) {
-      spread += fmt::format("{}{} thread{}", spread.empty() ? "" : "; ", *bench_.threads,
-                            *bench_.threads == 1 ? "" : "s");
+      spread += fmt::format("{}{}", spread.empty() ? "" : "; ", counted(*bench_.threads, "thread"));
     }
     if (!spread.empty()) page_.note("", spread);
     page_.note("", fmt::format("p50 {}, p90 {}, p99 {}{}", seconds_text(l.p50), seconds_text(l.p90),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/text.h"
 #include "report/cells.h"
 #include "report/quantity.h"
 #include "report/results/comparison.h"
@@ -49,8 +50,8 @@ class Writer {
  private:
   static std::string side(const std::string& title, const std::vector<std::string>& runs) {
     if (runs.size() == 1 && title.empty()) return runs.front();
-    const std::string count = fmt::format("{} {}", runs.size(), runs.size() == 1 ? "run" : "runs");
-    return (title.empty() ? fmt::format("{}", fmt::join(runs, " ")) : title) + ", " + count;
+    return (title.empty() ? fmt::format("{}", fmt::join(runs, " ")) : title) + ", " +
+           counted(runs.size(), "run");
   }
 
   void heading() {
@@ -149,8 +150,7 @@ class Writer {
       }
       if (unknown > 0) energy += fmt::format(", {} of unknown energy", unknown);
       page_.note(before ? "only before" : "only after",
-                 fmt::format("{} row{}{}: {}", count, count == 1 ? "" : "s", energy,
-                             fmt::join(names, ", ")));
+                 fmt::format("{}{}: {}", counted(count, "row"), energy, fmt::join(names, ", ")));
     }
   }
 

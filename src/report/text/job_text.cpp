@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text.h"
 #include "report/cells.h"
 #include "report/costs/wall.h"
 #include "report/format/format.h"
@@ -55,10 +56,8 @@ class Writer {
   }
 
   void heading() {
-    page_.note("job",
-               fmt::format("{} {} of {} {}", job_.recordings,
-                           job_.recordings == 1 ? "recording" : "recordings", job_.hosts.size(),
-                           job_.hosts.size() == 1 ? "machine" : "machines"));
+    page_.note("job", fmt::format("{} of {}", counted(job_.recordings, "recording"),
+                                  counted(job_.hosts.size(), "machine")));
     if (job_.began && job_.elapsed) {
       page_.note("time", fmt::format("{}, from {}", duration_text(*job_.elapsed),
                                      utc_seconds_text(*job_.began)));

@@ -212,7 +212,7 @@ Result<std::vector<bool>> choose_gpus(const std::vector<model::Domain>& domains,
     if (index < 0 || static_cast<std::size_t>(index) >= order.size()) {
       return fail(Errc::kInvalidArgument,
                   fmt::format("GPU index {} does not exist: CUDA shows {} here", index,
-                              order.size() == 1 ? "1 GPU" : fmt::format("{} GPUs", order.size())));
+                              counted(order.size(), "GPU")));
     }
     boards.push_back(order[static_cast<std::size_t>(index)]);
   }

@@ -21,6 +21,7 @@
 #include "apps/cli/verb.h"
 #include "base/result.h"
 #include "base/say.h"
+#include "base/text.h"
 #include "recording/merge/merged_file.h"
 #include "recording/reader.h"
 #include "report/html/page.h"
@@ -349,8 +350,8 @@ class CompareVerb : public Verb {
       return complain(saved.error(), is_usage ? kUsageError : kCannotWrite);
     }
     if (!quiet_) {
-      say("baseline   {} of commit {}: {} recording{} added\n", save_baseline_, commit,
-          paths.size(), paths.size() == 1 ? "" : "s");
+      say("baseline   {} of commit {}: {} added\n", save_baseline_, commit,
+          counted(paths.size(), "recording"));
     }
     return kDone;
   }

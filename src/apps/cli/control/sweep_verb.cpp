@@ -218,11 +218,16 @@ class SweepVerb : public Verb {
     return error.code == Errc::kInvalidArgument ? kUsageError : kCannotWrite;
   }
 
+  // The boards that a sweep would set, which stay as they are.
+  Result<meters::control::BoardState> looked_at(meters::control::Knob knob) const {
+    const auto devices = devices_to_set(devices_, choices_.bench_gpu());
+    if (!devices) return forward_error(devices);
+    return look_at_boards(knob, *devices);
+  }
+
   // One run at the present setting.
   int dry_run(meters::control::Knob knob, const std::vector<std::string>& command) {
-    const auto devices = devices_to_set(devices_, choices_.bench_gpu());
-    if (!devices) return complain(devices.error(), status_of_setting(devices.error()));
-    const auto boards = look_at_boards(knob, *devices);
+    const auto boards = looked_at(knob);
     if (!boards) return complain(boards.error(), status_of_setting(boards.error()));
     auto plan = choices_.plan(*boards, command);
     if (!plan) return complain(plan.error(), kUsageError);
@@ -313,9 +318,7 @@ class SweepVerb : public Verb {
           "--observe groups runs by the power limit alone: drivers do not report a "
           "locked clock. Leave --knob out");
     }
-    const auto devices = devices_to_set(devices_, choices_.bench_gpu());
-    if (!devices) return complain(devices.error(), status_of_setting(devices.error()));
-    const auto boards = look_at_boards(power, *devices);
+    const auto boards = looked_at(power);
     if (!boards) return complain(boards.error(), status_of_setting(boards.error()));
     recording::SweepRecord record;
     if (resume_) {

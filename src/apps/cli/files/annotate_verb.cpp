@@ -9,6 +9,7 @@
 #include "apps/cli/verb.h"
 #include "base/gzip/gzip.h"
 #include "base/say.h"
+#include "base/text.h"
 #include "importers/torch/torch_trace.h"
 #include "recording/reader.h"
 #include "report/chrome/torch_annotator.h"
@@ -114,10 +115,10 @@ class AnnotateVerb : public Verb {
     }
     if (trace.broken_text + trace.control_characters > 0) {
       note(
-          fmt::format("{} holds {} piece{} of names that are no UTF-8, which become U+FFFD, and {} "
-                      "control character{}, which become escapes: else no JSON reader takes it",
-                      trace_, trace.broken_text, trace.broken_text == 1 ? "" : "s",
-                      trace.control_characters, trace.control_characters == 1 ? "" : "s"));
+          fmt::format("{} holds {} of names that are no UTF-8, which become U+FFFD, and {}, which "
+                      "become escapes: else no JSON reader takes it",
+                      trace_, counted(trace.broken_text, "piece"),
+                      counted(trace.control_characters, "control character")));
     }
     if (trace.launches.empty()) {
       note(

@@ -4,6 +4,7 @@
 #include "apps/cli/terminal/output.h"
 #include "apps/cli/verb.h"
 #include "base/say.h"
+#include "base/text.h"
 #include "recording/merge/merged_file.h"
 #include "report/cells.h"
 #include "report/results/job.h"
@@ -48,8 +49,8 @@ class MergeVerb : public Verb {
     found.warnings.insert(found.warnings.begin(), cut_off.begin(), cut_off.end());
     const auto ranks = report::ranks_text(found.groups);
     if (!quiet_) {
-      say("merged     {} recording{} into {}{}\n", *count, *count == 1 ? "" : "s",
-          report::printable(output_), ranks.empty() ? "" : ", of " + ranks);
+      say("merged     {} into {}{}\n", counted(*count, "recording"), report::printable(output_),
+          ranks.empty() ? "" : ", of " + ranks);
     }
     for (const auto& warning : found.warnings) say("warning    {}\n", report::printable(warning));
     if (!quiet_) {
