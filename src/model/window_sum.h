@@ -47,25 +47,29 @@ struct EndTurns {
   double end = 0;
 };
 
-// Adds up stretches that one timeline measured. What is uncertain of a stretch lies at its ends and
-// in its own samples, and is another draw for each that lies apart: repeatability adds in
-// quadrature. Ends that come at the same turns of the sensor's cycle err alike: what their vector
-// sum exceeds that of random turns by adds linearly (Rayleigh 1880). Stretches that overlap err
-// alike: they belong into different layers, and layers add linearly. The sensor's gain error is the
-// same factor in all: that part of `error` adds linearly.
-//   repeatability = common + sum over layers of sqrt(S + max(V - 3 S, 0))
-//   S = sum of repeatability^2, V = |sum of repeatability x exp(2 pi i turn)|^2, mean of both ends
-//   error = sqrt(repeatability^2 + (sum of gain)^2)
+// Adds up stretches that one timeline measured. Of the repeatability of each, `alike` is how late
+// and how blurred its sensor shows all changes of power: it adds linearly. The rest lies at its
+// ends and in its own samples, and is another draw for each that lies apart: it adds in quadrature.
+// Ends that come at the same turns of the sensor's cycle err alike: what their vector sum exceeds
+// that of random turns by adds linearly (Rayleigh 1880). Stretches that overlap err alike: they
+// belong into different layers, and layers add linearly. The sensor's gain error is the same factor
+// in all: that part of `error` adds linearly.
+//   repeatability = common + sqrt((sum of alike)^2 + (sum over layers of sqrt(S + max(V - 3 S,
+//   0)))^2) r^2 = repeatability^2 - alike^2 of a stretch S = sum of r^2, V = |sum of r x exp(2 pi i
+//   turn)|^2, mean of both ends error = sqrt(repeatability^2 + (sum of gain)^2)
 // Windows with short pauses between them err against each other at the edges of the pauses, and are
 // to be added as one stretch that leaves out the pauses: analysis/windows/window_chains.h.
 // Stretches so short that a sensor sees only their surroundings err alike as well (add_alike()).
 class WindowSum {
  public:
   void add(const Measurement& m, std::size_t layer = 0,
-           const std::optional<EndTurns>& turns = std::nullopt) {
+           const std::optional<EndTurns>& turns = std::nullopt, Energy alike = {}) {
     if (layer >= layers_.size()) layers_.resize(layer + 1);
     Layer& of = layers_[layer];
-    const double repeatability = m.repeatability.joules();
+    const double all = m.repeatability.joules();
+    const double shared = std::clamp(alike.joules(), 0.0, all);
+    const double repeatability = std::sqrt(all * all - shared * shared);
+    alike_ += shared;
     of.squares += repeatability * repeatability;
     if (turns) {
       of.begins += std::polar(repeatability, 2 * std::numbers::pi * turns->begin);
@@ -96,11 +100,12 @@ class WindowSum {
   // Absent when nothing was added. Sensor and method are the first stretch's.
   std::optional<Measurement> sum() const {
     if (!sum_) return std::nullopt;
-    double repeatability = common_;
+    double layers = 0;
     for (const Layer& layer : layers_) {
       const double alike = (std::norm(layer.begins) + std::norm(layer.ends)) / 2;
-      repeatability += std::sqrt(layer.squares + std::max(alike - kByChance * layer.squares, 0.0));
+      layers += std::sqrt(layer.squares + std::max(alike - kByChance * layer.squares, 0.0));
     }
+    const double repeatability = common_ + std::hypot(alike_, layers);
     Measurement m = *sum_;
     if (left_out_) add_to(m, *left_out_);
     m.repeatability = Energy::joules(repeatability);
@@ -137,6 +142,7 @@ class WindowSum {
   std::size_t count_ = 0;
   std::vector<Layer> layers_;
   double common_ = 0;  // J
+  double alike_ = 0;   // J
   double gain_ = 0;    // J
 };
 

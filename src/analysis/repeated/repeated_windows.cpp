@@ -4,6 +4,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <map>
@@ -20,6 +21,7 @@
 #include "analysis/kernels/regression/power_regression.h"
 #include "analysis/kernels/regression/power_rows.h"
 #include "analysis/kernels/regression/power_timing.h"
+#include "analysis/kernels/regression/row_errors.h"
 #include "analysis/timeline/sensors/error_model.h"
 #include "analysis/timeline/sensors/observed_sensor.h"
 #include "analysis/timeline/timeline.h"
@@ -32,8 +34,8 @@ using namespace std::chrono_literals;
 constexpr Duration kShort = 100ms;   // mean length: about four windows of a power sensor
 constexpr std::size_t kFewest = 20;  // windows of a name
 // Ends of the intervals after a window and before the next one, in seconds: fine next to windows,
-// up to the sensors' memory.
-constexpr std::array kAround{0.004, 0.010, 0.018, 0.030};
+// up to a counter's period.
+constexpr std::array kAround{0.004, 0.010, 0.018, 0.030, 0.060, 0.120};
 constexpr double kMargin = 1;          // seconds before the first window and after the last
 constexpr double kShortest = 1e-7;     // seconds: a shorter stay is not worth a bin
 constexpr std::size_t kMostSets = 38;  // of names; others share one more state
@@ -41,6 +43,10 @@ constexpr std::uint32_t kOutside = 0;
 constexpr std::uint32_t kAfter =
     0;  // variants of it: so many after a window's end, then before a begin
 constexpr std::uint32_t kBefore = kAfter + kAround.size();
+// The same within a stay: from its begin, and to its end.
+constexpr std::array kWithin{0.002, 0.006, 0.014, 0.030};
+constexpr std::uint32_t kShaped = 8;  // states; the rarer ones have one power
+constexpr std::uint32_t kOfStates = kBefore + kAround.size();
 
 // A stay: which names were open, as a sorted list of numbers.
 struct Stay {
@@ -116,7 +122,8 @@ class Builder {
     add(first - kMargin, first - kAround.back(), kOutside);
     add_before(first - kAround.back(), first);
     for (const Stay& stay : stays.all()) {
-      stay.set == 0 ? add_gap(stay.begin, stay.end) : add(stay.begin, stay.end, state_[stay.set]);
+      stay.set == 0 ? add_gap(stay.begin, stay.end)
+                    : add_stay(stay.begin, stay.end, state_[stay.set]);
     }
     add_after(last, last + kAround.back());
     add(last + kAround.back(), last + kMargin, kOutside);
@@ -140,7 +147,26 @@ class Builder {
       state_[order[i]] = static_cast<std::uint32_t>(1 + std::min(i, kMostSets));
     }
     out_.table.classes.resize(1 + std::min(order.size(), kMostSets + 1));
-    out_.table.variants.resize(2 * kAround.size(), {kOutside, 0});
+    out_.table.variants.resize(kOfStates, {kOutside, 0});
+    const auto states = static_cast<std::uint32_t>(out_.table.classes.size() - 1);
+    for (std::uint32_t k = 1; k <= std::min(states, kShaped); ++k) {
+      out_.table.variants.insert(out_.table.variants.end(), 2 * kWithin.size(), {k, 0});
+    }
+  }
+
+  void add_stay(double begin, double end, std::uint32_t state) {
+    if (state > kShaped) return add(begin, end, state);
+    constexpr auto kParts = static_cast<std::uint32_t>(kWithin.size());
+    const std::uint32_t first = kOfStates + 2 * kParts * (state - 1);
+    std::array<double, kParts + 1> ends{};  // from either end
+    for (std::uint32_t i = 0; i < kParts; ++i) {
+      ends[i + 1] = std::min(kWithin[i], (end - begin) / 2);
+      add(begin + ends[i], begin + ends[i + 1], state, first + i);
+    }
+    add(begin + ends.back(), end - ends.back(), state);
+    for (std::uint32_t i = kParts; i-- > 0;) {
+      add(end - ends[i + 1], end - ends[i], state, first + kParts + i);
+    }
   }
 
   void add_gap(double begin, double end) {
@@ -243,6 +269,8 @@ struct StatePowers {
   PowerSolution solution;  // `watts`: a base, then what each entry of the states adds to it
   // What is added to these watts if power next to windows is that elsewhere.
   Eigen::VectorXd near_shift;
+  // What is added to them already because samples' times jitter.
+  Eigen::VectorXd attenuation;
 };
 
 // How the power of all states changes over a recording, as with temperature and clocks.
@@ -271,6 +299,8 @@ using Eigen::VectorXd;
 
 constexpr std::array kNearWindows{0.03, 0.1, 0.3, 1.0, 3.0};  // of the mean power
 constexpr double kNoneNear = 0.001;
+constexpr double kJitter = 0.3e-3;    // seconds: of the stamps of a driver's buffer, H100 and H200
+constexpr int kTerms = 8;             // of a series
 constexpr double kPriorWatts = 1000;  // wide: sensors show little of a short window's power
 constexpr double kMostWatts = 20e3;   // no board draws more
 constexpr std::size_t kFewestRows = 100;
@@ -296,7 +326,8 @@ std::vector<PowerPrior> priors_of(const PowerRows& rows, const ActivityTable& ta
     priors.push_back({mean_watts(rows) - base, kPriorWatts, -base, kMostWatts});
   }
   for (std::size_t v = 0; v < table.variants.size(); ++v) {
-    priors.push_back({0, near_windows, -kMostWatts, kMostWatts});
+    const double sigma = v < kOfStates ? near_windows : kErrors.repeated_shape * mean_watts(rows);
+    priors.push_back({0, sigma, -kMostWatts, kMostWatts});
   }
   priors.push_back({0, 1e-3, 0, 0});  // idle between launches: bins are full
   return priors;
@@ -360,6 +391,56 @@ std::vector<PowerPrior> best_priors(const PowerRows& rows, const ActivityTable& 
   return best;
 }
 
+// Adds sign x (a - b) to `to`, in order of the columns.
+void add_difference(std::span<const PowerRows::Term> a, std::span<const PowerRows::Term> b,
+                    float sign, std::vector<PowerRows::Term>& to) {
+  while (!a.empty() || !b.empty()) {
+    const bool of_a = !a.empty() && (b.empty() || a.front().column <= b.front().column);
+    const bool of_b = !b.empty() && (a.empty() || b.front().column <= a.front().column);
+    const auto column = of_a ? a.front().column : b.front().column;
+    to.push_back({column, sign * ((of_a ? a.front().share : 0) - (of_b ? b.front().share : 0))});
+    if (of_a) a = a.subspan(1);
+    if (of_b) b = b.subspan(1);
+  }
+}
+
+// What a jitter of the samples' times takes from the differences of the watts: the times of states
+// that a row sees err, so that a regression finds the states too alike (Fuller 1987, section 1.1).
+// The error's part of the normal equations is taken back as a series. `later`: the rows if all
+// observations were later by the jitter's standard deviation.
+VectorXd attenuation(const PowerSolution& solution, const PowerRows& rows, const PowerRows& later) {
+  PowerRows error;
+  error.columns = rows.columns;
+  std::size_t k = 0;
+  for (std::size_t i = 0; i < rows.rows.size(); ++i) {
+    PowerRow row = rows.rows[i];
+    row.watts = 0;
+    row.first = error.terms.size();
+    error.rows.push_back(row);
+    while (k < later.rows.size() && later.rows[k].end < row.end) ++k;
+    if (row.counter || k == later.rows.size() || later.rows[k].end != row.end) continue;
+    // Each sample errs by itself, so that neighbours are of random signs.
+    const float sign = std::popcount(i * 0x9E3779B97F4A7C15U) % 2 == 0 ? 1.0F : -1.0F;
+    add_difference(later.of(k), rows.of(i), sign, error.terms);
+  }
+  RowErrors errors(error);
+  errors.set_noise(solution.noise);
+  errors.set_watts(VectorXd::Zero(solution.watts.size()));
+  MatrixXd squares = MatrixXd::Zero(solution.watts.size(), solution.watts.size());
+  errors.whitened([](std::size_t) { return 0.0; },
+                  [&](std::size_t, SparseRow row, double, double weight) {
+                    add_outer_product(row.subspan(1), weight,
+                                      squares);  // idle's factor has no error
+                  });
+  VectorXd out = VectorXd::Zero(solution.watts.size());
+  VectorXd term = solution.watts;
+  for (int i = 0; i < kTerms; ++i) {
+    term = solution.covariance * (squares.selfadjointView<Eigen::Lower>() * term);
+    out += term;
+  }
+  return out;
+}
+
 // Of the standard deviations 0.03 to 3 times the mean power, by which power next to windows may
 // differ from that elsewhere outside of them, the one with the greatest Bayesian evidence is the
 // prior's (MacKay 1992). `time_constant`: of the sensors; it is fitted near that value, unless
@@ -371,7 +452,10 @@ std::optional<StatePowers> state_powers(const WindowStates& states,
   std::vector<std::uint32_t> column_of(states.entries());
   std::iota(column_of.begin(), column_of.end(), 0U);
   const std::size_t columns = column_of.size() + 1;
-  const SensorTiming timing = fit_time_constant(states.table, observed, time_constant, drift);
+  // Power that rises within windows passes for a longer time constant.
+  SensorTiming timing = fit_time_constant(states.table, observed, time_constant, drift);
+  timing.time_constant_sigma =
+      std::max(timing.time_constant_sigma, std::abs(timing.time_constant - time_constant));
   const PowerRows rows = power_rows(states.table, column_of, columns, observed, timing);
   if (rows.rows.size() < kFewestRows) return std::nullopt;
   SensorTiming other = timing;
@@ -379,8 +463,14 @@ std::optional<StatePowers> state_powers(const WindowStates& states,
   const PowerRows others = power_rows(states.table, column_of, columns, observed, other);
   const double none = kNoneNear * mean_watts(rows);
   const auto none_near = solve_power(rows, priors_of(rows, states.table, none));
-  StatePowers out{solve_power(rows, best_priors(rows, states.table), &others), {}};
+  StatePowers out{solve_power(rows, best_priors(rows, states.table), &others), {}, {}};
   out.near_shift = none_near.watts - out.solution.watts;
+  other = timing;
+  other.counter_late += kJitter;
+  other.samples_late += kJitter;
+  out.attenuation = attenuation(out.solution, rows,
+                                power_rows(states.table, column_of, columns, observed, other));
+  out.solution.watts += out.attenuation;
   return out;
 }
 
@@ -464,6 +554,8 @@ RepeatedWindows::~RepeatedWindows() = default;
 std::optional<RepeatedWindows> RepeatedWindows::fit(std::span<const model::Window> windows,
                                                     EnergyTimeline& timeline,
                                                     const std::optional<RecordedSpan>& within) {
+  const auto& power = timeline.sensors().power;  // a polled one does not say when it was renewed
+  if (!power || power->kind != model::SensorKind::kPowerRing) return std::nullopt;
   auto state = std::make_unique<State>();
   state->names = short_window_names(windows);
   if (state->names.empty()) return std::nullopt;
@@ -505,7 +597,8 @@ std::optional<model::Measurement> RepeatedWindows::sum(
     }
   }
   const double joules = factor.dot(solution.watts);
-  const double model = std::hypot(kErrors.repeated_model * joules, factor.dot(s.powers.near_shift));
+  const double model = std::hypot(kErrors.repeated_model * joules, factor.dot(s.powers.near_shift),
+                                  0.5 * factor.dot(s.powers.attenuation));
   const double sigma = std::hypot(std::sqrt(solution.variance(factor)),
                                   factor.dot(solution.alternative_shift), model);
   if (joules <= 0 || kErrors.normal95 * sigma > kErrors.widest_repeated * joules)

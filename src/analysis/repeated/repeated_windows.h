@@ -5,12 +5,18 @@
 // window runs, it moves the sensors' readings in the same way. Model: the power of a state (a set
 // of open windows, or a time next to windows) is constant, and the sensors respond to it with their
 // averaging windows and first-order lag. A regression on the states' times gives the power of each
-// (power_regression.h). What it leaves over of each second, a drift of all power, counts by time.
+// (power_regression.h). Power next to a stay's ends may differ from that in its middle. What the
+// regression leaves over of each second, a drift of all power, counts by time.
+//
+// Samples' stamps jitter, which would pull the states' powers together; half of what is taken back
+// for it is one more standard deviation. Only a driver's own buffer of stamped samples tells states
+// apart: a polled value may have been renewed at any time since the last one, which shifts all.
 //
 // The 95 % interval adds independent standard deviations: of the regression (cluster-robust), of
-// the sensors' time constant, 1.5 % of the energy for power that differs from window to window, and
-// by how much the energy changes if power next to windows is that elsewhere. The last is large
-// where work does not begin and end with its windows.
+// the sensors' time constant (at least how far it is fitted from what is known: power that rises
+// within windows passes for a longer one), 1.5 % of the energy for power that differs from window
+// to window, and by how much the energy changes if power next to windows is that elsewhere. The
+// last is large where work does not begin and end with its windows.
 #pragma once
 
 #include <cstddef>

@@ -150,6 +150,11 @@ class EnergyTimeline {
   // Time in the window in which samples are missing.
   Duration missing_samples(HostTime begin, HostTime end);
 
+  // What of the repeatability of energy() stretches have alike: the sensors show every change of
+  // power late, or blurred, in the same way. All of the ends' error; for a driver's buffer without
+  // a first-order lag, what its lag is unknown by.
+  Energy alike(HostTime begin, HostTime end);
+
   // The length of the shortest window that the sensors resolve.
   Duration resolution();
 
@@ -287,6 +292,8 @@ class EnergyTimeline {
   };
   Bridge bridge(double t) const;
   double unseen_ratio(double a, double b) const;
+  double ends_sigma(double a, double b) const;
+  double lattice_sigma(double a, double b) const;
   double sigma(double a, double b) const;
 
   void add_note(Note note);

@@ -340,7 +340,10 @@ double EnergyTimeline::place_sigma(double t) const {
   if (uses_fit()) {
     const double marked =
         shape_->time_constant() > 0 ? kErrors.placed_at_mark_lagged : kErrors.placed_at_mark;
-    tau = (is_edge(t) ? marked : kErrors.placed_by_samples) * shape_->window();
+    tau = std::hypot(
+        (is_edge(t) ? marked : kErrors.placed_by_samples) * shape_->window(),
+        kUniform * shape_->unplaced(),
+        kUniform * kErrors.unseen_edge * std::max(shape_->spacing() - shape_->window(), 0.0));
   } else if (has_samples()) {
     tau = kUniform * (shape_->window() + shape_->spacing());
     // The window of a polled sensor may be as long as its period: an RTX A5000 shows a step 100 ms
@@ -398,17 +401,43 @@ double EnergyTimeline::unseen_ratio(double a, double b) const {
   return mean > 0 ? unseen * std::min(1.0, step / (kErrors.unsteady_step * mean)) : unseen;
 }
 
+// Where power changes at both ends.
+double EnergyTimeline::ends_sigma(double a, double b) const {
+  const double place = std::hypot(place_sigma(a), place_sigma(b));
+  if (!has_samples()) return place;
+  const double blur = kErrors.blurred_end * (shape_->window() + shape_->spacing());
+  const double sum = std::hypot(place, std::sqrt(2.0) * blur * hidden_step(a, b));
+  return is_short_work(a, b) ? kErrors.short_factor * sum : sum;
+}
+
+// All updates of a lattice are late together: the errors of both ends have opposite signs.
+double EnergyTimeline::lattice_sigma(double a, double b) const {
+  const auto anchor = std::lower_bound(anchors_.begin(), anchors_.end(), b,
+                                       [](const Placed& p, double t) { return p.anchor.at < t; });
+  const Anchor& edge = anchor == anchors_.end() ? anchors_.back().anchor : anchor->anchor;
+  if (!edge.on_lattice) return 0;
+  const auto around = [this](double t) { return (joules_at(t + 0.1) - joules_at(t - 0.1)) / 0.2; };
+  return edge.sigma * std::abs(around(b) - around(a));
+}
+
+Energy EnergyTimeline::alike(HostTime begin, HostTime end) {
+  refresh();
+  if (knots_.size() < 2 || end <= begin) return {};
+  const double a = time_->seconds_of(begin);
+  const double b = time_->seconds_of(end);
+  double ends = ends_sigma(a, b);
+  if (has_samples() && !is_polled() && shape_->time_constant() <= 0) {
+    ends = std::min(ends, kErrors.late * std::max(swing(a), swing(b)));
+  }
+  const double lattice = anchors_.empty() ? 0 : lattice_sigma(a, b);
+  return Energy::joules(kErrors.normal95 * std::hypot(ends, lattice));
+}
+
 double EnergyTimeline::sigma(double a, double b) const {
   const double length = b - a;
   if (length <= 0) return 0;
-  double place = std::hypot(place_sigma(a), place_sigma(b));
   const bool shaped = has_samples();
-  if (shaped) {
-    const double blur = kErrors.blurred_end * (shape_->window() + shape_->spacing());
-    place = std::hypot(place, std::sqrt(2.0) * blur * hidden_step(a, b));
-    if (is_short_work(a, b)) place *= kErrors.short_factor;
-  }
-  double sum = place * place;
+  double sum = std::pow(ends_sigma(a, b), 2);
   const double joules = joules_at(b) - joules_at(a);
   const Bridge left = bridge(a);
   const Bridge right = bridge(b);
@@ -419,16 +448,7 @@ double EnergyTimeline::sigma(double a, double b) const {
   }
   if (left.anchored && right.anchored) {
     inside = std::min(inside, left.sigma * left.sigma + right.sigma * right.sigma);
-    // All updates of a lattice are late together: the errors of both ends have opposite signs.
-    const auto anchor = std::lower_bound(anchors_.begin(), anchors_.end(), b,
-                                         [](const Placed& p, double t) { return p.anchor.at < t; });
-    const Anchor& edge = anchor == anchors_.end() ? anchors_.back().anchor : anchor->anchor;
-    if (edge.on_lattice) {
-      const auto around = [this](double t) {
-        return (joules_at(t + 0.1) - joules_at(t - 0.1)) / 0.2;
-      };
-      sum += std::pow(edge.sigma * (around(b) - around(a)), 2);
-    }
+    sum += std::pow(lattice_sigma(a, b), 2);
   }
   if (inside < 1e299) sum += inside;
   const Coverage covered = coverage(a, b);

@@ -70,7 +70,8 @@ inline Result<void> add_chain(const WindowChain& chain, const model::Measurement
   if (chain.end - chain.begin < kShortWindow) {
     sum.add_alike(whole);
   } else {
-    sum.add(whole, chain.layer, timeline.turns(chain.begin, chain.end));
+    sum.add(whole, chain.layer, timeline.turns(chain.begin, chain.end),
+            timeline.alike(chain.begin, chain.end));
   }
   for (const WindowPause& pause : chain.pauses) {
     if (auto done = leave_out(pause, timeline, sum); !done) return done;

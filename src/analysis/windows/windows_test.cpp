@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
+#include <ostream>
 #include <random>
 
 #include "analysis/analysed_test.h"
@@ -89,7 +92,7 @@ TEST(Windows, AreSummedByNameInOrderOfAppearance) {
   EXPECT_EQ(step.energies[1].reason, "no sensor");
 }
 
-TEST(Windows, RepeatabilityAddsInQuadratureAndCalibrationErrorLinearly) {
+TEST(Windows, CalibrationErrorAddsLinearlyAndRepeatabilityInPart) {
   Bursts bursts(40);
   // In no step with the sensor.
   std::mt19937 random(1);
@@ -103,17 +106,21 @@ TEST(Windows, RepeatabilityAddsInQuadratureAndCalibrationErrorLinearly) {
   const analysis::Run single(bursts.recording);
   Energy sum;
   double square = 0;
+  double linear = 0;
   for (const auto& w : bursts.recording.windows) {
     if (w.name != "step") continue;
     const auto m = single.energy(0, w);
     ASSERT_TRUE(m);
     sum += m->energy;
     square += std::pow(m->repeatability.joules(), 2);
+    linear += m->repeatability.joules();
   }
   const auto& total = *profile.windows[1].energies[0].energy;
   EXPECT_EQ(total.energy, sum);
-  EXPECT_NEAR(total.repeatability.joules(), std::sqrt(square), 1e-5);
-  EXPECT_NEAR(total.error.joules(), std::hypot(std::sqrt(square), 0.05 * sum.joules()), 1e-3);
+  const double found = total.repeatability.joules();
+  EXPECT_GT(found, 1.5 * std::sqrt(square));
+  EXPECT_LT(found, 0.7 * linear);
+  EXPECT_NEAR(total.error.joules(), std::hypot(found, 0.05 * sum.joules()), 1e-3);
 }
 
 TEST(Windows, QuartilesAreOfSingleWindows) {
@@ -315,6 +322,89 @@ TEST(Windows, OverlappingProcessesShareTheDevice) {
   }
   EXPECT_NEAR(step_of(twice.analysed()).energies[0].energy->energy.joules() / once, 2, 1e-6);
 }
+
+// Steps of four phases whose power rises within each, for 30 s and more, as a sensor shows them.
+struct Phases {
+  double scale;    // of 6, 20, 40 and 10 ms
+  double rise;     // of the sensor, in seconds
+  double poll;     // 0: a driver's buffer
+  double refresh;  // of the sensor
+};
+void PrintTo(const Phases& p, std::ostream* out) {
+  *out << "scale " << p.scale << " rise " << p.rise << " poll " << p.poll << " of " << p.refresh;
+}
+
+class StepsOfPhases : public testing::TestWithParam<Phases> {};
+
+TEST_P(StepsOfPhases, HaveTheirTruthWithinTheRepeatability) {
+  const Phases& phases = GetParam();
+  constexpr std::array kNames{"data", "forward", "backward", "optimizer"};
+  constexpr std::array kWatts{150.0, 600.0, 650.0, 350.0};
+  constexpr std::array kSeconds{0.006, 0.020, 0.040, 0.010};
+  constexpr int kSeeds = 4;
+  std::array<int, 4> within{};
+  for (unsigned seed = 1; seed <= kSeeds; ++seed) {
+    std::mt19937 random(seed);
+    std::normal_distribution<double> normal;
+    std::uniform_real_distribution<double> uniform;
+    GpuSensors gpu;
+    gpu.seed = seed;
+    gpu.rise = phases.rise;
+    gpu.sample_every = phases.refresh;
+    gpu.phase = 0.09 * uniform(random);
+    gpu.jitter = phases.poll == 0;
+    Truth power;
+    power.hold(120, 3 + 0.05 * uniform(random));
+    model::Recording recording;
+    recording.run.work_begin = at(power.end());
+    std::array<double, 4> truth{};
+    const double end = power.end() + 30 * std::max(1.0, phases.scale / 4);
+    while (power.end() < end) {
+      for (std::size_t i = 0; i < kNames.size(); ++i) {
+        const double begin = power.end();
+        const double length = kSeconds[i] * phases.scale * std::max(0.3, 1 + 0.03 * normal(random));
+        power.hold(0.8 * kWatts[i], 0.1 * length);
+        power.hold(kWatts[i] * (1 + 0.02 * normal(random)), 0.9 * length);
+        truth[i] += power.joules(begin, power.end());
+        recording.windows.push_back({kNames[i], at(begin), at(power.end()), 1, 1, false});
+      }
+    }
+    recording.run.work_end = at(power.end());
+    power.hold(120, 3);
+    recording.domains.push_back({kGpu0, model::DomainKind::kGpu, "gpu0", "", "", {}, true, ""});
+    recording.sensors = {gpu.counter(), gpu.ring()};
+    const auto samples = gpu.samples(power, 0, power.end());
+    if (phases.poll > 0) {
+      recording.sensors[1].kind = model::SensorKind::kPowerInstant;
+      std::size_t newest = 0;
+      for (double t = 0.2; t < power.end(); t += phases.poll + 0.001 * uniform(random)) {
+        while (newest + 1 < samples.size() && samples[newest + 1].at <= at(t)) ++newest;
+        recording.readings.powers.push_back({kRing, at(t), samples[newest].power});
+      }
+    } else {
+      recording.readings.powers = samples;
+    }
+    recording.readings.counters = gpu.reads(power, gpu.read_every, power.end());
+    const auto profile = profile_of(recording);
+    ASSERT_TRUE(profile) << profile.error().message;
+    for (std::size_t i = 0; i < kNames.size(); ++i) {
+      const auto& found = *profile->windows[i].energies[0].energy;
+      ASSERT_EQ(profile->windows[i].name, kNames[i]);
+      within[i] += std::abs(found.energy.joules() - truth[i]) <= found.repeatability.joules();
+    }
+  }
+  for (std::size_t i = 0; i < kNames.size(); ++i) EXPECT_GE(within[i], kSeeds - 1) << kNames[i];
+}
+
+INSTANTIATE_TEST_SUITE_P(Lengths, StepsOfPhases,
+                         testing::Values(Phases{0.125, 0, 0, 0.020}, Phases{0.5, 0, 0, 0.020},
+                                         Phases{1, 0, 0, 0.020}, Phases{2, 0, 0, 0.020},
+                                         Phases{8, 0, 0, 0.020}, Phases{16, 0, 0, 0.020},
+                                         Phases{1, 0.030, 0, 0.020}, Phases{2, 0.030, 0, 0.020},
+                                         Phases{16, 0.030, 0, 0.020}, Phases{1, 0, 0.020, 0.025},
+                                         Phases{8, 0, 0.020, 0.025}, Phases{32, 0, 0.025, 0.025},
+                                         Phases{2, 0, 0.020, 0.100}, Phases{32, 0, 0.020, 0.100},
+                                         Phases{16, 0, 0.100, 0.100}));
 
 TEST(WindowSum, EndsInStepWithTheSensorErrAlike) {
   model::Measurement m;

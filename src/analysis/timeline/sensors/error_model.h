@@ -36,6 +36,12 @@ struct ErrorModel {
   // With a first-order lag: H200, 21 Nov, bursts of 50 and 100 ms ("bursts of work").
   double placed_at_mark_lagged = 0.07;
 
+  // Seconds by which a driver's buffer may show all of it late. H100, one board: 0 to 5 ms.
+  double late = 1.5e-3;
+  // Of the time between two samples' windows, that a change within it is out of place: it shows as
+  // a slope. Definition.
+  double unseen_edge = 0.5;
+
   // Parameters of the fit of power to samples. `jitter`: error of a sample due to timestamp jitter,
   // of the step between its neighbours. `noise` and `jump`: changes of power that are noise, and
   // those usual at a mark, of the highest power.
@@ -268,7 +274,10 @@ struct ErrorModel {
   double rerun_kernel_apart = 0.3;
   double rerun_noted = 0.05;
   double repeated_model = 0.015;  // of the energy: power differs from window to window; chosen
-  double layer_time = 0.3;        // of a layer's energy by its time: layers differ in power; chosen
+  // Of the mean power: within a window, power next to its ends differs from that in its middle.
+  // Chosen.
+  double repeated_shape = 0.1;
+  double layer_time = 0.3;  // of a layer's energy by its time: layers differ in power; chosen
 };
 
 inline constexpr ErrorModel kErrors;

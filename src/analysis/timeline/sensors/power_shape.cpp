@@ -18,6 +18,7 @@ constexpr std::size_t kFrozenSamples = 20;
 constexpr double kRestFactor = 1.1;    // of the lowest sample
 constexpr double kRestShare = 0.2;     // of the highest
 constexpr double kNeverZero = 5;       // watts: a board that never shows less does not show 0 W
+constexpr double kFastPoll = 0.6;      // of the sensor's period
 constexpr double kSameValue = 0.02;    // of the greater of two values of one timestamp
 constexpr double kTroublesApart = 10;  // seconds
 constexpr std::size_t kMostCompared = 512;  // samples, of a search for recurrence
@@ -58,15 +59,19 @@ void PowerShape::push(const model::PowerReading& reading) {
   frozen_ = false;
   end_ = at - lag;
 
-  double late = 0;  // the update was between two polls
+  double late = 0;  // the update was between two polls, or the value's age is unknown
   if (is_polled(sensor_.kind) && traits.refresh) {
     const double refresh = seconds(*traits.refresh);
     const bool changed = first || watts != last_watts_;
-    // With half a poll of tolerance, because the sensor's clock may differ.
+    // The last one was renewed within half a poll of its end. Polled no faster than it renews, the
+    // sensor has a new value each time.
+    const double tolerance = between_reads < kFastPoll * refresh ? 0.5 : -0.5;
     const bool renewed =
-        samples_.empty() || at - lag - samples_.back().end >= refresh - 0.5 * between_reads;
+        samples_.empty() || at - lag - samples_.back().end >= refresh + tolerance * between_reads;
     if (!changed && !renewed) return;
-    if (between_reads < refresh && changed) late = 0.5 * between_reads;
+    const double unplaced = std::min(between_reads, refresh);
+    unplaced_ = std::max(0.95 * unplaced_, unplaced);
+    if (changed || between_reads >= refresh) late = 0.5 * unplaced;
   }
   last_watts_ = watts;
   const double end = at - lag - late - (1 - kLagWindow / 2) * time_constant();

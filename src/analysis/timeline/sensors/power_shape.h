@@ -116,6 +116,8 @@ class PowerShape {
   double mean_end(const PowerSample& s) const {
     return s.end + (1 - kLagWindow / 2) * time_constant();
   }
+  // Seconds within which a polled value was renewed, at an unknown moment; 0 of a driver's buffer.
+  double unplaced() const { return unplaced_; }
   double spacing() const { return usual_; }  // recent time between samples; 0 with only one
   // The share of time within samples' windows: 1 unless windows are shorter than the spacing. 0 of
   // a window that is not known: it may be of nearly no time.
@@ -155,6 +157,7 @@ class PowerShape {
   std::size_t repeated_ = 0;
   double repeated_since_ = 0;
   bool frozen_ = false;
+  double unplaced_ = 0;
   double most_ = 20e3;                                            // watts
   double least_shown_ = std::numeric_limits<double>::infinity();  // above 0 W
   double last_value_ = 0;                                         // watts, of the last reading
