@@ -100,8 +100,8 @@ class Track {
       const auto own = run_.energy(domain_, step.begin, step.end);
       const auto so_far = run_.energy(domain_, steps_.front().begin, step.end);
       if (!own || !so_far) continue;
-      track.steps[place_of(step.begin)] = {own->energy, own->error, so_far->repeatability};
-      const double e = so_far->error.joules();
+      track.steps[place_of(step.begin)] = {own->energy, own->farthest(), so_far->repeatability};
+      const double e = so_far->farthest().joules();
       const double r = so_far->repeatability.joules();
       if (so_far->energy > Energy{}) {
         track.calibration_ratio = std::sqrt(std::max(e * e - r * r, 0.0)) / so_far->energy.joules();

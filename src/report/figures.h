@@ -18,7 +18,7 @@ namespace jouleprof::report {
 struct PowerTrack {
   struct Step {
     Energy energy;
-    Energy error;          // half of the step's 95 % interval
+    Energy error;          // to the farther end of the step's 95 % interval
     Energy repeatability;  // of the first step's begin to this one's end, likewise, without the
                            // calibration error
   };

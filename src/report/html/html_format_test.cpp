@@ -366,6 +366,22 @@ TEST(HtmlFormat, JoinedWindowsOfOneNameHaveTheirSums) {
   EXPECT_NEAR(seconds, 3.8, 1e-3);
 }
 
+TEST(HtmlFormat, WhatIsSelectedHoldsTheIntervalOfASensorThatReadsLow) {
+  model::Recording recording = traced();
+  for (auto& sensor : recording.sensors) sensor.traits.scale = {0.01, 0.09, {}, {}, {}};
+  model::Window& window = recording.windows.emplace_back();
+  window.name = "step";
+  window.begin = *recording.run.work_begin + std::chrono::seconds{1};
+  window.end = window.begin + std::chrono::seconds{2};
+  const json data = json::parse(block_of(page_of(recording)));
+  const json& own = data["timeline"]["windows"]["blocks"][0][5][0];
+  const json& reported = data["profile"]["windows"][0]["energy"][0];
+  const double high = own[1].get<double>() / 1e6 + own[2].get<double>() / 1e6;
+  EXPECT_NEAR(high, reported["interval_joules"][1].get<double>(), 1e-5);
+  const json& track = data["timeline"]["power"][0];
+  EXPECT_NEAR(track["calibration_ratio"].get<double>(), 0.09, 0.002);
+}
+
 TEST(HtmlFormat, RequestsHaveATrackAndTheNumberInFlight) {
   model::Recording recording = traced();
   const HostTime begin = *recording.run.work_begin;

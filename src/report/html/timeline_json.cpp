@@ -258,7 +258,7 @@ Json energies_of(const analysis::Run& run, const Block& block) {
       const auto energy = run.energy(d, *window);
       if (!energy || !window->devices.contains(id)) return false;
       sum += energy->energy;
-      error += energy->error;
+      error += energy->farthest();
       return true;
     });
     if (!known) continue;

@@ -76,7 +76,7 @@ class Document {
     out["energy_joules"] = counted ? joules_json(account.total) : Json(nullptr);
     const auto& m = s.energy;
     out["error_ratio"] = counted && m && m->energy > Energy{}
-                             ? number_json(m->error.joules() / m->energy.joules())
+                             ? number_json(m->farthest().joules() / m->energy.joules())
                              : Json(nullptr);
     out["today_joules"] =
         counted && state_.day.begin ? joules_json(state_.day.energy(d, account)) : Json(nullptr);

@@ -45,6 +45,16 @@ struct Machine {
   }
 };
 
+// The page writes it with both signs.
+TEST(MachineJson, ErrorsOfASensorThatReadsLowHoldItsInterval) {
+  Machine machine;
+  auto& energy = machine.state.snapshot.domains[0].energy.emplace();
+  energy.energy = Energy::joules(100);
+  energy.error = Energy::joules(4);
+  energy.shift = 0.05;
+  EXPECT_DOUBLE_EQ(machine.document()["devices"][0]["error_ratio"].get<double>(), 0.09);
+}
+
 TEST(MachineJson, ListsEntitiesByEnergy) {
   MachineJsonOptions options;
   options.most = 2;

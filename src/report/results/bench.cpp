@@ -11,7 +11,7 @@ using model::Measurement;
 
 std::optional<JoulesPer> per(const std::optional<Measurement>& m, double count) {
   if (!m || !(count > 0)) return std::nullopt;
-  return JoulesPer{m->energy.joules() / count, m->error.joules() / count,
+  return JoulesPer{m->energy.joules() / count, m->farthest().joules() / count,
                    m->repeatability.joules() / count, m->provenance};
 }
 

@@ -25,7 +25,7 @@ struct BenchOptions {
 // Joules of one unit of work, with the ends of their 95 % interval.
 struct JoulesPer {
   double joules = 0;
-  double error = 0;          // half of the 95 % interval
+  double error = 0;          // to the farther end of the 95 % interval
   double repeatability = 0;  // the same without the calibration error
   model::Provenance provenance = model::Provenance::kMeasured;
 

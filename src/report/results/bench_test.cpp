@@ -43,6 +43,16 @@ TEST(Bench, RowsDivideTheWindowsEnergyByTheWorkDone) {
   EXPECT_NEAR(row(rows, "million parameters").device->joules, 3.0 / 86.567656, 1e-12);
 }
 
+TEST(Bench, RowsOfASensorThatReadsLowHoldItsInterval) {
+  auto result = bench_result();
+  const double before = row(bench_rows(result.bench, *result.energy), "iteration").device->high();
+  for (auto& domain : result.energy->profile.domains) {
+    if (domain.energy) domain.energy->shift = 0.04;
+  }
+  const auto& device = row(bench_rows(result.bench, *result.energy), "iteration").device;
+  EXPECT_NEAR(device->high(), before + 0.04 * 3, 1e-6);
+}
+
 TEST(Bench, WithoutTheDeviceThatDoesTheWorkThereIsNoTotal) {
   auto result = bench_result();
   result.energy->device.reset();
