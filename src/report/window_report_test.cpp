@@ -105,6 +105,39 @@ TEST(WindowText, OfManyNamesThoseThatTookMostAreShownAndTheRestIsSummed) {
               AllOf(HasSubstr("991"), HasSubstr("612.5 J"), HasSubstr("5.0 %")));
 }
 
+// A GPU that was lost in the outermost window: the mean of the others is none of all.
+TEST(WindowText, OfManyNamesTheOutermostIsShownAndTheRestHasNoMeanWithoutADevice) {
+  auto profile = windowed_profile();
+  auto lost = profile.domains[0];
+  lost.domain.id = model::DomainId{77};
+  lost.domain.device = "gpu1";
+  profile.domains.push_back(lost);
+  const auto small = profile.windows[0];
+  for (int i = 0; i < 1000; ++i) {
+    profile.windows.push_back(small);
+    profile.windows.back().name = "small " + std::to_string(i);
+  }
+  for (auto& group : profile.windows) {
+    auto energy = group.energies[0];
+    energy.domain = lost.domain.id;
+    const bool is_long = group.name == "epoch" || group.name == "small 900";
+    if (is_long) {
+      energy = {};
+      energy.domain = lost.domain.id;
+      energy.reason = "readings end before the end of the window";
+    }
+    group.energies.push_back(std::move(energy));
+  }
+  TextOptions options;
+  options.height = 60;
+  options.width = 200;
+  const std::string text = to_text(profile, options);
+  EXPECT_THAT(text, HasSubstr("\nepoch "));
+  const auto line = text.substr(text.find(" more  "));
+  EXPECT_THAT(line.substr(0, line.find('\n')), Not(HasSubstr("612.5 J")));
+  EXPECT_THAT(line.substr(0, line.find('\n')), Not(HasSubstr("1.22")));
+}
+
 TEST(WindowText, SimulatedWindowsSaySo) {
   auto profile = windowed_profile();
   for (auto& group : profile.windows) {

@@ -95,12 +95,14 @@ std::optional<Energy> total_in(const WindowGroup& group, const Column& column) {
   return sum;
 }
 
+// A device that some of these windows lack has no mean: windows of other names took other energies.
 WindowGroup folded(const Groups& groups) {
   WindowGroup rest;
   rest.imported = groups.front()->imported;
   rest.energies.resize(groups.front()->energies.size());
   std::vector<model::WindowSum> sums(rest.energies.size());
   std::vector<model::WindowSum> singles(rest.energies.size());
+  std::vector<bool> lacks(rest.energies.size());
   for (const WindowGroup* group : groups) {
     rest.count += group->count;
     rest.total_time += group->total_time;
@@ -110,6 +112,7 @@ WindowGroup folded(const Groups& groups) {
       if (e.reason != model::kNoWindowMeasures && rest.energies[d].reason.empty()) {
         rest.energies[d].reason = e.reason;
       }
+      if (!is_whole(*group, e) && e.reason != model::kNoWindowMeasures) lacks[d] = true;
       if (e.energy) sums[d].add(*e.energy);
       if (e.energy) singles[d].add(singles_of(e));
       if (e.reported)
@@ -119,6 +122,7 @@ WindowGroup folded(const Groups& groups) {
   for (std::size_t d = 0; d < sums.size(); ++d) {
     rest.energies[d].energy = sums[d].sum();
     rest.energies[d].singles = singles[d].sum();
+    if (lacks[d]) rest.energies[d].count = 0;
   }
   return rest;
 }
@@ -181,12 +185,18 @@ class Block {
     std::vector<std::size_t> order(groups.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     if (!groups.front()->imported) {
+      // Also of windows that lack a device: what is known of them.
       const auto weight = [&](std::size_t i) {
-        const auto energy = columns_.empty() ? std::nullopt : mean_in(*groups[i], columns_.front());
-        const double each = energy ? energy->energy.joules() : 0;
-        return std::pair(each * static_cast<double>(groups[i]->count), groups[i]->total_time);
+        Energy joules;
+        if (!columns_.empty()) {
+          for (const std::size_t d : columns_.front().domains) {
+            const WindowEnergy& e = groups[i]->energies[d];
+            if (e.energy) joules += singles_of(e).energy;
+          }
+        }
+        return std::pair(joules, groups[i]->total_time);
       };
-      std::vector<std::pair<double, Duration>> weights;
+      std::vector<std::pair<Energy, Duration>> weights;
       for (const std::size_t i : order) weights.push_back(weight(i));
       std::ranges::stable_sort(
           order, [&](std::size_t a, std::size_t b) { return weights[a] > weights[b]; });
