@@ -126,13 +126,15 @@ class Writer {
       for (std::size_t d = 0; parts_.window_energy && d < recording_.domains.size(); ++d) {
         if (!window.devices.contains(recording_.domains[d].id)) continue;
         const auto energy = parts_.window_energy(window, d);
-        if (!energy) continue;
         const auto& domain = recording_.domains[d];
-        args +=
-            fmt::format(R"(, {}: "{:.6g} J{}, 95 %: {:.6g} to {:.6g}")",
-                        chrome_string(fmt::format("{} {}", domain.device, to_string(domain.kind))),
-                        energy->energy.joules(), provenance_mark(energy->provenance),
-                        energy->low().joules(), energy->high().joules());
+        const std::string text =
+            energy ? fmt::format("{:.6g} J{}, 95 %: {:.6g} to {:.6g}", energy->energy.joules(),
+                                 provenance_mark(energy->provenance), energy->low().joules(),
+                                 energy->high().joules())
+                   : "unavailable: " + energy.error().message;
+        args += fmt::format(
+            ", {}: {}", chrome_string(fmt::format("{} {}", domain.device, to_string(domain.kind))),
+            chrome_string(text));
       }
       const auto edge = [&](char phase, HostTime t, const std::string& more) {
         sink_(R"({{"ph": "{}", "cat": "window", "id": {}, "name": {}, "pid": {}, )"

@@ -122,6 +122,21 @@ TEST(ChromeTrace, LaunchesAreSlicesWithTheirEnergy) {
   EXPECT_FALSE(launches[3]["args"].contains("energy (J)"));  // outside what was attributed
 }
 
+TEST(ChromeTrace, AWindowWithoutADeviceSaysWhy) {
+  Example example(true);
+  example.parts.window_energy = [](const model::Window&, std::size_t) {
+    return Result<model::Measurement>(fail(Errc::kUnavailable, "readings \"end\" before it"));
+  };
+  const Json json = example.write();
+  int windows = 0;
+  for (const auto& e : json["traceEvents"]) {
+    if (e["ph"] != "b") continue;
+    EXPECT_EQ(e["args"]["gpu0 gpu"], "unavailable: readings \"end\" before it");
+    ++windows;
+  }
+  EXPECT_GT(windows, 0);
+}
+
 // Rows are copied one by one: each says that it is no measurement.
 TEST(ChromeTrace, ProvenanceTravelsWithEachRow) {
   Example example(true);
