@@ -98,25 +98,41 @@ std::string identity_of(const model::Domain& domain, const model::RunInfo& run,
   return run.host + "/" + domain.device + "/" + domain.name;
 }
 
-// Of one window of the group, over the chosen domains.
+// The chosen domains that windows of the group measure.
+std::vector<std::size_t> measured_by(const model::WindowGroup& group,
+                                     std::vector<std::size_t> chosen) {
+  std::erase_if(chosen, [&](std::size_t i) {
+    return group.energies.at(i).reason == model::kNoWindowMeasures;
+  });
+  return chosen;
+}
+
+// Of one window of the group, over the domains of measured_by().
 Figure window_energy(const model::Profile& profile, const model::WindowGroup& group,
-                     const std::vector<std::size_t>& chosen) {
+                     const std::vector<std::size_t>& measured) {
   Sum sum;
-  for (const std::size_t i : chosen) {
+  for (const std::size_t i : measured) {
     const auto& energy = group.energies.at(i);
-    if (!energy.energy || energy.count != group.count) return absent("absent");
+    if (!energy.energy || !is_whole(group, energy)) return absent("absent");
     sum.add(model::singles_of(energy), figure_label_of(profile.domains[i].domain));
   }
   return sum.figure(static_cast<double>(group.count));
 }
 
+// Windows of one name and of other devices have rows of their own.
 std::vector<FigureRow> window_rows(const model::Profile& profile,
                                    const std::vector<std::size_t>& chosen) {
   std::vector<FigureRow> rows;
   for (const auto& group : profile.windows) {
     if (group.imported || group.count == 0) continue;
-    rows.push_back({group.name, "", group.count, window_energy(profile, group, chosen),
-                    time_figure(group.mean_time(), 1)});
+    const auto measured = measured_by(group, chosen);
+    std::string detail;
+    for (const std::size_t i : measured) {
+      if (measured == chosen) break;
+      detail += (detail.empty() ? "" : " ") + figure_label_of(profile.domains[i].domain);
+    }
+    rows.push_back({group.name, std::move(detail), group.count,
+                    window_energy(profile, group, measured), time_figure(group.mean_time(), 1)});
   }
   return rows;
 }
@@ -212,7 +228,12 @@ Result<double> choose_unit(const model::Profile& profile, const std::vector<std:
   }
   for (const auto& group : profile.windows) {
     if (group.imported || group.name != per || group.count == 0) continue;
-    out.energy = window_energy(profile, group, chosen);
+    const auto measured = measured_by(group, chosen);
+    for (const std::size_t i : chosen) {
+      const bool is_of_it = std::ranges::find(measured, i) != measured.end();
+      if (!is_of_it) out.boards.erase(figure_label_of(profile.domains[i].domain));
+    }
+    out.energy = window_energy(profile, group, measured);
     out.time = time_figure(group.mean_time(), 1);
     return static_cast<double>(group.count);
   }

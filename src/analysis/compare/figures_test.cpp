@@ -49,6 +49,29 @@ TEST(RunFigures, OfTheWholeRunAreSumsOverMeasuredDomains) {
   EXPECT_TRUE(f.excluded.empty());
 }
 
+// As those of a rank with a board of its own.
+TEST(RunFigures, OfWindowsAreOfTheDevicesThatTheyMeasure) {
+  auto run = worked();
+  for (auto& window : run.recording.windows) {
+    window.devices = model::DeviceSet({simulated::kGpu0});
+  }
+  FigureOptions per_step{.per = "step"};
+  per_step.by = CompareBy::kWindow;
+  auto f = figures(run.recording, per_step);
+  ASSERT_TRUE(f.energy.value) << f.energy.reason;
+  EXPECT_NEAR(*f.energy.value, 1000, 3);
+  EXPECT_THAT(f.boards, ElementsAre(Pair("gpu0", "GPU-1")));
+  ASSERT_EQ(f.rows.size(), 1u);
+  EXPECT_NEAR(*f.rows[0].energy.value, 1000, 3);
+  EXPECT_EQ(f.rows[0].detail, "gpu0");
+  // Each device counts for the windows that measure it: their sum, over all of them.
+  run.recording.windows[1].devices = model::DeviceSet({simulated::kPackage0});
+  f = figures(run.recording, per_step);
+  EXPECT_NEAR(*f.energy.value, (1000 + 200) / 2., 3);
+  EXPECT_EQ(f.boards.size(), 2u);
+  EXPECT_EQ(f.rows[0].detail, "");
+}
+
 TEST(RunFigures, OfAnUnknownBoardAreOfTheSameOneAsNoOther) {
   auto run = worked();
   run.recording.domains[0].uuid.clear();

@@ -125,7 +125,9 @@ std::string bench_to_json(const model::BenchDocument& document,
 void columns(const analysis::Difference& d, const std::string& unit, Columns& column) {
   constexpr std::string_view kNull = "a run has no figure";
   column("name", d.name, "the row's name");
-  column("detail", d.detail, "a row's shapes, or grid and block", "it has none");
+  column("detail", d.detail,
+         "a row's shapes, or grid and block; the devices of windows that do not measure all",
+         "it has none");
   column("before_" + unit, d.before, "geometric mean over the runs", kNull);
   column("after_" + unit, d.after, "geometric mean over the runs", kNull);
   column("change_ratio", d.ratio(), "the change",
