@@ -97,8 +97,13 @@ struct JobWindow {
   std::string name;
   std::size_t count = 0;
   std::optional<model::Measurement> energy;  // each device and time once
-  // Of a rank, over the windows that it opened: all energy of their devices. Ranks that share a
-  // device each have its energy, so that the sum over ranks can exceed `energy`.
+  // A window has no energy of a device that has one elsewhere, for this reason: `energy` is a lower
+  // bound.
+  bool is_partial = false;
+  std::string reason;
+  // Of a rank whose windows lack none, over the windows that it opened: all energy of their
+  // devices. Ranks that share a device each have its energy, so that the sum over ranks can exceed
+  // `energy`.
   Spread joules;
   Spread seconds;
 };

@@ -68,21 +68,37 @@ class HostWindows {
     struct OfRank {
       double joules = 0;
       bool has_energy = false;
+      bool lacks = false;
       double seconds = 0;
     };
+    struct Lacking {
+      DomainKey key;
+      OfRank* rank;
+      std::string reason;
+    };
     std::map<std::string, OfRank> ranks;
-    std::set<DomainKey> keys;
+    std::set<DomainKey> keys;  // with an energy, of whatever time
+    std::vector<Lacking> lacking;
     for (const auto& [window, placed, rank] : windows_) {
-      ranks[rank].seconds += seconds(window->end - window->begin);
+      OfRank& own = ranks[rank];
+      own.seconds += seconds(window->end - window->begin);
       for (std::size_t d = 0; d < placed->profile->domains.size(); ++d) {
-        const auto& domain = placed->profile->domains[d].domain;
+        const auto& domain = placed->profile->domains[d];
         if (!measures(*placed, *window, d)) continue;
         const auto energy = placed->named->run.energy(d, *window);
-        if (!energy) continue;
-        keys.insert(key_of(domain));
-        ranks[rank].joules += energy->energy.joules();
-        ranks[rank].has_energy = true;
+        if (energy || domain.energy || domain.least) keys.insert(key_of(domain.domain));
+        if (!energy) {
+          lacking.push_back({key_of(domain.domain), &own, energy.error().message});
+          continue;
+        }
+        own.joules += energy->energy.joules();
+        own.has_energy = true;
       }
+    }
+    for (const auto& [key, rank, reason] : lacking) {
+      if (!keys.contains(key)) continue;
+      rank->lacks = out.is_partial = true;
+      if (out.reason.empty()) out.reason = key.label + ": " + reason;
     }
     for (const auto& key : keys) {
       if (const auto sum = energy_of(key)) analysis::add(out.energy, *sum);
@@ -90,40 +106,67 @@ class HostWindows {
     out.count += windows_.size();
     for (const auto& [rank, found] : ranks) {
       include(out.seconds, found.seconds, rank);
-      if (found.has_energy) include(out.joules, found.joules, rank);
+      if (found.has_energy && !found.lacks) include(out.joules, found.joules, rank);
     }
   }
 
  private:
   static bool measures(const Placed& placed, const Window& window, std::size_t d) {
-    const auto& domain = placed.profile->domains[d];
-    return domain.domain.visible && domain.energy && is_counted(*placed.profile, domain.domain) &&
-           window.devices.contains(domain.domain.id);
+    const auto& domain = placed.profile->domains[d].domain;
+    return domain.visible && is_counted(*placed.profile, domain) &&
+           window.devices.contains(domain.id);
+  }
+
+  // Windows of one recording, in order of begin.
+  struct Part {
+    const Placed* placed;
+    HostTime begin{};
+    HostTime end{};
+  };
+
+  // The sum of what each recording reports, where their windows do not overlap and no other
+  // recording has the time.
+  std::optional<model::Measurement> reported_energy(const std::vector<Part>& parts,
+                                                    const DomainKey& key) {
+    model::WindowSum sum;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const Part& part = parts[i];
+      if (i > 0 && part.begin < parts[i - 1].end) return std::nullopt;
+      if (std::ranges::count(parts, part.placed, &Part::placed) > 1) return std::nullopt;
+      if (&covering(part.begin, part.end, *part.placed, key) != part.placed) return std::nullopt;
+      const auto is_own = [&](const model::WindowGroup& group) {
+        return !group.imported && group.name == windows_.front().window->name;
+      };
+      const auto& groups = part.placed->profile->windows;
+      const auto group = std::ranges::find_if(groups, is_own);
+      const auto d = domain_of(*part.placed, key, nullptr);
+      if (group == groups.end() || !d) return std::nullopt;
+      if (const auto& energy = group->energies[*d].energy) sum.add(*energy);
+    }
+    return sum.sum();
   }
 
   // Where windows of several processes overlap, the device's time counts once.
   std::optional<model::Measurement> energy_of(const DomainKey& key) {
-    struct Span {
-      HostTime begin{};
-      HostTime end{};
-      const Placed* placed;
-    };
-    std::vector<const PlacedWindow*> here;
+    std::vector<Part> parts;
+    std::vector<Part> spans;
+    const Window* first = nullptr;
     bool is_shared = false;
-    for (const auto& w : windows_) {
-      if (!domain_of(*w.placed, key, w.window)) continue;
-      here.push_back(&w);
-      is_shared = is_shared || w.window->pid != here.front()->window->pid ||
-                  w.placed != here.front()->placed;
-    }
-    std::vector<Span> spans;
-    for (const auto* w : here) {
-      if (is_shared && !spans.empty() && w->window->begin < spans.back().end) {
-        spans.back().end = std::max(spans.back().end, w->window->end);
-      } else {
-        spans.push_back({w->window->begin, w->window->end, w->placed});
+    for (const auto& [window, placed, rank] : windows_) {
+      if (!domain_of(*placed, key, window)) continue;
+      if (first == nullptr) first = window;
+      is_shared = is_shared || window->pid != first->pid ||
+                  (!parts.empty() && placed != parts.front().placed);
+      if (parts.empty() || parts.back().placed != placed) {
+        parts.push_back({placed, window->begin, window->end});
       }
+      parts.back().end = std::max(parts.back().end, window->end);
+      if (!is_shared || spans.empty() || window->begin >= spans.back().end) {
+        spans.push_back({placed, window->begin, window->end});
+      }
+      spans.back().end = std::max(spans.back().end, window->end);
     }
+    if (auto reported = reported_energy(parts, key)) return reported;
     model::WindowSum sum;
     for (const auto& span : spans) {
       const Placed& from = covering(span.begin, span.end, *span.placed, key);
@@ -149,9 +192,9 @@ class HostWindows {
   static std::optional<std::size_t> domain_of(const Placed& placed, const DomainKey& key,
                                               const Window* window) {
     for (std::size_t d = 0; d < placed.profile->domains.size(); ++d) {
-      const auto& domain = placed.profile->domains[d];
-      if (!domain.domain.visible || !domain.energy || key_of(domain.domain) != key) continue;
-      if (window == nullptr || window->devices.contains(domain.domain.id)) return d;
+      const auto& domain = placed.profile->domains[d].domain;
+      if (!domain.visible || key_of(domain) != key) continue;
+      if (window == nullptr || window->devices.contains(domain.id)) return d;
     }
     return std::nullopt;
   }

@@ -10,6 +10,7 @@
 namespace jouleprof::analysis {
 namespace {
 
+using model::Measurement;
 using simulated::at;
 using simulated::kGpu0;
 using simulated::Recorded;
@@ -412,8 +413,8 @@ TEST(JobShares, HaveTheIntervalsOfTheirRecordings) {
 
 // Two ranks with a window each, of 2 s and 4 s; they overlap for 1 s.
 model::Recording with_windows(const model::DeviceSet& first = {},
-                              const model::DeviceSet& second = {}) {
-  auto recording = recorded(3, 13);
+                              const model::DeviceSet& second = {}, double gpu_until = 16) {
+  auto recording = recorded(3, 13, "node1", "boot1", "GPU-1", gpu_until);
   for (const std::uint32_t rank : {0u, 1u}) {
     model::Process process;
     process.id = model::ProcessId{20 + rank};
@@ -455,6 +456,50 @@ TEST(JobWindows, HaveTheDevicesOfTheirMonitors) {
   EXPECT_NEAR(job.windows[0].energy->energy.joules(), 2 * 500 + 4 * 100, 8);
   EXPECT_NEAR(job.windows[0].joules.most, 1000, 6);
   EXPECT_EQ(job.windows[0].joules.most_in, "0");
+}
+
+TEST(JobWindows, WithADeviceThatWasLostAreALowerBound) {
+  const Job job = job_of({{with_windows({}, {}, 7)}});
+  const auto& step = job.windows[0];
+  EXPECT_TRUE(step.is_partial);
+  EXPECT_FALSE(step.reason.empty());
+  // The one rank's window ended before.
+  EXPECT_EQ(step.joules.of, 1u);
+  EXPECT_NEAR(step.joules.most, 2 * 600, 10);
+  EXPECT_EQ(step.joules.most_in, "0");
+  const model::DeviceSet package({model::DomainId{1}});
+  EXPECT_FALSE(job_of({{with_windows(package, package, 7)}}).windows[0].is_partial);
+  EXPECT_FALSE(job_of({{with_windows()}}).windows[0].is_partial);
+}
+
+// A device that has no readings at all is in no sum, as in the total.
+TEST(JobWindows, DoNotLackADeviceThatHasNoReadings) {
+  const Job job = job_of({{with_windows({}, {}, 0)}});
+  EXPECT_FALSE(job.windows[0].is_partial);
+  EXPECT_NEAR(job.windows[0].energy->energy.joules(), 5 * 100, 2);
+}
+
+// Also of short windows with pauses, whose errors are alike.
+TEST(JobWindows, HaveTheIntervalsOfTheirRecordings) {
+  auto recording = recorded(3, 13);
+  for (int i = 0; i < 200; ++i) {
+    model::Window window;
+    window.name = "step";
+    window.begin = at(4 + 0.03 * i);
+    window.end = at(4.02 + 0.03 * i);
+    recording.windows.push_back(std::move(window));
+  }
+  const auto profile = profile_of(recording);
+  std::optional<Measurement> sum;
+  for (const auto& energy : profile->windows.at(0).energies) {
+    ASSERT_TRUE(energy.energy);
+    if (sum) model::add(*sum, *energy.energy);
+    if (!sum) sum = energy.energy;
+  }
+  const Job job = job_of({{recording}});
+  EXPECT_EQ(job.windows[0].energy->energy, sum->energy);
+  EXPECT_EQ(job.windows[0].energy->repeatability, sum->repeatability);
+  EXPECT_EQ(job.windows[0].energy->error, sum->error);
 }
 
 TEST(JobWindows, OfSeveralRecordersOfAHostCountOnce) {

@@ -143,12 +143,16 @@ void columns(const analysis::JobWindow& window, Columns& column) {
   column("name", window.name, "the windows' name");
   column("count", window.count, "number of windows");
   energy_columns(window.energy, "their energy; each device and time counts once",
-                 "no window has one", column);
+                 "no window has one", column, window.is_partial);
+  column("is_partial", window.is_partial,
+         "true: a window has no energy of a device that has one at other times: the sum is a lower "
+         "bound, and has no upper one");
+  column("reason", window.reason, "the first reason", "`is_partial` is false");
   column(
       "rank_joules", [&] { return spread_json(window.joules); },
-      "the sum of a rank's windows, over ranks: `of` (how many), `least`, `mean`, `most`, "
-      "`standard_deviation` and `most_in` (the rank with the most; a recording where ranks are "
-      "unknown)",
+      "the sum of a rank's windows, over ranks whose windows lack no device: `of` (how many), "
+      "`least`, `mean`, `most`, `standard_deviation` and `most_in` (the rank with the most; a "
+      "recording where ranks are unknown)",
       "no rank has the figure");
   column(
       "rank_seconds", [&] { return spread_json(window.seconds); }, "the same of their durations",

@@ -217,6 +217,14 @@ class Writer {
                              energy_text(job_.others)));
     }
     rows("window", "ranks", "of a rank", job_.windows);
+    for (const auto& window : job_.windows) {
+      if (!window.is_partial) continue;
+      page_.note("PARTIAL",
+                 fmt::format("windows '{}' lack a device: {}; their sums are lower bounds",
+                             window.name, window.reason),
+                 Style::kAttention);
+      break;
+    }
     rows("layer", "recordings", "of a recording", job_.layers);
   }
 
@@ -231,10 +239,12 @@ class Writer {
       const auto& row = all[i];
       const auto& joules = row.joules;
       const bool is_known = joules.of > 0;
+      bool is_partial = false;
+      if constexpr (requires { row.is_partial; }) is_partial = row.is_partial;
       table.add({{page_.safe(row.name)},
                  {std::to_string(std::max(joules.of, row.seconds.of))},
-                 {row.energy ? energy_text(row.energy->energy) : "-"},
-                 {row.energy ? error_of(*row.energy) : "-"},
+                 {row.energy ? energy_of(*row.energy, is_partial) : "-"},
+                 {row.energy ? error_of(*row.energy, is_partial) : "-"},
                  {is_known ? energy_text(Energy::joules(joules.mean)) : "-"},
                  {is_known && joules.mean > 0 ? percent_text(joules.deviation / joules.mean) : "-"},
                  {is_known ? energy_text(Energy::joules(joules.most)) : "-"},
