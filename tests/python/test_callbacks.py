@@ -12,7 +12,7 @@ import pytest
 import jouleprof
 import jouleprof.callbacks
 from conftest import CONSTANT
-from fake_frameworks import Trainer
+from fake_frameworks import Trainer, lightning_trainer
 from jouleprof._live import default
 
 FACTORS = jouleprof.Factors(source="grid", grams_co2e_per_kwh=400)
@@ -212,15 +212,21 @@ def test_lightning(gpu, fake, monkeypatch, package):
 class Lightning:
     """Its trainer, as far as the callback sees it."""
 
-    def __init__(self, callback, log_every_n_steps=50):
+    def __init__(self, callback):
         self.logged = {}
         self._callback = callback
         self._module = types.SimpleNamespace(log=lambda name, value, **options: self.logged.update({name: value}))
-        self._trainer = types.SimpleNamespace(log_every_n_steps=log_every_n_steps, sanity_checking=False, loggers=[])
+        self._trainer = lightning_trainer()
 
     def call(self, *events, arguments=()):
         for event in events:
             getattr(self._callback, f"on_{event}")(self._trainer, self._module, *arguments)
+
+    def step(self, is_logged=False, accumulates=False):
+        self._trainer._logger_connector.should_update_logs = is_logged
+        self._trainer.fit_loop._should_accumulate = lambda: accumulates
+        self.call("train_batch_start", arguments=[None, 0])
+        self.call("train_batch_end", arguments=[None, None, 0])
 
 
 @pytest.mark.parametrize("kind", ["validation", "test"])
@@ -244,12 +250,42 @@ def test_lightning_validates_after_a_training_that_failed(gpu, fake):
 
 def test_lightning_need_not_log_steps(gpu, fake):
     fake("lightning.pytorch", "Callback", "lightning")
-    lightning = Lightning(jouleprof.callbacks.LightningCallback(gpu), log_every_n_steps=0)
+    lightning = Lightning(jouleprof.callbacks.LightningCallback(gpu))
     lightning.call("train_start", "train_epoch_start")
-    for event, arguments in (("train_batch_start", [None, 0]), ("train_batch_end", [None, None, 0])):
-        lightning.call(event, arguments=arguments)
+    lightning.step()
     lightning.call("train_epoch_end")
     assert "energy/step_joules" in lightning.logged
+
+
+def test_lightning_logs_steps_where_its_loggers_write(gpu, fake):
+    """They count batches over all epochs, and leave out those that only accumulate gradients."""
+    fake("lightning.pytorch", "Callback", "lightning")
+    callback = jouleprof.callbacks.LightningCallback(gpu)
+    lightning = Lightning(callback)
+    lightning.call("train_start", "train_epoch_start")
+    lightning.step(is_logged=True)
+    assert callback._training._ended[0].window.energy
+    lightning.step(is_logged=True, accumulates=True)
+    assert lightning.logged == {}
+    lightning.step(is_logged=True)
+    assert "energy/step_joules" in lightning.logged
+
+
+def test_lightning_logs_the_mean_of_all_steps_that_have_become_known(gpu, fake, monkeypatch):
+    fake("lightning.pytorch", "Callback", "lightning")
+    from jouleprof.callbacks._training import Training
+
+    known = Training._known
+    monkeypatch.setattr(Training, "_known", lambda self, wait: known(self, wait) if wait else [])
+    lightning = Lightning(jouleprof.callbacks.LightningCallback(gpu))
+    lightning.call("train_start", "train_epoch_start")
+    for is_logged in (False, False, True, False):
+        lightning.step(is_logged)
+        time.sleep(0.02 if is_logged else 0)
+    lightning.call("train_epoch_end")
+    total = gpu.total("steps")
+    assert lightning.logged["energy/step_seconds"] == pytest.approx(total.time / 4)
+    assert lightning.logged["energy/step_joules"] == pytest.approx(total.total.joules / 4, rel=1e-3)
 
 
 def test_a_process_of_the_trainer_has_a_monitor_of_its_own(machine, fake):

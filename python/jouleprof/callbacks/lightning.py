@@ -56,8 +56,7 @@ class LightningCallback(Callback):
         self._step_count += 1
         if self._tokens_of is not None:
             self._tokens += int(self._tokens_of(batch))
-        every = trainer.log_every_n_steps
-        if every and self._step_count % every == 0:
+        if _is_logged(trainer):
             self._end_steps()
             self._log(trainer, pl_module, wait=False, on_step=True)
 
@@ -88,13 +87,24 @@ class LightningCallback(Callback):
 
     def _end_steps(self):
         steps, self._step_count = self._step_count, 0
-        self._training.end("steps", steps, logged_as="step" if steps else None)
+        self._training.end("steps", steps, logged_as="step" if steps else None, place=steps)
 
     def _log(self, trainer, pl_module, wait=True, on_step=False):
-        # Each name once: Lightning keeps the last value of a step or an epoch.
+        # Each name once: Lightning keeps the last value of a step or an epoch. Steps of which several parts have
+        # become known have the mean of all.
         found = {}
-        for _, metrics in self._training.finished(wait):
+        before = 0
+        for steps, metrics in self._training.finished(wait):
+            if steps and before and metrics.keys() <= found.keys():
+                metrics = {name: (before * found[name] + steps * value) / (before + steps)
+                           for name, value in metrics.items()}
+            before += steps or 0
             found.update(metrics)
         for name, value in found.items():
             pl_module.log(name, value, prog_bar=name in _SHOWN, logger=bool(trainer.loggers), on_step=on_step,
                           on_epoch=not on_step)
+
+
+def _is_logged(trainer):
+    """Whether the loggers get what a batch logs: every N of the batches of all epochs that end a step."""
+    return trainer._logger_connector.should_update_logs and not trainer.fit_loop._should_accumulate()
