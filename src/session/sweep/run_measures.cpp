@@ -66,7 +66,8 @@ std::optional<double> command_joules(const analysis::Run& run, const analysis::P
                                       domain.domain.device));
       return std::nullopt;
     }
-    sum += domain.command->energy.energy.joules();
+    // What is not divided may be the command's in one run and not in another: it counts in all.
+    sum += (domain.command->energy.energy + domain.command->undivided).joules();
   }
   return sum > 0 ? std::optional(sum) : std::nullopt;
 }

@@ -79,6 +79,29 @@ TEST(RunMeasures, EnergyOfOthersOnTheBoardIsNotTheCommands) {
   EXPECT_EQ(all.joules, all.total_joules);
 }
 
+// No list names a process, as in a container: the command is known to have used the board from the
+// last list to its end only, which is another part of each run.
+TEST(RunMeasures, WhatIsNotDividedCountsInEachRun) {
+  for (const double last_list : {3.0, 10.0, 16.0}) {
+    auto hidden = recording();
+    constexpr model::SensorId kCount{4};
+    hidden.sensors.push_back({kCount,
+                              hidden.domains[0].id,
+                              model::SensorKind::kGauge,
+                              std::string(model::gauge::kProcessCount),
+                              {},
+                              {}});
+    hidden.processes = {{model::ProcessId{1}, 10, {}, 1, "train", "", at(2), at(18), true}};
+    for (double t = 1; t <= last_list; ++t) {
+      hidden.readings.gauges.push_back({kCount, at(t), 0.0});
+      hidden.process_readings.machine.push_back({at(t), {}, {}, 0});
+    }
+    const auto run = measured({}, {}, hidden);
+    ASSERT_TRUE(run.joules) << run.unranked;
+    EXPECT_NEAR(*run.joules, 8 * 200 + 8 * 400, 10) << last_list;
+  }
+}
+
 TEST(RunMeasures, ARunOfWhichThePartIsUnknownIsNotRanked) {
   auto held = recording();
   held.run.command = {"train"};
