@@ -238,6 +238,84 @@ Result<void> check_powers(model::Recording& recording, const std::string& path) 
   return {};
 }
 
+// The 95th percentile: between looks also where the rows of one look have times of their own.
+Duration longest_usual_distance(const std::vector<Stamp>& stamps) {
+  std::vector<Duration> distances;
+  for (std::size_t i = 1; i < stamps.size(); ++i) {
+    const Duration distance = stamps[i].at - stamps[i - 1].at;
+    if (distance > Duration{}) distances.push_back(distance);
+  }
+  std::ranges::sort(distances);
+  return distances.empty() ? Duration{} : distances[(distances.size() - 1) * 95 / 100];
+}
+
+constexpr Duration kHour = std::chrono::hours{1};
+constexpr Duration kSlack = std::chrono::seconds{2};
+
+// Makes times of this machine's zone instants; what was assumed. The hour that the clock shows
+// twice is taken for its first pass where it goes on from the time before, for its second where
+// rows go back, or go on from it to the time after. Times that the zone's clocks do not show are of
+// another zone: their distances stay.
+const char* to_instants(std::vector<Stamp>& stamps, Duration usual) {
+  constexpr Duration kDisorder = std::chrono::minutes{1};
+  const char* note = nullptr;
+  std::vector<Duration> at;
+  std::vector<bool> goes_on, is_twice;
+  bool is_of_zone = true;
+  for (std::size_t i = 0; i < stamps.size() && is_of_zone; ++i) {
+    const auto [first, last, any] = instants_of(stamps[i].at);
+    const Duration step = i > 0 ? stamps[i].at - stamps[i - 1].at : Duration{};
+    goes_on.push_back(i > 0 && !stamps[i].starts_segment && step >= Duration{} &&
+                      step <= 2 * usual + kSlack);
+    is_twice.push_back(first != last);
+    at.push_back(first);
+    is_of_zone = any;
+    if (i == 0 || !any) continue;
+    const Duration before = at[i - 1];
+    if (first != last) {
+      note =
+          "the hour that the clock shows twice at the end of summer time is read in the order of "
+          "the rows";
+      const bool is_back = before > first + kDisorder && before <= last + kDisorder;
+      if (is_back || first + last < 2 * (before + usual)) at[i] = last;
+      continue;
+    }
+    const Duration excess = first - before - step;
+    if (!goes_on[i] || !is_twice[i - 1] || excess <= Duration{}) continue;
+    std::size_t begin = i;
+    do {
+      at[--begin] += excess;
+    } while (goes_on[begin] && is_twice[begin - 1]);
+    is_of_zone = !goes_on[begin];
+  }
+  const Duration offset = zone_offset(instants_of(stamps.front().at).first);
+  for (std::size_t i = 0; i < stamps.size(); ++i) {
+    stamps[i].at = is_of_zone ? at[i] : stamps[i].at - offset;
+  }
+  return is_of_zone ? note
+                    : "times do not follow the change of summer time in this machine's zone: they "
+                      "are read as those of one clock without it";
+}
+
+// At the end of summer time of an unknown zone the clock goes back by an hour, at a full or half
+// one.
+const char* repeat_hours(std::vector<Stamp>& stamps, Duration usual) {
+  const Duration slack = std::max(usual, kSlack);
+  Duration shift{}, before = stamps.front().at;
+  for (Stamp& stamp : stamps) {
+    const Duration now = stamp.at;
+    if (!stamp.starts_segment && std::chrono::abs(before + usual - now - kHour) <= slack &&
+        now % (kHour / 2) <= slack) {
+      shift += kHour;
+    }
+    before = now;
+    stamp.at += shift;
+  }
+  return shift == Duration{} ? nullptr
+                             : "times go back by one hour, as clocks do at the end of summer time: "
+                               "the rows after it are read as one hour later";
+}
+
 }  // namespace
 
 Duration usual_distance(std::span<const Stamp> stamps) {
@@ -335,6 +413,28 @@ void RecordingBuilder::add_power(model::SensorId sensor, HostTime at, std::optio
   } else {
     recording_.readings.powers.push_back({sensor, at, Power::watts(*watts)});
   }
+}
+
+void RecordingBuilder::read_local_times(std::span<std::vector<Stamp>> series, bool without_date) {
+  std::set<std::string> notes;
+  if (!without_date) {
+    warn(
+        "time stamps are local time, read in this machine's time zone; where the log is of "
+        "another, "
+        "set TZ to it, such as TZ=Europe/Berlin");
+  }
+  for (std::vector<Stamp>& stamps : series) {
+    if (stamps.empty()) continue;
+    std::size_t back = 0;
+    for (std::size_t i = 1; i < stamps.size(); ++i) back += stamps[i].at < stamps[i - 1].at ? 1 : 0;
+    const bool newest_first = 2 * back > stamps.size();
+    if (newest_first) std::ranges::reverse(stamps);
+    const Duration usual = longest_usual_distance(stamps);
+    if (const auto note = without_date ? nullptr : to_instants(stamps, usual)) notes.insert(note);
+    if (const auto note = repeat_hours(stamps, usual)) notes.insert(note);
+    if (newest_first) std::ranges::reverse(stamps);
+  }
+  for (const std::string& note : notes) warn(note);
 }
 
 void RecordingBuilder::add_gauge(model::SensorId sensor, HostTime at, double value) {

@@ -66,6 +66,10 @@ class RecordingBuilder {
 
   // A reading at `at`. Absent watts and negative ones become a ReadFailure.
   void add_power(model::SensorId sensor, HostTime at, std::optional<double> watts);
+  // Makes times of a local clock instants, one by one: of one device each, in the order of the
+  // rows, which decides in the hour that the clock shows twice. Warns of what is assumed. Times
+  // that are `without_date` only go on after that hour.
+  void read_local_times(std::span<std::vector<Stamp>> series, bool without_date = false);
   void add_gauge(model::SensorId sensor, HostTime at, double value);
   void warn(std::string text);
 

@@ -45,7 +45,7 @@ TEST(Combine, LogsOfDifferentToolsShareATimeLine) {
   EXPECT_NEAR(trapezoid(powers_of(*recording, "cpu")), 400, 1e-6);
   EXPECT_EQ(powers_of(*recording, "cpu")[0].at, HostTime{seconds{5}});
   EXPECT_EQ(recording->run.work_end, HostTime{seconds{15}});
-  EXPECT_TRUE(has_warning(*recording, "power_metrics.json: the dates are local time"));
+  EXPECT_TRUE(has_warning(*recording, "power_metrics.json: time stamps are local time"));
 }
 
 TEST(Combine, OneGpuAFileAndOneDayAfterTheOther) {
@@ -103,7 +103,7 @@ TEST(Combine, LogsWithoutTimesAreRefused) {
 }
 
 TEST(Combine, AWattmeterAndAllGpusTogetherAreNotCountedTwice) {
-  const auto begin = local_to_real(*parse_calendar_time("2026-08-17 22:00:00"));
+  const auto begin = RealTime{instants_of(*parse_calendar_time("2026-08-17 22:00:00")).first};
   std::string meter = "#timestamp,#frame_is_ok,#activepow1\n";
   for (int s = 0; s <= 10; ++s) {
     meter += fmt::format("{}.0,true,300\n",
@@ -131,7 +131,7 @@ TEST(Combine, AWattmeterAndAllGpusTogetherAreNotCountedTwice) {
 
 TEST(Combine, APackageAndItsCoresStayTwoDomains) {
   std::string own = "time_unix_seconds,device,domain,sensor,power_watts\n";
-  const auto begin = local_to_real(*parse_calendar_time("2026-08-17 22:00:00"));
+  const auto begin = RealTime{instants_of(*parse_calendar_time("2026-08-17 22:00:00")).first};
   const auto second = std::chrono::duration_cast<seconds>(begin.time_since_epoch()).count();
   for (int s = 0; s <= 10; ++s) {
     own += fmt::format("{0}.0,package-0,cpu,powercap,40\n{0}.0,package-0,cpu_cores,powercap,30\n",

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <ctime>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,6 +52,28 @@ inline bool has_warning(const model::Recording& recording, std::string_view part
   }
   return false;
 }
+
+// Central European time, without the system's tables of zones.
+inline constexpr const char* kBerlin = "CET-1CEST,M3.5.0,M10.5.0/3";
+
+// Sets the time zone while it lives.
+class ScopedZone {
+ public:
+  explicit ScopedZone(const char* zone) {
+    if (const char* old = std::getenv("TZ")) before_ = old;
+    setenv("TZ", zone, 1);
+    tzset();
+  }
+  ScopedZone(const ScopedZone&) = delete;
+  ScopedZone& operator=(const ScopedZone&) = delete;
+  ~ScopedZone() {
+    before_ ? setenv("TZ", before_->c_str(), 1) : unsetenv("TZ");
+    tzset();
+  }
+
+ private:
+  std::optional<std::string> before_;
+};
 
 // Sample output of other tools is outside the project.
 inline std::filesystem::path peers_folder() {

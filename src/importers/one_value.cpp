@@ -39,20 +39,11 @@ std::vector<Piece> pieces_of(const std::vector<Duration>& stamps) {
   return pieces;
 }
 
-// At the end of summer time the local clock shows one hour again.
-bool is_repeated_hour(Duration before, Duration after, Duration step) {
-  constexpr Duration kHour = std::chrono::hours{1};
-  const Duration slack = std::max<Duration>(2 * step, std::chrono::seconds{2});
-  const Duration past_hour = after % (kHour / 2);
-  return std::chrono::abs(before - after - kHour) <= slack && past_hour <= slack;
-}
-
 class Check {
  public:
   explicit Check(const DeviceRows& rows) : rows_(rows), order_(rows.lines.size()) {
     std::iota(order_.begin(), order_.end(), std::size_t{0});
     if (rows.stamps.empty()) return;
-    usual_ = usual_step();
     note_overlaps();
     if (overlapping_.empty()) return;
     std::ranges::stable_sort(
@@ -116,16 +107,6 @@ class Check {
     return true;
   }
 
-  Duration usual_step() const {
-    std::vector<double> steps;
-    for (std::size_t i = 1; i < rows_.stamps.size(); ++i) {
-      const Duration step = rows_.stamps[i] - rows_.stamps[i - 1];
-      if (step > Duration{}) steps.push_back(seconds(step));
-    }
-    return steps.empty() ? Duration{}
-                         : duration_of(std::min(median_of_known(std::move(steps)), 1e8));
-  }
-
   // Pieces of the file that lie over earlier ones in time.
   void note_overlaps() {
     const auto pieces = pieces_of(rows_.stamps);
@@ -150,7 +131,7 @@ class Check {
       const Duration least = std::min(to - from, before - rows_.stamps[pieces[p - 1].first]);
       // A clock that was set goes back once, by little.
       const bool was_set = !at_header && pieces.size() <= 3 && common <= least / 10;
-      if (was_set || (!at_header && is_repeated_hour(before, from, usual_))) continue;
+      if (was_set) continue;
       overlapping_.push_back(pieces[p]);
       overlapping_rows_ += pieces[p].last - pieces[p].first + 1;
     }
@@ -386,7 +367,6 @@ class Check {
 
   const DeviceRows& rows_;
   std::vector<std::size_t> order_;
-  Duration usual_{};
   std::vector<Piece> overlapping_;
   std::size_t overlapping_rows_ = 0;
   std::size_t repeated_ = 0;

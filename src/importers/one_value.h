@@ -42,8 +42,8 @@ struct Contradiction {
 //   values are not those of one sensor: then neighbours would agree better than rows of successive
 //   periods;
 // - the values of successive rows alternate between levels that each stay constant.
-// Not: a clock that was set, the repeated hour at the end of summer time, a log that stands in the
-// file twice, and rows of one sensor by two loggers.
+// Not: a clock that was set, a log that stands in the file twice, and rows of one sensor by two
+// loggers.
 std::optional<Contradiction> find_contradiction(const DeviceRows& rows);
 
 // The rows to use, in the order of time: without repetitions of a row, and sorted where two loggers

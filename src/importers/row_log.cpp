@@ -566,11 +566,10 @@ Result<void> RowLog::make_stamps() {
     kept.push_back(std::move(row));
   }
   rows_ = std::move(kept);
+  read_local_times();
   turn_newest_first();
   leave_out_far_times();
-  if (times_ == LogTime::Kind::kCalendar && !tool_.times_are_utc) {
-    builder_.warn("the log's time stamps are local time, read in this machine's time zone");
-  } else if (times_ == LogTime::Kind::kElapsed) {
+  if (times_ == LogTime::Kind::kElapsed) {
     builder_.warn("the log's times do not count from 1970: when it was made is unknown");
     if (!note_of_elapsed.empty()) builder_.warn(note_of_elapsed);
   } else if (counts_by_size_ && !note_of_size.empty()) {
@@ -581,6 +580,19 @@ Result<void> RowLog::make_stamps() {
   }
   if (options_.interval) builder_.warn("--interval is not used: the log has its own time stamps");
   return {};
+}
+
+// Times of the local clock become instants; each device's rows have an order of their own.
+void RowLog::read_local_times() {
+  const bool is_local = times_ == LogTime::Kind::kCalendar && !tool_.times_are_utc;
+  const bool has_date = times_ != LogTime::Kind::kDay && times_ != LogTime::Kind::kYearless;
+  if (!is_local && has_date) return;
+  std::vector<std::vector<Stamp>> series(devices_.size());
+  for (const LogRow& row : rows_) series[row.device].push_back({row.stamp, row.begins});
+  builder_.read_local_times(series, !has_date);
+  std::vector<std::size_t> next(devices_.size());
+  for (LogRow& row : rows_) row.stamp = series[row.device][next[row.device]++].at;
+  if (is_local) times_ = LogTime::Kind::kUnix;
 }
 
 // Tables that are downloaded from dashboards often begin with the newest row.
@@ -879,9 +891,8 @@ Result<model::Recording> RowLog::finish() && {
   warn_of_rows();
   const Layout layout = add_rounds();
   RealTime (*to_real)(Duration) = nullptr;
-  if (has_times_ && times_ == LogTime::Kind::kUnix) to_real = utc_to_real;
-  if (has_times_ && times_ == LogTime::Kind::kCalendar) {
-    to_real = tool_.times_are_utc ? utc_to_real : local_to_real;
+  if (has_times_ && (times_ == LogTime::Kind::kUnix || times_ == LogTime::Kind::kCalendar)) {
+    to_real = utc_to_real;
   }
   builder_.set_clock(layout, to_real);
   return std::move(builder_).finish(source_->path, layout.times.front(),

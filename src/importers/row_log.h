@@ -164,8 +164,11 @@ class RowLog {
   Result<void> name_by_look();
   void separate_uuids();
   Result<void> make_stamps();
+  void read_local_times();
   void turn_newest_first();
   void leave_out_far_times();
+  void put_late_rows_in_place();
+  void leave_out_repeated_rows();
   Result<void> check_one_value();
   std::optional<std::string> adjacent_device() const;
   void check_repeated_rows();

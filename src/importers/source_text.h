@@ -61,8 +61,16 @@ std::optional<Duration> parse_time_of_day(std::string_view text);   // "03:13:59
 // Seconds with a fraction, up to 2199 when they count from 1970. The digits are kept exactly.
 std::optional<Duration> parse_seconds(std::string_view text);
 
-// The instant at which the clocks of this machine's time zone show `calendar`.
-RealTime local_to_real(Duration calendar);
+// How far the clocks of this machine's time zone are ahead of UTC at an instant.
+Duration zone_offset(Duration instant);
+// The instants at which these clocks show a calendar time. They are two in the hour that is
+// repeated at the end of summer time, and none in the hour that is skipped at its begin.
+struct LocalInstants {
+  Duration first{};
+  Duration last{};
+  bool any = true;
+};
+LocalInstants instants_of(Duration shown);
 // The instant at which a clock of UTC shows `calendar`.
 RealTime utc_to_real(Duration calendar);
 

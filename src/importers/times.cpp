@@ -206,13 +206,20 @@ std::optional<Duration> parse_calendar_time(std::string_view text) {
 
 std::optional<Duration> parse_seconds(std::string_view text) { return parse_scaled(text, 9); }
 
-RealTime local_to_real(Duration calendar) {
-  const auto whole = std::chrono::floor<std::chrono::seconds>(calendar);
-  const std::time_t seconds = whole.count();
+Duration zone_offset(Duration instant) {
+  const std::time_t whole = std::chrono::floor<std::chrono::seconds>(instant).count();
   std::tm shown{};
-  gmtime_r(&seconds, &shown);
-  shown.tm_isdst = -1;  // unknown
-  return RealTime{std::chrono::seconds{std::mktime(&shown)} + (calendar - whole)};
+  localtime_r(&whole, &shown);
+  return std::chrono::seconds{shown.tm_gmtoff};
+}
+
+LocalInstants instants_of(Duration shown) {
+  constexpr Duration kDay = std::chrono::hours{24};
+  const Duration before = shown - zone_offset(shown - kDay);
+  const Duration after = shown - zone_offset(shown + kDay);
+  const bool has_before = before + zone_offset(before) == shown;
+  const bool has_after = after + zone_offset(after) == shown;
+  return {has_before ? before : after, has_after ? after : before, has_before || has_after};
 }
 
 RealTime utc_to_real(Duration calendar) { return RealTime{calendar}; }

@@ -39,15 +39,20 @@ TEST(Stamps, SecondsKeepTheirDigits) {
 }
 
 TEST(Stamps, LocalTimeFollowsTheZone) {
-  const char* old = std::getenv("TZ");
-  const std::string before = old ? old : "";
-  setenv("TZ", "UTC-2", 1);  // two hours ahead of UTC
-  tzset();
-  EXPECT_EQ(local_to_real(std::chrono::seconds{1795230839} + Duration{7}),
-            RealTime{std::chrono::seconds{1795230839 - 7200} + Duration{7}});
-  old ? setenv("TZ", before.c_str(), 1) : unsetenv("TZ");
-  tzset();
+  const ScopedZone zone("UTC-2");  // two hours ahead of UTC
+  const auto [first, last, any] = instants_of(std::chrono::seconds{1795230839} + Duration{7});
+  EXPECT_TRUE(any);
+  EXPECT_EQ(first, std::chrono::seconds{1795230839 - 7200} + Duration{7});
+  EXPECT_EQ(last, first);
   EXPECT_EQ(utc_to_real(Duration{7}), RealTime{Duration{7}});
+}
+
+TEST(Stamps, AnHourOfALocalClockIsRepeatedAndOneIsSkipped) {
+  const ScopedZone zone(kBerlin);
+  const auto autumn = instants_of(parse_calendar_time("2026-10-25 02:30:00").value());
+  EXPECT_EQ(autumn.first, parse_calendar_time("2026-10-25 00:30:00"));
+  EXPECT_EQ(autumn.last, parse_calendar_time("2026-10-25 01:30:00"));
+  EXPECT_FALSE(instants_of(parse_calendar_time("2026-03-29 02:30:00").value()).any);
 }
 
 }  // namespace

@@ -192,6 +192,7 @@ std::optional<std::string> WindowTable::read_cell(const Column& column, const st
 
 Result<model::Recording> WindowTable::import() && {
   if (auto done = read(); !done) return forward_error(done);
+  if (tool_.times_are_local) read_local_times();
   if (auto done = tool_.complete ? tool_.complete(*this) : Result<void>(); !done) {
     return forward_error(done);
   }
@@ -209,6 +210,22 @@ Result<model::Recording> WindowTable::import() && {
   }
   lay_out();
   return std::move(builder_).finish_windows(source_.path);
+}
+
+void WindowTable::read_local_times() {
+  std::vector<LogTime*> times;
+  std::vector<Stamp> stamps;
+  for (TableWindow& row : windows_) {
+    auto& time = row.end ? row.end : row.start;
+    if (!time || time->kind != LogTime::Kind::kCalendar) continue;
+    times.push_back(&*time);
+    stamps.push_back({time->at, false});
+  }
+  if (times.empty()) return;
+  builder_.read_local_times({&stamps, 1});
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    *times[i] = LogTime{stamps[i].at, LogTime::Kind::kUnix};
+  }
 }
 
 // Puts the windows on a time line where they have times.
@@ -241,9 +258,6 @@ void WindowTable::lay_out() {
       recording.clock_points.push_back({HostTime{}, RealTime{*first}, {}});
     } else if (*kind == LogTime::Kind::kCalendar && tool_.calendar) {
       recording.clock_points.push_back({HostTime{}, tool_.calendar(*first), {}});
-      if (tool_.calendar == local_to_real) {
-        builder_.warn("the time stamps are local time, read in this machine's time zone");
-      }
     } else {
       builder_.warn("the times do not count from 1970: when the file was made is unknown");
     }

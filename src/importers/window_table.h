@@ -68,7 +68,9 @@ struct TableTool {
   // The table's last word, once all rows are read: the windows that stay, and warnings.
   // Errors: unavailable where none does.
   Result<void> (*complete)(WindowTable& table) = nullptr;
-  RealTime (*calendar)(Duration) = nullptr;  // of times with a date and no zone
+  // Of times with a date and no zone: local ones, or what they count.
+  bool times_are_local = false;
+  RealTime (*calendar)(Duration) = nullptr;
 };
 
 class WindowTable {
@@ -92,6 +94,7 @@ class WindowTable {
     std::string device, product;  // of an energy
   };
   Result<void> read();
+  void read_local_times();
   void lay_out();
   Result<void> take_header(const std::vector<std::string>& names);
   std::optional<std::string> take_row(const std::vector<std::string>& cells, TableWindow& row);

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -93,10 +94,13 @@ class Import {
     return bad_.check(source, stamps_.size() - before);
   }
 
-  void lay_out_stamps() {
+  void lay_out_stamps(ExperimentFiles& files) {
+    std::array series{std::move(stamps_), std::move(files.ends())};
+    builder_.read_local_times(series);
+    stamps_ = std::move(series[0]);
+    files.ends() = std::move(series[1]);
     layout_ = lay_out(stamps_);
-    builder_.set_clock(layout_, local_to_real);
-    builder_.warn("the dates are local time, read in this machine's time zone");
+    builder_.set_clock(layout_, utc_to_real);
   }
 
   Result<void> add(const SourceText& source) {
@@ -367,7 +371,7 @@ Result<model::Recording> read_aipowermeter(std::span<const SourceText> sources,
   if (import.empty()) {
     return fail(Errc::kUnavailable, fmt::format("{}: no whole record of AIPowerMeter in it", path));
   }
-  import.lay_out_stamps();
+  import.lay_out_stamps(experiment);
   for (const SourceText* source : records) {
     if (auto added = import.add(*source); !added) return forward_error(added);
   }

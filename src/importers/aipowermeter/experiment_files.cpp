@@ -122,7 +122,7 @@ Result<void> ExperimentFiles::add(const SourceText& source) {
                               source.path, kEpochEnd));
     }
     results_path_ = source.path;
-    ends_.push_back(*at);
+    ends_.push_back({*at, false});
     for (const auto& [name, value] : figures.items()) {
       if (name != kEpochEnd) ++left_out_[name];
     }
@@ -161,11 +161,11 @@ Result<void> ExperimentFiles::add(const SourceText& source) {
 
 std::vector<model::Window> ExperimentFiles::epochs(const Layout& layout) const {
   auto ends = ends_;
-  std::ranges::sort(ends);
+  std::ranges::sort(ends, {}, &Stamp::at);
   std::vector<model::Window> windows;
   std::optional<HostTime> begin = layout.times.front();
-  for (const Duration end : ends) {
-    const auto at = host_time(layout, end);
+  for (const Stamp& end : ends) {
+    const auto at = host_time(layout, end.at);
     if (begin && at && *at > *begin) {
       model::Window window;
       window.name = "epoch";

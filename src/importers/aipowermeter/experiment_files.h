@@ -63,12 +63,14 @@ class ExperimentFiles {
   // recording. An end outside of the recorded time gives no window, and a warning.
   std::vector<model::Window> epochs(const Layout& layout) const;
 
+  std::vector<Stamp>& ends() { return ends_; }
+
   // The model, and what is left out.
   std::vector<std::string> warnings(const Layout& layout) const;
 
  private:
   std::string results_path_;
-  std::vector<Duration> ends_;                   // calendar times
+  std::vector<Stamp> ends_;                      // of epochs
   std::map<std::string, std::size_t> left_out_;  // names of figures -> epochs that have them
   std::vector<std::string> models_;
 };

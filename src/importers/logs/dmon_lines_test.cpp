@@ -81,7 +81,7 @@ TEST(DmonLines, ReadsDatesAndTimes) {
       " 20261121    03:13:59       0     61      0\n 20261121    03:14:00       0     61      0\n");
   ASSERT_TRUE(recording) << recording.error().message;
   EXPECT_EQ(recording->clock_points.at(0).real,
-            local_to_real(Duration{std::chrono::seconds{1795230839}}));
+            RealTime{instants_of(Duration{std::chrono::seconds{1795230839}}).first});
   // Without a date, over midnight.
   recording = import_text(
       "#Time         gpu    pwr\n#HH:MM:SS     Idx      W\n"

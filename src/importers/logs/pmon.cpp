@@ -127,7 +127,10 @@ class Import {
   }
 
   void add_readings() {
-    std::vector<Stamp> stamps;
+    std::vector<Stamp> all, stamps;
+    for (const Row& row : rows_) all.push_back({row.stamp, false});
+    builder_.read_local_times({&all, 1});
+    for (std::size_t i = 0; i < rows_.size(); ++i) rows_[i].stamp = all[i].at;
     for (const Row& row : rows_) {
       if (stamps.empty() || stamps.back().at != row.stamp) stamps.push_back({row.stamp, false});
     }
@@ -137,10 +140,9 @@ class Import {
       if (row.stamp != stamps[look].at) ++look;
       add_row(row, layout.times[look]);
     }
-    builder_.set_clock(layout, local_to_real);
+    builder_.set_clock(layout, utc_to_real);
     builder_.recording().run.work_begin = layout.times.front();
     builder_.recording().run.work_end = layout.times.back();
-    builder_.warn("the log's time stamps are local time, read in this machine's time zone");
   }
 
   void add_row(const Row& row, HostTime at) {

@@ -120,6 +120,50 @@ std::string utf16(std::string_view text, bool big_endian, bool mark) {
   return out;
 }
 
+// 100 W in looks of `step` minutes, whose times the given clock shows.
+std::string local_log(std::vector<std::string> times) {
+  std::string text = "timestamp, index, power.draw [W]\n";
+  for (const std::string& time : times) text += "2026/" + time + ":00.000, 0, 100.00 W\n";
+  return text;
+}
+
+double joules_of(const std::string& text) {
+  const auto recording = import_text(text);
+  EXPECT_TRUE(recording) << recording.error().message;
+  return recording ? trapezoid(powers_of(*recording, "gpu0")) : 0;
+}
+
+TEST(Rows, AChangeOfSummerTimeLosesNoTime) {
+  const ScopedZone zone(kBerlin);
+  const std::string spring =
+      local_log({"03/29 01:45", "03/29 01:50", "03/29 01:55", "03/29 03:00", "03/29 03:05"});
+  EXPECT_NEAR(joules_of(spring), 100 * 20 * 60, 1e-6);
+  EXPECT_FALSE(has_warning(*import_text(spring), "paused"));
+  const std::string autumn =
+      local_log({"10/25 01:40", "10/25 02:00", "10/25 02:20", "10/25 02:40", "10/25 02:00",
+                 "10/25 02:20", "10/25 02:40", "10/25 03:00"});
+  EXPECT_NEAR(joules_of(autumn), 100 * 140 * 60, 1e-6);
+  EXPECT_TRUE(has_warning(*import_text(autumn), "twice at the end of summer time"));
+  // It begins in the second of the two hours.
+  EXPECT_NEAR(joules_of(local_log({"10/25 02:20", "10/25 02:40", "10/25 03:00"})), 100 * 40 * 60,
+              1e-6);
+  // Of a machine whose clock has no summer time.
+  for (const std::string day : {"03/29", "10/25"}) {
+    const std::string text =
+        local_log({day + " 01:40", day + " 02:00", day + " 02:20", day + " 02:40", day + " 03:00"});
+    EXPECT_NEAR(joules_of(text), 100 * 80 * 60, 1e-6);
+    EXPECT_TRUE(has_warning(*import_text(text), "do not follow the change of summer time"));
+  }
+}
+
+TEST(Rows, AnHourThatIsRepeatedInAnotherZoneLosesNoTime) {
+  const ScopedZone zone("UTC");
+  const std::string text = local_log({"10/25 02:00", "10/25 02:20", "10/25 02:40", "10/25 02:00",
+                                      "10/25 02:20", "10/25 02:40", "10/25 03:00"});
+  EXPECT_NEAR(joules_of(text), 100 * 120 * 60, 1e-6);
+  EXPECT_TRUE(has_warning(*import_text(text), "go back by one hour"));
+}
+
 TEST(Rows, Utf16IsRead) {
   for (const bool big_endian : {false, true}) {
     for (const bool mark : {false, true}) {

@@ -159,7 +159,7 @@ constexpr TableTool kTool{
     .fields = kFields,
     .check = divide_by_pue,
     .complete = complete,
-    .calendar = local_to_real};
+    .times_are_local = true};
 
 bool recognises_codecarbon(std::string_view text) {
   return has_columns(text, {{"emissions"}, {"energy_consumed"}});

@@ -130,7 +130,7 @@ constexpr TableTool kTool{.format = "gpu-tune",
                           .fields = kFields,
                           .check = check,
                           .complete = complete,
-                          .calendar = local_to_real};
+                          .times_are_local = true};
 
 bool recognises_gpu_tune(std::string_view text) {
   return has_columns(text, {{"max_watt"}, {"tokens_per_sec"}});
