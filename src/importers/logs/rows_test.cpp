@@ -670,6 +670,9 @@ TEST(Tegrastats, RailsBecomeDevices) {
   EXPECT_EQ(dated->run.source, "import:tegrastats");
   EXPECT_NEAR(joules(dated, "tegra:VDD_IN"), 5, 1e-9);
   EXPECT_NEAR(joules(dated, "tegra:VDD_CPU_GPU_CV"), 0.7, 1e-9);
+  for (const auto& sensor : dated->sensors) {
+    EXPECT_DOUBLE_EQ(sensor.traits.scale.offset_high.watts(), 0.1);  // of the rail's chip
+  }
   const auto other = import_text("03-02-2026 03:00:00" + rest +
                                  "VDD_IN 4900mW/4900mW VDD_SOC 600mW/600mW\n03-02-2026 03:00:01" +
                                  rest + "VDD_IN 5100mW/5000mW VDD_SOC 800mW/700mW\n");

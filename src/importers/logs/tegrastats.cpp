@@ -123,7 +123,10 @@ Result<model::Recording> read_tegrastats(std::span<const SourceText> sources,
   }
   log.builder().warn(
       "VDD_IN is the power of the whole module: it contains the other rails, and is in no total");
-  return std::move(log).finish();
+  auto recording = std::move(log).finish();
+  if (!recording) return recording;
+  for (model::Sensor& own : recording->sensors) own.traits.scale = model::scale_of_rail();
+  return recording;
 }
 
 }  // namespace

@@ -362,7 +362,9 @@ model::SensorId HwmonMeter::add_sensor(model::DomainId domain, SensorKind kind, 
   model::Sensor& sensor = Meter::add_sensor(domain, kind, std::move(name));
   sensor.traits = std::move(traits);
   const auto of = std::ranges::find(domains_, domain, &model::Domain::id);
-  if (of != domains_.end() && of->kind == model::DomainKind::kGpu) {
+  if (sensor.name.starts_with("hwmon:ina")) {
+    sensor.traits.scale = model::scale_of_rail();
+  } else if (of != domains_.end() && of->kind == model::DomainKind::kGpu) {
     sensor.traits.scale = model::scale_of_gpu(of->name);
   } else if (of != domains_.end() && is_apu_domain(*of)) {
     sensor.traits.scale = model::scale_of_gpu("");  // the chip is all of it

@@ -151,6 +151,7 @@ TEST(Hwmon, JetsonRailsAreVoltageTimesCurrent) {
   EXPECT_EQ(meter->sensors()[0].kind, SensorKind::kPowerInstant);
   EXPECT_EQ(meter->sensors()[0].name, "hwmon:ina3221/in1_input*curr1_input");
   EXPECT_EQ(meter->sensors()[0].traits.window, 36ms);
+  EXPECT_EQ(meter->sensors()[0].traits.scale, model::scale_of_rail());  // no card's
   EXPECT_EQ(meter->sensors()[2].traits.window, std::nullopt);
   EXPECT_DOUBLE_EQ(watts(*meter, 0), 19.96);
   EXPECT_DOUBLE_EQ(watts(*meter, 1), 2.5);

@@ -225,6 +225,14 @@ ScaleError scale_of_rapl_dram() {
   return scale;
 }
 
+ScaleError scale_of_rail() {
+  ScaleError scale = ScaleError::symmetric(0.05);
+  scale.offset_low = Power::watts(-0.1);
+  scale.offset_high = Power::watts(0.1);
+  scale.source = "no meter seen; INA3221: 80 uV of a shunt of 5 mOhm at 5 V (data sheet)";
+  return scale;
+}
+
 std::optional<GpuGeneration> generation_of(std::string_view device_name) {
   using enum GpuGeneration;
   // Whole words of product names, so that no name is taken for another's ("A10" in "A100").

@@ -44,6 +44,7 @@ std::span<const BoardScale> board_scales();
 ScaleError scale_of_gpu(std::string_view product_name);
 ScaleError scale_of_rapl_package(bool is_amd);
 ScaleError scale_of_rapl_dram();
+ScaleError scale_of_rail();  // of a Jetson: its chip, and no card
 
 // So far of NVIDIA; other vendors' generations are added here.
 enum class GpuGeneration { kPascal, kVolta, kTuring, kAmpere, kAda, kHopper, kBlackwell };
