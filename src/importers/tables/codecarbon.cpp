@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <map>
 
 #include "base/text.h"
@@ -108,8 +109,30 @@ void lay_in_order(std::vector<TableWindow>& rows) {
   }
 }
 
+// The energy of a run is the sum of its devices'.
+void warn_of_sums(WindowTable& table) {
+  std::size_t differ = 0;
+  std::string example;
+  for (const TableWindow& row : table.windows()) {
+    const auto whole = row.numbers.find("energy_consumed");
+    if (whole == row.numbers.end() || row.window.energies.empty()) continue;
+    double sum = 0;
+    for (const auto& part : row.window.energies) sum += part.energy.joules();
+    const double joules = whole->second * kWattHours;
+    if (std::abs(joules - sum) <= 0.01 * std::max(joules, sum) + 1e-3) continue;
+    if (differ++ == 0)
+      example = fmt::format("line {}: {:.4g} J and {:.4g} J", row.line, joules, sum);
+  }
+  if (differ == 0) return;
+  table.builder().warn(
+      fmt::format("energy_consumed of {} is not the sum of the energies of GPU, CPU and RAM ({}): "
+                  "the sum is used",
+                  counted(differ, "row"), example));
+}
+
 Result<void> complete(WindowTable& table) {
   use_whole_energies(table);
+  warn_of_sums(table);
   const bool has_tasks = table.has_column("task_name");
   std::map<std::string, std::size_t> by_run;
   std::vector<TableWindow> runs;

@@ -49,6 +49,14 @@ TEST(CodeCarbon, TasksInOneSecondDoNotOverlap) {
   EXPECT_EQ(*windows[2].begin, HostTime{std::chrono::seconds{17}});
 }
 
+TEST(CodeCarbon, AnEnergyThatIsNotTheSumOfItsPartsIsNamed) {
+  const std::string row = "2026-04-11T08:00:10,train,A,10.0,0.1,7.5,0.001,0.002,0.0005,";
+  EXPECT_FALSE(has_warning(*import_text(kHeader + row + "0.0035,France\n"), "is not the sum"));
+  EXPECT_TRUE(has_warning(*import_text(kHeader + row + "0.035,France\n"),
+                          "energy_consumed of 1 row is not the sum of the energies of GPU, CPU and "
+                          "RAM (line 2: 1.26e+05 J and 1.26e+04 J)"));
+}
+
 TEST(CodeCarbon, TasksAreWindows) {
   const auto recording = import_text(
       "task_name,timestamp,project_name,run_id,duration,emissions,cpu_energy,energy_consumed\n"
