@@ -175,13 +175,21 @@ class Import {
     return {};
   }
 
+  // A power; texts are numbers too, and others are named.
+  std::optional<double> watts_of(const json* value, std::string_view key) {
+    if (!value || !value->is_string()) return number_of(value);
+    const auto number = parse_number(trim(value->get_ref<const std::string&>()));
+    if (!number) ++left_out_[fmt::format("{} as a text", key)];
+    return number;
+  }
+
   void add_record(const json& line, const json& metrics, HostTime at) {
     if (const json* cpu = member(metrics, "cpu")) {
       provenance_ = provenance_of(line, "cpu");
       for (const PowerField& field : kCpuFields) {
         add_power(field.kind, std::string(field.device), std::string(field.name),
                   model::SensorKind::kPowerInstant, std::string(field.key), at,
-                  number_of(member(*cpu, field.key)));
+                  watts_of(member(*cpu, field.key), field.key));
       }
       note_own_pids(*cpu, at);
       add_cpu_shares(*cpu, at);
@@ -205,14 +213,14 @@ class Import {
       if (!draws || draws->empty()) continue;
       const bool any = each_member(gpu, key, [&](const auto& index, const json& watts) {
         add_power(model::DomainKind::kGpu, "gpu" + index, "GPU " + index,
-                  model::SensorKind::kPowerAverage, key, at, number_of(&watts));
+                  model::SensorKind::kPowerAverage, key, at, watts_of(&watts, key));
       });
       if (any) return;
     }
     for (const char* key : {"nvidia_draw_absolute", "nvidia_power"}) {
       if (!member(gpu, key)) continue;
       add_power(model::DomainKind::kGpu, "gpus", "All NVIDIA GPUs",
-                model::SensorKind::kPowerAverage, key, at, number_of(member(gpu, key)));
+                model::SensorKind::kPowerAverage, key, at, watts_of(member(gpu, key), key));
       return;
     }
   }

@@ -29,6 +29,14 @@ TEST(AiPowerMeter, WhatHasNoEnergyContainsNothing) {
   EXPECT_FALSE(domain(*recording, "gpu0")->parent);  // else no total would have it
 }
 
+TEST(AiPowerMeter, PowersThatAreTextsAreReadOrNamed) {
+  const std::string cpu = R"("intel_power": "40.5", "total_dram_power": "n/a")";
+  const auto recording = import_text(record("00", cpu) + record("02", cpu));
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_NEAR(trapezoid(powers_of(*recording, "cpu")), 81, 1e-9);
+  EXPECT_TRUE(has_warning(*recording, "total_dram_power as a text (2 records)"));
+}
+
 TEST(AiPowerMeter, ReadsTheNewerSchema) {
   const std::string gpu =
       R"("nvidia_draw_absolute": 100.0, "per_gpu_power_draw": {"0": 30.5, "1": 69.5},

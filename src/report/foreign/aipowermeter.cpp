@@ -298,8 +298,6 @@ class Lines {
   }
 
   Json gpu_json(const Point& point, Duration step) {
-    const auto draw = sum_watts(DomainKind::kGpu, point.begin, point.end);
-    if (!draw) return Json::object();
     Json power = Json::object();
     Json memory = Json::object();
     Json use_by_pid = Json::object();
@@ -311,7 +309,9 @@ class Lines {
     for (const Drawn& d : drawn_) {
       if (d.domain->kind != DomainKind::kGpu) continue;
       const std::string number = gpu_number(*d.domain);
-      const double watts = *mean_watts(*d.steps, point.begin, point.end);  // as the sum has it
+      const auto mean = mean_watts(*d.steps, point.begin, point.end);
+      if (!mean) continue;
+      const double watts = *mean;
       power[number] = number_json(watts);
       memory[number] = Json::object();
       std::optional<double> own_use;
@@ -336,9 +336,13 @@ class Lines {
       if (watts > 0) share[number] = number_json(own_watts / watts);
       attributable_sum = attributable_sum.value_or(0) + own_watts;
     }
+    if (power.empty()) return Json::object();
+    // Of all GPUs together: absent where one of them is unknown.
+    const auto draw = sum_watts(DomainKind::kGpu, point.begin, point.end);
+    if (!draw) attributable_sum.reset();
     attributable["all"] = optional_json(attributable_sum, number_json);
     Json gpu = Json::object();
-    gpu["nvidia_draw_absolute"] = number_json(*draw);
+    if (draw) gpu["nvidia_draw_absolute"] = number_json(*draw);
     gpu["per_gpu_power_draw"] = std::move(power);
     gpu["per_gpu_attributable_mem_use"] = std::move(memory);
     gpu["per_gpu_per_pid_utilization_absolute"] = std::move(use_by_pid);
