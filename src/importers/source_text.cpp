@@ -161,6 +161,14 @@ std::vector<std::string> csv_header(std::string_view text) {
   return lines.next() ? csv_cells(lines.text()) : std::vector<std::string>{};
 }
 
+bool runs_into_next(std::span<const std::string> cells, std::size_t columns,
+                    const std::function<bool(std::size_t cell)>& begins) {
+  for (std::size_t i = 1; i + columns <= cells.size(); ++i) {
+    if (begins(i)) return true;
+  }
+  return false;
+}
+
 std::optional<std::size_t> find_column(const std::vector<std::string>& header,
                                        std::string_view name) {
   const auto found = std::ranges::find(header, name);

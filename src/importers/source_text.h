@@ -9,6 +9,7 @@
 #include <functional>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -191,6 +192,11 @@ std::vector<std::string> csv_cells(std::string_view line);
 // format.
 std::vector<std::string> csv_header(std::string_view text);
 
+// Whether a row was cut off and runs into the next, which is whole: then it has more cells than
+// columns, of which a column of free text would take the rest. `begins`: whether a row begins at
+// the end of a cell.
+bool runs_into_next(std::span<const std::string> cells, std::size_t columns,
+                    const std::function<bool(std::size_t cell)>& begins);
 std::optional<std::size_t> find_column(const std::vector<std::string>& header,
                                        std::string_view name);
 

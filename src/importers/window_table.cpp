@@ -158,7 +158,7 @@ std::optional<std::string> WindowTable::read_cell(const Column& column, const st
     case TableRole::kStart:
     case TableRole::kEnd: {
       if (cell.empty()) break;
-      const auto time = parse_log_time(cell);
+      const auto time = parse_log_time(cell, field.unit);
       if (!time) return fmt::format("{} is {}, no time", column.name, show(cell));
       (field.role == TableRole::kStart ? row.start : row.end) = time;
       break;

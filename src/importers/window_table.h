@@ -39,6 +39,7 @@ struct TableField {
   std::string_view label = {};       // of kLabel; absent: the column's name
   std::string_view device = "gpu0";  // of kEnergy; '#' as in the name
   std::string_view product = {};
+  std::string_view unit = {};  // of times that are numbers; empty: by their size
 };
 
 struct TableWindow {

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "importers/row_log.h"
+#include "importers/source_text.h"
 #include "model/device/sensor.h"
 
 namespace jouleprof::importers {
@@ -59,9 +60,10 @@ bool is_units(const Cells& cells) {
 void join_name(Cells& cells, const Cells& header) {
   if (cells.empty()) return;
   const std::string entity = cells[0].substr(0, cells[0].find(' '));
-  for (std::size_t i = 1; i + header.size() < cells.size(); ++i) {
-    if (cells[i].ends_with(entity) && parse_integer(cells[i + 1])) return;
-  }
+  const auto begins = [&](std::size_t i) {
+    return i + 1 < cells.size() && cells[i].ends_with(entity) && parse_integer(cells[i + 1]);
+  };
+  if (runs_into_next(cells, header.size(), begins)) return;
   join_cells(cells, header, "DVNAM");
 }
 

@@ -116,14 +116,11 @@ class Import {
   // would take.
   bool runs_into_next(const Cells& fields) const {
     constexpr std::size_t kDate = 8;
-    for (std::size_t i = 1; has_times_ && i + names_.size() <= fields.size(); ++i) {
-      const std::string_view date = fields[i];
-      if (date.size() >= kDate && parse_compact_date(date.substr(date.size() - kDate)) &&
-          parse_time_of_day(fields[i + 1])) {
-        return true;
-      }
-    }
-    return false;
+    return has_times_ && importers::runs_into_next(fields, names_.size(), [&](std::size_t i) {
+             const std::string_view date = fields[i];
+             return date.size() >= kDate && parse_compact_date(date.substr(date.size() - kDate)) &&
+                    parse_time_of_day(fields[i + 1]);
+           });
   }
 
   void add_readings() {

@@ -36,7 +36,7 @@ namespace {
 constexpr double kMostWatts = 1e5;
 
 constexpr std::array<TableField, 4> kWindowFields{
-    {{.name = "start_time", .role = TableRole::kStart, .is_needed = true},
+    {{.name = "start_time", .role = TableRole::kStart, .is_needed = true, .unit = "s"},
      {.name = "window_name", .role = TableRole::kName, .is_needed = true},
      {.name = "elapsed_time", .role = TableRole::kDuration, .is_needed = true},
      {.name = "gpu#_energy",
@@ -77,12 +77,8 @@ std::vector<std::string> window_cells(std::string_view line, std::size_t columns
     const auto numbers = cells.end() - static_cast<std::ptrdiff_t>(columns - 2);
     if (is_whole(cells[0]) || std::any_of(numbers, cells.end(), is_whole)) return cells;
     const auto start = parse_log_time(cells[0]);
-    const auto next = cells.begin() + 1;
-    const auto is_start = [&](const std::string& cell) { return ends_in_time(cell, *start); };
-    if (start &&
-        std::any_of(next, cells.end() - static_cast<std::ptrdiff_t>(columns - 1), is_start)) {
-      return cells;
-    }
+    const auto begins = [&](std::size_t i) { return ends_in_time(cells[i], *start); };
+    if (start && runs_into_next(cells, columns, begins)) return cells;
   }
   while (cells.size() > columns && columns > 2) {
     cells[1] += "," + (cells[2].empty() ? cells[2] : " " + cells[2]);

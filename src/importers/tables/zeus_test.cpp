@@ -53,8 +53,9 @@ TEST(ZeusWindows, NamesMayBeQuoted) {
 // The name took all of the first row, and its window was lost without a word.
 TEST(ZeusWindows, ARowThatRunsIntoTheNextIsLeftOutAndCounted) {
   const std::string header = "start_time,window_name,elapsed_time,gpu0_energy\n";
-  for (const std::string first :
-       {"1700000000.5,a", "1700000000.5,a,", "1700000000.5,a,1.0", "1700000000.5,a,1.0,100.5"}) {
+  // The first is cut within its start time.
+  for (const std::string first : {"170000", "1700000000.5,a", "1700000000.5,a,",
+                                  "1700000000.5,a,1.0", "1700000000.5,a,1.0,100.5"}) {
     const auto recording = import_text(header + first +
                                        "1700000003.5,b,1.25,200.5\n1700000006.5,c,1.0,100.5\n"
                                        "1700000009.5,x, 1700000009.25,1.0,100.5\n");
