@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -161,12 +162,14 @@ std::size_t RowLog::sensor(LogSensor sensor) {
 
 Result<void> RowLog::set_header(const Cells& names) {
   std::vector<LogColumn> columns;
+  std::vector<std::ptrdiff_t> ranks;
   std::vector<std::string> left_out;
   std::vector<std::size_t> taken;  // sensors
   for (const std::string& name : names) {
     const auto [word, unit] = split_unit(name);
     const std::string lower = lower_case(word);
     columns.emplace_back();
+    ranks.push_back(0);
     if (on_column) {
       if (auto column = on_column(name)) {
         columns.back() = std::move(*column);
@@ -182,6 +185,7 @@ Result<void> RowLog::set_header(const Cells& names) {
       continue;
     }
     LogColumn column{known->role, std::string(known->unit), {}, 0};
+    ranks.back() = known - tool_.fields.begin();
     if (known->role == LogRole::kValue) {
       if (!unit.empty()) {
         if (!unit_scale(unit, known->unit)) {
@@ -203,6 +207,9 @@ Result<void> RowLog::set_header(const Cells& names) {
       left_out_.push_back(std::move(name));
     }
   }
+  reading_order_.resize(columns.size());
+  std::iota(reading_order_.begin(), reading_order_.end(), std::size_t{0});
+  std::ranges::stable_sort(reading_order_, {}, [&](std::size_t i) { return ranks[i]; });
   columns_ = std::move(columns);
   header_ = names;
   bad_.begin_columns();
@@ -307,7 +314,7 @@ std::optional<std::string> RowLog::take_row(const Cells& cells) {
   LogRow row;
   row.line = line_;
   std::map<std::string, LogRow> by_device;  // of a log with a column a device
-  for (std::size_t i = 0; i < cells.size(); ++i) {
+  for (const std::size_t i : reading_order_) {
     const LogColumn& column = columns_[i];
     if (!column.role) continue;
     LogRow& to = column.device.empty() ? row : by_device[column.device];

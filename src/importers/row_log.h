@@ -184,6 +184,7 @@ class RowLog {
   std::size_t line_ = 0;
   Cells header_;
   std::vector<LogColumn> columns_;
+  std::vector<std::size_t> reading_order_;  // of columns: that of the tool's fields
   std::vector<LogSensor> sensors_;
   std::vector<LogDevice> devices_;
   std::map<std::string, std::size_t> places_;  // of devices, by what names them

@@ -164,21 +164,24 @@ class Import {
   // Where the named columns are in the header. Errors: invalid_argument where the power of a device
   // may be in each of several columns, or is in one of no power, or of another device.
   Result<void> choose(const std::vector<std::string_view>& cells) {
-    const auto first_of = [&](const std::string& name) {
+    std::vector<std::string> chosen{time_name(), options_.device_column};
+    for (const PowerColumn& power : powers_) chosen.push_back(power.name);
+    for (const std::string& name : chosen) {
       const auto places = places_of(cells, name);
-      return name.empty() ? std::nullopt : std::optional(places.front());
+      if (name.empty() || places.size() < 2) continue;
+      std::vector<std::string> names;
+      for (const std::size_t i : places) names.push_back(show(cells[i]));
+      return fail(Errc::kInvalidArgument,
+                  fmt::format("{}: {} may be each of {}; name one of them in full", source_.path,
+                              show(name), fmt::join(names, ", ")));
+    }
+    const auto place_of = [&](const std::string& name) {
+      return name.empty() ? std::nullopt : std::optional(places_of(cells, name).front());
     };
-    time_place_ = first_of(time_name());
-    device_place_ = first_of(options_.device_column);
+    time_place_ = place_of(time_name());
+    device_place_ = place_of(options_.device_column);
     for (const PowerColumn& power : powers_) {
       const auto places = places_of(cells, power.name);
-      if (places.size() > 1) {
-        std::vector<std::string> names;
-        for (const std::size_t i : places) names.push_back(show(cells[i]));
-        return fail(Errc::kInvalidArgument,
-                    fmt::format("{}: {} may be each of {}; name one of them in full", source_.path,
-                                show(power.name), fmt::join(names, ", ")));
-      }
       const std::string unit = power.unit.empty() ? split_name(cells[places.front()]).unit : "W";
       if (!unit.empty() && !unit_scale(unit, "W")) {
         return fail(Errc::kInvalidArgument,
