@@ -576,6 +576,8 @@ Result<void> RowLog::make_stamps() {
   read_local_times();
   turn_newest_first();
   leave_out_far_times();
+  put_late_rows_in_place();
+  leave_out_repeated_rows();
   if (times_ == LogTime::Kind::kElapsed) {
     builder_.warn("the log's times do not count from 1970: when it was made is unknown");
     if (!note_of_elapsed.empty()) builder_.warn(note_of_elapsed);
@@ -616,6 +618,57 @@ void RowLog::turn_newest_first() {
   builder_.warn("the log begins with its newest row; it was read from its end");
 }
 
+// A row that was written one place too late fills the hole before it. A clock that was set back
+// leaves no hole.
+void RowLog::put_late_rows_in_place() {
+  std::vector<std::vector<std::size_t>> places(devices_.size());
+  for (std::size_t i = 0; i < rows_.size(); ++i) places[rows_[i].device].push_back(i);
+  std::size_t late = 0;
+  for (const auto& own : places) {
+    std::vector<Stamp> stamps;
+    for (const std::size_t i : own) stamps.push_back({rows_[i].stamp, rows_[i].begins});
+    const Duration least = usual_distance(stamps) * 8 / 10;
+    std::vector<std::size_t> found;
+    for (std::size_t k = 1; k < own.size(); ++k) {
+      const Duration at = stamps[k].at, before = stamps[k - 1].at;
+      const bool fills = before - at >= least && (k < 2 || at - stamps[k - 2].at >= least);
+      const bool goes_on = k + 1 == own.size() || stamps[k + 1].at > before;
+      if (fills && goes_on && least > Duration{} && !stamps[k].starts_segment &&
+          !stamps[k - 1].starts_segment) {
+        found.push_back(k);
+      }
+    }
+    if (10 * found.size() > own.size()) continue;
+    for (const std::size_t k : found) std::swap(rows_[own[k]], rows_[own[k - 1]]);
+    late += found.size();
+  }
+  if (late > 0) {
+    builder_.warn(fmt::format("{} out of the order of {} times put in place", counted(late, "row"),
+                              late == 1 ? "its" : "their"));
+  }
+}
+
+// A row that stands there twice, in a log of one row a second: it would be spread over the second.
+void RowLog::leave_out_repeated_rows() {
+  static constexpr Duration kResolution = std::chrono::seconds{1};
+  std::vector<std::size_t> last(devices_.size(), rows_.size());
+  std::vector<bool> is_again(rows_.size());
+  std::size_t same_stamp = 0, again = 0;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const std::size_t before = std::exchange(last[rows_[i].device], i);
+    if (rows_[i].stamp % kResolution != Duration{}) return;
+    if (before == rows_.size() || rows_[before].stamp != rows_[i].stamp) continue;
+    ++same_stamp;
+    is_again[i] = rows_[before].values == rows_[i].values;
+    again += is_again[i] ? 1 : 0;
+  }
+  if (again == 0 || again < same_stamp || 10 * again > rows_.size()) return;
+  std::size_t i = 0;
+  std::erase_if(rows_, [&](const LogRow&) { return is_again[i++]; });
+  builder_.warn(fmt::format("{} left out that stand{} in the log twice", counted(again, "row"),
+                            again == 1 ? "s" : ""));
+}
+
 // A single row far from both neighbours, which are near each other.
 void RowLog::leave_out_far_times() {
   constexpr Duration kFar = std::chrono::hours{1};
@@ -639,15 +692,18 @@ void RowLog::leave_out_far_times() {
 // A logger writes a row of each device, and then begins again.
 std::optional<std::string> RowLog::adjacent_device() const {
   if (has_times_ || devices_.size() < 2 || rows_.size() < 8) return std::nullopt;
+  // One that is left alone, because the others were lost, has no other's rows between its own.
+  std::size_t count = rows_.size();
+  while (count > 1 && rows_[count - 1].device == rows_[count - 2].device) --count;
   std::size_t adjacent = 0;
-  for (std::size_t i = 1; i < rows_.size(); ++i) {
+  for (std::size_t i = 1; i < count; ++i) {
     adjacent += rows_[i].device == rows_[i - 1].device && !rows_[i].begins ? 1 : 0;
   }
-  if (adjacent * 5 < rows_.size()) return std::nullopt;
+  if (adjacent * 5 < count && count > devices_.size()) return std::nullopt;
   return fmt::format(
       "{} of {} rows are of the device of the row before, as several loggers write "
       "them into one file; import each one's rows from a file of their own",
-      adjacent, rows_.size());
+      adjacent + (rows_.size() - count), rows_.size());
 }
 
 // Of a log without times: whether all of its rows stand there several times, one after the other.
