@@ -362,7 +362,12 @@ std::optional<std::string> RowLog::read_cell(const LogColumn& column, const std:
     case LogRole::kStamp:
       if (row.time || (cell.empty() && tool_.has_row_a_sensor)) break;  // one of several columns
       row.time = parse_log_time(cell, column.unit);
-      if (!row.time) return fmt::format("{} is no time", show(cell));
+      if (!row.time) {
+        return fmt::format(
+            "{} is no time; write times as 2026-03-01 14:30:00, with a zone as +01:00 "
+            "where it is known, or as seconds since 1970",
+            show(cell));
+      }
       if (column.unit.empty() && scaled_integer(cell, 0) > kMostSeconds) counts_by_size_ = true;
       break;
     case LogRole::kDate:

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/gzip/gzip.h"
 #include "base/text.h"
 #include "importers/builder.h"
 
@@ -67,6 +68,19 @@ Result<std::string> utf8_text(std::string text, const std::string& path) {
 Result<SourceText> read_source(const std::filesystem::path& file, std::size_t limit) {
   auto bytes = read_file(file, limit);
   if (!bytes) return forward_error(bytes);
+  if (bytes->starts_with("\x1f\x8b")) {
+    std::string unpacked;
+    for (std::string_view rest = *bytes; !rest.empty();) {
+      const auto member = gunzip_member(rest, limit - unpacked.size());
+      if (!member) {
+        return fail(Errc::kCorrupt, fmt::format("{}: its gzip data are damaged, cut off or larger "
+                                                "than {} MiB; unpack it first",
+                                                file.string(), limit >> 20));
+      }
+      unpacked += *member;
+    }
+    *bytes = std::move(unpacked);
+  }
   auto text = utf8_text(std::move(*bytes), file.string());
   if (!text) return forward_error(text);
   const std::size_t broken = mend_utf8(*text);

@@ -107,7 +107,8 @@ struct SourceText {
 // Errors: unsupported for what is no text.
 Result<std::string> utf8_text(std::string text, const std::string& path);
 
-// The file's content as utf8_text, mended. Errors: as read_file, and unsupported.
+// The file's content as utf8_text, mended; unpacked where gzip compressed it. Errors: as read_file,
+// unsupported, and corrupt for damaged gzip data.
 Result<SourceText> read_source(const std::filesystem::path& file, std::size_t limit);
 
 // The source without the times in front of its lines; nothing where one of the first lines has

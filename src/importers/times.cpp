@@ -105,19 +105,47 @@ std::optional<std::string> month_number(std::string_view name) {
   return fmt::format("{:02}", month - kMonths.begin() + 1);
 }
 
+// With the hours of a day for "02:30:00 PM", and with the year first for "23.11.2026" and, where AM
+// or PM says that the month comes first, for "11/23/2026".
+std::string with_usual_order(std::string_view text) {
+  std::string out(text);
+  bool is_half_day = false;
+  for (const std::string_view half : {" AM", " PM", " am", " pm"}) {
+    const auto at = out.find(half), colon = out.find(':');
+    if (at == out.npos || colon == out.npos || colon > at) continue;
+    const auto begin = out.find_last_not_of("0123456789", colon - 1) + 1;
+    const auto hour = parse_digits(std::string_view(out).substr(begin, colon - begin));
+    if (!hour || *hour < 1 || *hour > 12) return out;
+    out.erase(at, half.size());
+    const bool is_pm = lower_case(half) == " pm";
+    out.replace(begin, colon - begin, fmt::format("{:02}", *hour % 12 + (is_pm ? 12 : 0)));
+    is_half_day = true;
+  }
+  const auto end = std::min(out.find(' '), out.size());
+  const char separator = is_half_day ? '/' : '.';
+  const auto parts = split(std::string_view(out).substr(0, end), separator);
+  if (parts.size() != 3 || parts[2].size() != 4 || end == out.size()) return out;
+  const auto first = parse_digits(parts[0]), second = parse_digits(parts[1]);
+  if (!first || !second) return out;
+  return fmt::format("{}-{:02}-{:02}{}", parts[2], is_half_day ? *first : *second,
+                     is_half_day ? *second : *first, std::string_view(out).substr(end));
+}
+
 // "Mon Nov 23 14:30:00 2026", as ctime() writes it, and "Nov 23 14:30:00", as syslog does.
 std::optional<LogTime> parse_month_name(std::string_view text) {
   const auto words = split_blanks(text);
-  const bool has_year = words.size() == 5;
+  const bool is_utc = words.size() == 6 && (words[4] == "UTC" || words[4] == "GMT");  // of date
+  const bool has_year = words.size() == 5 || is_utc;
   if (!has_year && words.size() != 3) return std::nullopt;
   const std::size_t first = has_year ? 1 : 0;
   const auto month = month_number(words[first]);
   const auto day = parse_digits(words[first + 1]);
   if (!month || !day || *day > 31) return std::nullopt;
-  const std::string_view year = has_year ? words[4] : std::string_view("1972");  // a leap year
+  const std::string_view year = has_year ? words.back() : std::string_view("1972");  // a leap year
   const auto at =
       parse_calendar_time(fmt::format("{}-{}-{:02} {}", year, *month, *day, words[first + 2]));
   if (!at) return std::nullopt;
+  if (is_utc) return LogTime{*at, LogTime::Kind::kUnix};
   return LogTime{*at, has_year ? LogTime::Kind::kCalendar : LogTime::Kind::kYearless};
 }
 
@@ -133,6 +161,10 @@ std::optional<LogTime> parse_log_time(std::string_view text, std::string_view un
   }
   if (text.size() < 8) return count_of(text, 9);
   if (const auto count = parse_count(text)) return count;
+  const bool is_usual =
+      (text[4] == '-' || text[4] == '/') && !text.ends_with('M') && !text.ends_with('m');
+  const std::string usual = is_usual ? std::string() : with_usual_order(text);
+  if (!is_usual) text = usual;
   if (const auto time = parse_time_of_day(text)) return LogTime{*time, LogTime::Kind::kDay};
   if (const auto named = parse_month_name(text)) return named;
   std::string_view rest = text;

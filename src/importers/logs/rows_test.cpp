@@ -1,10 +1,12 @@
 // Rows, times, encodings and units, which all logs and tables share.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "base/gzip/gzip.h"
 #include "importers/importers_fixture.h"
 #include "tests/support/temp_tree.h"
 
@@ -93,6 +95,11 @@ TEST(Rows, AllKindsOfTimes) {
            {"2026-03-02T11:00:00+08:00", "2026-03-02T11:00:01+08:00"},
            {"2026/03/01 22:00:00.000 -0500", "2026/03/01 22:00:01.000 -0500"},
            {"2026-03-02 03:00:00 UTC", "2026-03-02 03:00:01 UTC"},
+           {"02.03.2026 03:00:00 UTC", "02.03.2026 03:00:01 UTC"},
+           {"3/2/2026 3:00:00 AM UTC", "3/2/2026 3:00:01 AM UTC"},
+           {"3/1/2026 10:00:00 PM -0500", "3/1/2026 10:00:01 PM -0500"},
+           {"Mon Mar  2 03:00:00 UTC 2026", "Mon Mar  2 03:00:01 UTC 2026"},
+           {"Mon Mar  2 03:00:00 AM UTC 2026", "Mon Mar  2 03:00:01 AM UTC 2026"},
            {"1772420400", "1772420401"},
            {"1772420400.000", "1772420401.000"},
            {"1772420400000", "1772420401000"},
@@ -567,6 +574,73 @@ TEST(OwnCsv, ExportsAndMonitorsAreRead) {
   EXPECT_EQ(monitor->readings.counters.back().total, Energy::joules(150));
   EXPECT_EQ(monitor->domains.at(0).name, "Some GPU");
   EXPECT_TRUE(model::is_simulated(*monitor));
+}
+
+// A spreadsheet may have turned the columns round: the time since 1970 counts, and not the one that
+// counts from the begin.
+TEST(OwnCsv, TheOrderOfItsColumnsChangesNothing) {
+  const auto turned = import_text(
+      "power_watts,sensor,domain,device,time_seconds,time_unix_seconds\n"
+      "200,nvmlDeviceGetSamples,gpu,gpu0,0.0,1772420400.0\n"
+      "200,nvmlDeviceGetSamples,gpu,gpu0,1.0,1772420401.0\n");
+  ASSERT_TRUE(turned) << turned.error().message;
+  EXPECT_NEAR(joules(turned), 200, 1e-9);
+  ASSERT_FALSE(turned->clock_points.empty());
+  EXPECT_EQ(turned->clock_points.front().real, RealTime{std::chrono::seconds{1772420400}});
+}
+
+TEST(NamedCsv, TwoTimeColumnsOfOneNameAreRefused) {
+  EXPECT_THAT(import_error("time [s],time [ms],board\n0,0,100\n1,1000,100\n2,2000,100\n",
+                           {.power_columns = {"gpu0=board:W"}, .time_column = "time"}),
+              HasSubstr("'time' may be each of 'time [s]', 'time [ms]'"));
+}
+
+TEST(Rows, ARowThatIsWrittenOnePlaceTooLateIsPutInPlace) {
+  std::vector<std::string> lines;
+  for (int i = 0; i < 30; ++i) {
+    lines.push_back(fmt::format("2026/08/17 22:35:{:02}.250, 0, {}.00 W\n", i, 100 + i % 3));
+  }
+  const auto import = [&] {
+    return import_text(fmt::format("timestamp, index, power.draw [W]\n{}", fmt::join(lines, "")));
+  };
+  const auto right = import();
+  std::swap(lines[20], lines[21]);
+  const auto late = import();
+  ASSERT_TRUE(right && late);
+  EXPECT_NEAR(joules(late), joules(right), 1e-9);
+  EXPECT_TRUE(has_warning(*late, "1 row out of the order of its times put in place"));
+}
+
+TEST(Rows, AGpuThatIsLostLeavesTheOther) {
+  std::string text = "# gpu   pwr gtemp\n# Idx     W     C\n";
+  for (int i = 0; i < 20; ++i) {
+    text += "0 100 40\n";
+    if (i < 8) text += "1 200 50\n";
+  }
+  const auto recording = import_text(text);
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_NEAR(joules(recording), 1900, 1e-9);
+  EXPECT_NEAR(joules(recording, "gpu1"), 1400, 1e-9);
+}
+
+TEST(Rows, ACompressedLogIsUnpacked) {
+  const TempTree tree{
+      {"log.csv.gz", gzip_text("timestamp, index, power.draw [W]\n0.0, 0, 100\n2.0, 0, 100\n")}};
+  const auto recording = import_files({tree / "log.csv.gz"});
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_NEAR(joules(recording), 200, 1e-9);
+}
+
+TEST(Rows, ARowOfASecondThatStandsThereTwiceIsLeftOut) {
+  std::string text = "timestamp, index, power.draw [W]\n", last;
+  for (int i = 0; i < 20; ++i) {
+    last = fmt::format("2026/08/17 22:35:{:02}, 0, {}.00 W\n", i, 100 + i % 3);
+    text += last;
+  }
+  const auto once = import_text(text), twice = import_text(text + last);
+  ASSERT_TRUE(once && twice);
+  EXPECT_EQ(twice->run.work_end, once->run.work_end);
+  EXPECT_TRUE(has_warning(*twice, "1 row left out that stands in the log twice"));
 }
 
 // A run reads a counter often at its ends, and seldom between them.
