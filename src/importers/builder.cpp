@@ -300,12 +300,12 @@ const char* to_instants(std::vector<Stamp>& stamps, Duration usual) {
 // At the end of summer time of an unknown zone the clock goes back by an hour, at a full or half
 // one.
 const char* repeat_hours(std::vector<Stamp>& stamps, Duration usual) {
-  const Duration slack = std::max(usual, kSlack);
+  const Duration slack = std::clamp<Duration>(usual, kSlack, kHour / 6);
   Duration shift{}, before = stamps.front().at;
   for (Stamp& stamp : stamps) {
     const Duration now = stamp.at;
-    if (!stamp.starts_segment && std::chrono::abs(before + usual - now - kHour) <= slack &&
-        now % (kHour / 2) <= slack) {
+    const Duration off = std::chrono::abs(before + usual - now - kHour);
+    if (!stamp.starts_segment && now < before && off <= slack && now % (kHour / 2) <= slack) {
       shift += kHour;
     }
     before = now;

@@ -151,6 +151,9 @@ TEST(Rows, AChangeOfSummerTimeLosesNoTime) {
                  "10/25 02:20", "10/25 02:40", "10/25 03:00"});
   EXPECT_NEAR(joules_of(autumn), 100 * 140 * 60, 1e-6);
   EXPECT_TRUE(has_warning(*import_text(autumn), "twice at the end of summer time"));
+  EXPECT_NEAR(joules_of(local_log({"10/25 00:30", "10/25 01:30", "10/25 02:30", "10/25 02:30",
+                                   "10/25 03:30", "10/25 04:30"})),
+              100 * 5 * 3600, 1e-6);
   // It begins in the second of the two hours.
   EXPECT_NEAR(joules_of(local_log({"10/25 02:20", "10/25 02:40", "10/25 03:00"})), 100 * 40 * 60,
               1e-6);
