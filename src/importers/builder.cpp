@@ -529,11 +529,15 @@ Result<model::Recording> RecordingBuilder::finish(const std::string& path, HostT
   for (const auto& counter : recording_.readings.counters) {
     ++counts[static_cast<std::size_t>(counter.sensor)];
   }
+  const auto& failures = recording_.readings.failures;
   if (std::ranges::none_of(counts, [](std::size_t n) { return n >= 2; })) {
     return fail(
         Errc::kUnavailable,
-        fmt::format("{}: it holds fewer than two power readings, too few to compute an energy",
-                    path));
+        fmt::format(
+            "{}: it holds fewer than two power readings, too few to compute an energy{}", path,
+            failures.empty() ? ""
+                             : fmt::format("; {} left out: {}", counted(failures.size(), "value"),
+                                           failures.front().error.message)));
   }
   leave_out_single(counts);
   set_parents();

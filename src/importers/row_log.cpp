@@ -941,11 +941,23 @@ Result<model::Recording> RowLog::finish() && {
   if (rows_.empty()) {
     return fail(Errc::kUnavailable, fmt::format("{}: no row of a device in it", source_->path));
   }
-  const bool any = std::ranges::any_of(
-      sensors_, [](const LogSensor& s) { return s.kind != model::SensorKind::kGauge; });
-  if (!any) {
+  std::vector<std::string> powers;
+  for (const LogSensor& s : sensors_) {
+    if (s.kind != model::SensorKind::kGauge) powers.push_back(s.name);
+  }
+  if (powers.empty()) {
     return fail(Errc::kUnavailable, fmt::format("{}: it has no power{}{}", source_->path,
                                                 tool_.advice.empty() ? "" : "; ", tool_.advice));
+  }
+  const bool has_value = std::ranges::any_of(rows_, [&](const LogRow& row) {
+    return std::ranges::any_of(powers,
+                               [&](const auto& name) { return value(row, name).has_value(); });
+  });
+  if (!has_value) {
+    return fail(Errc::kUnavailable,
+                fmt::format("{}: {} has no value in any of {}: the device or its driver does not "
+                            "give it; log another column of power or energy",
+                            source_->path, fmt::join(powers, ", "), counted(rows_.size(), "row")));
   }
   separate_uuids();
   if (auto stamped = make_stamps(); !stamped) return forward_error(stamped);

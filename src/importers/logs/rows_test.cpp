@@ -614,6 +614,14 @@ TEST(Rows, ARowThatIsWrittenOnePlaceTooLateIsPutInPlace) {
   EXPECT_TRUE(has_warning(*late, "1 row out of the order of its times put in place"));
 }
 
+TEST(Rows, ALogWithoutAPowerThatCountsSaysWhy) {
+  const std::string head = "timestamp, index, power.draw [W]\n";
+  EXPECT_THAT(import_error(head + "0.0, 0, [N/A]\n1.0, 0, [N/A]\n"),
+              HasSubstr("power.draw has no value in any of 2 rows"));
+  EXPECT_THAT(import_error(head + "0.0, 0, -1.00 W\n1.0, 0, -1.00 W\n"),
+              HasSubstr("2 values left out: the file holds an impossible power of -1 W"));
+}
+
 TEST(Rows, AGpuThatIsLostLeavesTheOther) {
   std::string text = "# gpu   pwr gtemp\n# Idx     W     C\n";
   for (int i = 0; i < 20; ++i) {
