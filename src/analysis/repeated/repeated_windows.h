@@ -9,8 +9,8 @@
 // regression leaves over of each second, a drift of all power, counts by time.
 //
 // Samples' stamps jitter, which would pull the states' powers together; half of what is taken back
-// for it is one more standard deviation. Only a driver's own buffer of stamped samples tells states
-// apart: a polled value may have been renewed at any time since the last one, which shifts all.
+// for it is one more standard deviation. Only a driver's own buffer of stamped samples separates
+// states: a polled value may have been renewed at any time since the last one, which shifts all.
 //
 // The 95 % interval adds independent standard deviations: of the regression (cluster-robust), of
 // the sensors' time constant (at least how far it is fitted from what is known: power that rises

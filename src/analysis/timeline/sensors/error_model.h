@@ -276,7 +276,7 @@ struct ErrorModel {
   double repeated_model = 0.015;  // of the energy: power differs from window to window; chosen
   // Of the mean power: within a window, power next to its ends differs from that in its middle.
   // Chosen.
-  double repeated_shape = 0.1;
+  double repeated_shape = 0.2;
   double layer_time = 0.3;  // of a layer's energy by its time: layers differ in power; chosen
 };
 

@@ -218,7 +218,7 @@ class SweepVerb : public Verb {
     return error.code == Errc::kInvalidArgument ? kUsageError : kCannotWrite;
   }
 
-  // The boards that a sweep would set, which stay as they are.
+  // The boards that a sweep would set; sets nothing.
   Result<meters::control::BoardState> looked_at(meters::control::Knob knob) const {
     const auto devices = devices_to_set(devices_, choices_.bench_gpu());
     if (!devices) return forward_error(devices);
