@@ -148,6 +148,14 @@ def test_pairs_stop_where_a_command_fails(tool):
     assert "failed with status 7" in process.err
 
 
+def test_pairs_before_one_that_fails_are_compared(tool):
+    tool.simulate(board(250))
+    process = tool("compare", "--pairs", "4", "--warmup", "0", "--", "true", "---", "sh", "-c",
+                   "echo run >> count; [ $(wc -l < count) -le 2 ] || exit 5", status=5)
+    assert "2 pairs of runs" in process.out
+    assert "failed with status 5; only runs that succeed are compared; the 2 pairs before it are" in process.err
+
+
 @pytest.mark.parametrize("arguments", [
     (), ("a.jprof",), ("a.jprof", "b.jprof", "c.jprof"), ("--pairs", "2", "--", "true"),
     ("--pairs", "1", "--", "true", "---", "true"), ("a.jprof", "b.jprof", "--by", "joules"),

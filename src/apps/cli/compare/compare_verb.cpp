@@ -434,7 +434,11 @@ class CompareVerb : public Verb {
       report_.before = fmt::format("{}", fmt::join(plan.before, " "));
       report_.after = fmt::format("{}", fmt::join(plan.after, " "));
     }
-    return conclude(runs->before, runs->after);
+    const int concluded = conclude(runs->before, runs->after);
+    if (!runs->ended) return concluded;
+    Error ended = *runs->ended;
+    ended.message += fmt::format("; the {} pairs before it are compared", runs->before.size());
+    return complain(ended, status != kDone ? status : kNothingToMeasure);
   }
 
   static std::vector<report::ComparedRun> drawn(const Figures& side) {

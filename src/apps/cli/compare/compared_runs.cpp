@@ -25,6 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kWarmUp = "warm-up";
+constexpr unsigned kFewestPairs = 2;  // that can be compared
 constexpr Duration kSettle = std::chrono::milliseconds{500};
 
 // While it lives, what is written to stdout goes to stderr.
@@ -101,7 +102,13 @@ class PairRunner {
       const bool after_first = analysis::is_after_first(pair);
       for (const bool after : {after_first, !after_first}) {
         auto made = execute(after, fmt::format("pair-{:03}", pair + 1));
-        if (!made) return forward_error(made);
+        if (!made) {
+          if (pair < kFewestPairs) return forward_error(made);
+          runs.before.erase(runs.before.begin() + pair, runs.before.end());
+          runs.after.erase(runs.after.begin() + pair, runs.after.end());
+          runs.ended = made.error();
+          return runs;
+        }
         (after ? runs.after : runs.before).push_back(std::move(*made));
       }
       report(runs);

@@ -28,6 +28,7 @@ struct PairPlan {
 struct PairRuns {
   std::vector<analysis::RunFigures> before;
   std::vector<analysis::RunFigures> after;
+  std::optional<Error> ended;  // why there are fewer pairs than planned
 };
 
 // Splits a command line at the first word "---". Errors: invalid_argument where a side is empty.
@@ -36,7 +37,7 @@ Result<std::pair<std::vector<std::string>, std::vector<std::string>>> split_comm
 
 // Runs A B, B A, A B, ...: drift that is linear in time cancels. What the commands print goes to
 // stderr. `status`: of the command that failed. Errors: as session::run's; unavailable where a
-// command failed.
+// command failed. After two pairs an error ends the runs, and is PairRuns::ended.
 Result<PairRuns> run_pairs(const PairPlan& plan,
                            const std::function<void(const std::string&)>& on_progress, int& status);
 
