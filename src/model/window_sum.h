@@ -54,9 +54,11 @@ struct EndTurns {
 // that of random turns by adds linearly (Rayleigh 1880). Stretches that overlap err alike: they
 // belong into different layers, and layers add linearly. The sensor's gain error is the same factor
 // in all: that part of `error` adds linearly.
-//   repeatability = common + sqrt((sum of alike)^2 + (sum over layers of sqrt(S + max(V - 3 S,
-//   0)))^2) r^2 = repeatability^2 - alike^2 of a stretch S = sum of r^2, V = |sum of r x exp(2 pi i
-//   turn)|^2, mean of both ends error = sqrt(repeatability^2 + (sum of gain)^2)
+//   repeatability = common + sqrt((sum of alike)^2 + L^2)
+//   L = sum over layers of sqrt(S + max(V - 3 S, 0))
+//   S = sum of r^2, r^2 = repeatability^2 - alike^2 of a stretch
+//   V = |sum of r x exp(2 pi i turn)|^2, mean of both ends
+//   error = sqrt(repeatability^2 + (sum of gain)^2)
 // Windows with short pauses between them err against each other at the edges of the pauses, and are
 // to be added as one stretch that leaves out the pauses: analysis/windows/window_chains.h.
 // Stretches so short that a sensor sees only their surroundings err alike as well (add_alike()).

@@ -427,10 +427,10 @@ VectorXd attenuation(const PowerSolution& solution, const PowerRows& rows, const
   errors.set_noise(solution.noise);
   errors.set_watts(VectorXd::Zero(solution.watts.size()));
   MatrixXd squares = MatrixXd::Zero(solution.watts.size(), solution.watts.size());
+  // Idle's factor, the first, has no error.
   errors.whitened([](std::size_t) { return 0.0; },
                   [&](std::size_t, SparseRow row, double, double weight) {
-                    add_outer_product(row.subspan(1), weight,
-                                      squares);  // idle's factor has no error
+                    add_outer_product(row.subspan(1), weight, squares);
                   });
   VectorXd out = VectorXd::Zero(solution.watts.size());
   VectorXd term = solution.watts;
