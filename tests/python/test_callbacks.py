@@ -63,6 +63,17 @@ def test_hugging_face(gpu, fake):
     assert len(callback.epochs) == 1 and callback.epochs[0] != m
 
 
+def test_an_epoch_that_ended_before_a_failure_is_kept(gpu, fake):
+    fake("transformers", "TrainerCallback", "huggingface")
+    callback = jouleprof.callbacks.HuggingFaceCallback(gpu)
+    trainer = Trainer([callback])
+    callback.on_epoch_end, ended = (lambda *a, **k: (ended(*a, **k), 1 / 0)), callback.on_epoch_end
+    with pytest.raises(ZeroDivisionError):
+        trainer.train()
+    assert [m.name for m in callback.epochs] == ["epoch"]
+    assert [m.name for m in callback.epochs] == ["epoch"]
+
+
 def test_an_epoch_is_logged_at_its_own_step(gpu, fake):
     """It is known later, in the middle of the next one."""
     fake("transformers", "TrainerCallback", "huggingface")

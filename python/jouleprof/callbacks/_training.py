@@ -65,9 +65,17 @@ class Training:
 
     def start(self):
         """Anew: a trainer may train more than once."""
-        self.epochs: list[Measurement] = []
+        self._epochs: list[Measurement] = []
         self._ended = []
         self.drop_all()
+
+    @property
+    def epochs(self):
+        """Also those that no log entry has yet, as of a training that failed. All ranks log an epoch together."""
+        if _world_size() > 1:
+            return self._epochs
+        ended = zip(self._ended, self._known(wait=True))
+        return self._epochs + [m for part, (m, _) in ended if part.kind == "epoch" and m is not None]
 
     def begin(self, kind):
         """Begins a window of this name, unless one is open."""
@@ -121,7 +129,7 @@ class Training:
             measurement = of_ranks[0][1] if len(of_ranks) == 1 else ranks.combined(of_ranks)
             tokens = sum(of_rank[i][1] for _, of_rank in gathered)
             if part.kind == "epoch":
-                self.epochs.append(measurement)
+                self._epochs.append(measurement)
             found.append((part.place, self._metrics(part, measurement, tokens)))
         return found
 
@@ -167,7 +175,9 @@ def _costs(kind, cost):
 
 def _gathered(known):
     """(host, list) of every rank of torch.distributed; one without it."""
+    return [("", known)] if _world_size() == 1 else ranks.gathered(known)
+
+
+def _world_size():
     distributed = ranks.initialised()
-    if distributed is None or distributed.get_world_size() == 1:
-        return [("", known)]
-    return ranks.gathered(known)
+    return 1 if distributed is None else distributed.get_world_size()
