@@ -188,8 +188,9 @@ export function windowsOf(page: Page, selection: Selection): Map<string, PartWin
     for (const group of found.values()) group.reason ??= "short windows of several names are held together";
   }
   for (const group of found.values()) {
+    const isKnown = !group.reason;
     for (const [id, sum] of group.energies) {
-      if (sum.count === group.count && !group.reason) continue;
+      if (sum.count === group.count && isKnown) continue;
       group.energies.delete(id);
       group.reason ??= "a device did not measure all of them";
     }

@@ -50,6 +50,17 @@ describe("windowsOf", () => {
     expect(found.get("b")).toMatchObject({ count: 3, seconds: 0.4 });
     expect(found.get("b")!.energies.get(0)!.error).toBe(3);
   });
+  it("keeps the sums of devices next to one that lacks a window, in any order", () => {
+    const page = slicedPage();
+    for (const lost of [0, 1]) {
+      const kept: [number, number, number] = [1 - lost, 20e6, 1e6];
+      const both: [number, number, number][] = [[0, 20e6, 1e6], [1, 20e6, 1e6]];
+      page.timeline!.windows.blocks = [[0, 0, 0, 1, 1, both], [0, 0, 1, 1, 1, [kept]]];
+      const found = windowsOf(page, { begin: 0, end: 3 }).get("a")!;
+      expect([...found.energies.keys()]).toEqual([1 - lost]);
+      expect(found.reason).toMatch(/did not measure all/);
+    }
+  });
   it("has no sum of windows that overlap, lack an energy, or are held with others", () => {
     const page = slicedPage();
     const blocks = page.timeline!.windows.blocks;
