@@ -341,7 +341,7 @@ TEST_P(StepsOfPhases, HaveTheirTruthWithinTheRepeatability) {
   constexpr std::array kNames{"data", "forward", "backward", "optimizer"};
   constexpr std::array kWatts{150.0, 600.0, 650.0, 350.0};
   constexpr std::array kSeconds{0.006, 0.020, 0.040, 0.010};
-  constexpr int kSeeds = 4;
+  constexpr int kSeeds = 3;
   std::array<int, 4> within{};
   for (unsigned seed = 1; seed <= kSeeds; ++seed) {
     std::mt19937 random(seed);

@@ -49,7 +49,7 @@ TEST(Bench, RowsOfASensorThatReadsLowHoldItsInterval) {
   for (auto& domain : result.energy->profile.domains) {
     if (domain.energy) domain.energy->shift = 0.04;
   }
-  const auto& device = row(bench_rows(result.bench, *result.energy), "iteration").device;
+  const auto device = row(bench_rows(result.bench, *result.energy), "iteration").device;
   EXPECT_NEAR(device->high(), before + 0.04 * 3, 1e-6);
 }
 
