@@ -112,7 +112,7 @@ std::string with_usual_order(std::string_view text) {
   bool is_half_day = false;
   for (const std::string_view half : {" AM", " PM", " am", " pm"}) {
     const auto at = out.find(half), colon = out.find(':');
-    if (at == out.npos || colon == out.npos || colon > at) continue;
+    if (at == out.npos || colon == 0 || colon > at) continue;
     const auto begin = out.find_last_not_of("0123456789", colon - 1) + 1;
     const auto hour = parse_digits(std::string_view(out).substr(begin, colon - begin));
     if (!hour || *hour < 1 || *hour > 12) return out;

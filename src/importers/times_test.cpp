@@ -22,6 +22,12 @@ TEST(Stamps, CalendarTimes) {
   }
 }
 
+TEST(Stamps, AHalfDayWithoutAnHourIsNone) {
+  for (const char* bad : {":30:00 PM 12", ":30:00 AM", "11/23/2026 :30:00 PM", "PM pm: pm 12:00"}) {
+    EXPECT_FALSE(parse_log_time(bad)) << bad;
+  }
+}
+
 TEST(Stamps, CompactDates) {
   EXPECT_EQ(parse_compact_date("19700102"), std::chrono::hours{24});
   EXPECT_EQ(parse_compact_date("19700230"), std::nullopt);
