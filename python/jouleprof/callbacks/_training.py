@@ -65,17 +65,16 @@ class Training:
 
     def start(self):
         """Anew: a trainer may train more than once."""
-        self._epochs: list[Measurement] = []
+        self.epochs: list[Measurement] = []
         self._ended = []
         self.drop_all()
 
-    @property
-    def epochs(self):
+    def ended_epochs(self):
         """Also those that no log entry has yet, as of a training that failed. All ranks log an epoch together."""
         if _world_size() > 1:
-            return self._epochs
+            return self.epochs
         ended = zip(self._ended, self._known(wait=True))
-        return self._epochs + [m for part, (m, _) in ended if part.kind == "epoch" and m is not None]
+        return self.epochs + [m for part, (m, _) in ended if part.kind == "epoch" and m is not None]
 
     def begin(self, kind):
         """Begins a window of this name, unless one is open."""
@@ -129,7 +128,7 @@ class Training:
             measurement = of_ranks[0][1] if len(of_ranks) == 1 else ranks.combined(of_ranks)
             tokens = sum(of_rank[i][1] for _, of_rank in gathered)
             if part.kind == "epoch":
-                self._epochs.append(measurement)
+                self.epochs.append(measurement)
             found.append((part.place, self._metrics(part, measurement, tokens)))
         return found
 

@@ -70,7 +70,7 @@ class HuggingFaceCallback(TrainerCallback):
 
     @property
     def epochs(self) -> list[Measurement]:
-        return self._training.epochs
+        return self._training.ended_epochs()
 
     def on_train_begin(self, args, state, control, **kwargs):
         trainer = next((trainer for _, trainer in _calls_of_trainer(self)), None)

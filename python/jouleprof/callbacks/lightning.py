@@ -37,7 +37,7 @@ class LightningCallback(Callback):
 
     @property
     def epochs(self) -> list[Measurement]:
-        return self._training.epochs
+        return self._training.ended_epochs()
 
     def on_train_start(self, trainer, pl_module):
         self._training.start()
