@@ -238,13 +238,21 @@ Result<void> check_powers(model::Recording& recording, const std::string& path) 
   return {};
 }
 
-// The 95th percentile: between looks also where the rows of one look have times of their own.
-Duration longest_usual_distance(const std::vector<Stamp>& stamps) {
+// Of neighbours whose times go forward.
+std::vector<Duration> distances_of(std::span<const Stamp> stamps, bool across_segments) {
   std::vector<Duration> distances;
   for (std::size_t i = 1; i < stamps.size(); ++i) {
     const Duration distance = stamps[i].at - stamps[i - 1].at;
-    if (distance > Duration{}) distances.push_back(distance);
+    if (distance > Duration{} && (across_segments || !stamps[i].starts_segment)) {
+      distances.push_back(distance);
+    }
   }
+  return distances;
+}
+
+// The 95th percentile: between looks also where the rows of one look have times of their own.
+Duration longest_usual_distance(std::span<const Stamp> stamps) {
+  auto distances = distances_of(stamps, true);
   std::ranges::sort(distances);
   return distances.empty() ? Duration{} : distances[(distances.size() - 1) * 95 / 100];
 }
@@ -319,11 +327,7 @@ const char* repeat_hours(std::vector<Stamp>& stamps, Duration usual) {
 }  // namespace
 
 Duration usual_distance(std::span<const Stamp> stamps) {
-  std::vector<Duration> distances;
-  for (std::size_t i = 1; i < stamps.size(); ++i) {
-    const Duration distance = stamps[i].at - stamps[i - 1].at;
-    if (!stamps[i].starts_segment && distance > Duration::zero()) distances.push_back(distance);
-  }
+  auto distances = distances_of(stamps, false);
   if (distances.empty()) return Duration::zero();
   return upper_median(std::move(distances));
 }

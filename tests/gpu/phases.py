@@ -61,23 +61,24 @@ class Phases:
             torch.cuda.synchronize()
 
 
+def steps(monitor, phases, scale, names, suffix, length):
+    """Runs steps of these phases, each in a window; returns how many, and when they ended."""
+    end = time.perf_counter() + length
+    count = 0
+    while time.perf_counter() < end:
+        for name in names:
+            with monitor.window(f"{name} {suffix}"):
+                phases.run(name, scale)
+        count += 1
+    return count, time.perf_counter()
+
+
 def per_step(gpu, monitor, phases, scale, without, seconds):
     """Joules of a step by the counter; the steps of half a second before do not count. Their windows cost time."""
     names = [name for name in SECONDS if name != without]
-
-    def steps(length):
-        end = time.perf_counter() + length
-        count = 0
-        while time.perf_counter() < end:
-            for name in names:
-                with monitor.window(f"{name} without {without}"):
-                    phases.run(name, scale)
-            count += 1
-        return count, time.perf_counter()
-
-    steps(0.5)
+    steps(monitor, phases, scale, names, f"without {without}", 0.5)
     before = counter_edge(gpu)
-    count, end = steps(seconds)
+    count, end = steps(monitor, phases, scale, names, f"without {without}", seconds)
     after = counter_edge(gpu)
     return (after[1] - before[1] - idle_watts(gpu) * (after[0] - end)) / count
 
@@ -117,13 +118,7 @@ def main():
     live = {}
     with jouleprof.Monitor(log=args.log, overwrite=True) as monitor:
         for scale in map(float, args.scales.split(",")):
-            end = time.perf_counter() + 2 * args.seconds
-            counts = 0
-            while time.perf_counter() < end:
-                for name in SECONDS:
-                    with monitor.window(f"{name} x{scale:g}"):
-                        phases.run(name, scale)
-                counts += 1
+            counts, _ = steps(monitor, phases, scale, SECONDS, f"x{scale:g}", 2 * args.seconds)
             time.sleep(0.3)
             for name in SECONDS:
                 live[name, scale] = monitor.total(f"{name} x{scale:g}")["gpu0"], counts
