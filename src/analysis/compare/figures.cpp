@@ -1,6 +1,7 @@
 #include "analysis/compare/figures.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -126,12 +127,13 @@ std::vector<FigureRow> window_rows(const model::Profile& profile,
   for (const auto& group : profile.windows) {
     if (group.imported || group.count == 0) continue;
     const auto measured = measured_by(group, chosen);
-    std::string detail;
-    for (const std::size_t i : measured) {
-      if (measured == chosen) break;
-      detail += (detail.empty() ? "" : " ") + figure_label_of(profile.domains[i].domain);
+    std::vector<std::string> devices;  // where they are not all
+    if (measured != chosen) {
+      for (const std::size_t i : measured) {
+        devices.push_back(figure_label_of(profile.domains[i].domain));
+      }
     }
-    rows.push_back({group.name, std::move(detail), group.count,
+    rows.push_back({group.name, fmt::format("{}", fmt::join(devices, " ")), group.count,
                     window_energy(profile, group, measured), time_figure(group.mean_time(), 1)});
   }
   return rows;
