@@ -21,6 +21,7 @@ struct FakeCupti {
   abi::cupti::Callback* callback = nullptr;
   void* user = nullptr;
   std::set<abi::cupti::ActivityKind> enabled;
+  std::mutex enabled_mutex;  // several threads change and read what is enabled
   std::set<std::pair<abi::cupti::Domain, std::uint32_t>> calls;
   std::map<abi::cupti::GraphNode, std::uint64_t> node_ids;
   abi::cupti::Result subscribe_result = abi::cupti::Result::kSuccess;
@@ -36,6 +37,11 @@ struct FakeCupti {
     static FakeCupti* fake = nullptr;
     return fake;
   }
+  bool records(abi::cupti::ActivityKind kind) {
+    const std::scoped_lock lock(enabled_mutex);
+    return enabled.contains(kind);
+  }
+
   FakeCupti() { now() = this; }
   ~FakeCupti() { now() = nullptr; }
 
@@ -131,10 +137,12 @@ struct FakeCupti {
     api.enable = [](abi::cupti::ActivityKind kind) {
       if (now()->enable_result != Result::kSuccess) return now()->enable_result;
       if (now()->refused.contains(kind)) return Result::kInvalidParameter;
+      const std::scoped_lock lock(now()->enabled_mutex);
       now()->enabled.insert(kind);
       return Result::kSuccess;
     };
     api.disable = [](abi::cupti::ActivityKind kind) {
+      const std::scoped_lock lock(now()->enabled_mutex);
       now()->enabled.erase(kind);
       return Result::kSuccess;
     };

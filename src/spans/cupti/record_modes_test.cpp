@@ -26,11 +26,11 @@ class GraphModeTest : public ::testing::Test {
   CuptiApi api = FakeCupti::api();
   GraphMode mode{api};
 
-  bool whole() const { return cupti.enabled.contains(ActivityKind::kGraphTrace); }
+  bool whole() { return cupti.records(ActivityKind::kGraphTrace); }
   static abi::cupti::GraphExec graph(std::uintptr_t n) {
     return reinterpret_cast<abi::cupti::GraphExec>(0x1000 * n);
   }
-  bool kernels() const { return cupti.enabled.contains(ActivityKind::kConcurrentKernel); }
+  bool kernels() { return cupti.records(ActivityKind::kConcurrentKernel); }
   // Whether it was recorded.
   bool launch(std::uintptr_t n = 1) {
     const bool recorded = !mode.on_launch(Site::kEnter, graph(n));
@@ -242,7 +242,7 @@ class MemsetRecordsTest : public ::testing::Test {
   MemsetRecords memsets{api};
 
   void SetUp() override { cupti.enabled.insert(ActivityKind::kMemset); }
-  bool enabled() const { return cupti.enabled.contains(ActivityKind::kMemset); }
+  bool enabled() { return cupti.records(ActivityKind::kMemset); }
   // Whether it is recorded.
   bool set(std::uint64_t bytes) {
     memsets.on_call(Site::kEnter, bytes);
