@@ -69,7 +69,8 @@ screenshots: web/node_modules/ready configure ## make the pictures of docs/image
 	tools/screenshots build/release/src/apps/cli/jouleprof
 
 # The test programs in which several threads meet.
-THREADED = session_test session_jobs_test windows_test nvml_sim_core_test recording_test serve_test
+THREADED = session_test session_jobs_test windows_test nvml_sim_core_test recording_test serve_test \
+           cupti_test reruns_test
 sanitize: setup ## unit tests under the address, undefined-behaviour and thread sanitizers
 	cmake --preset asan && cmake --build --preset asan -j $(JOBS) --target unit_tests
 	ctest --preset asan -j $(TEST_JOBS) -LE e2e

@@ -211,14 +211,16 @@ TEST_F(Recorded, KernelsAreBoundedAndWhatDoesNotFitIsCounted) {
 }
 
 TEST_F(Recorded, ReRunsOnRequestHoldWhatOtherThreadsLaunch) {
+  const auto theirs = driver.function("k");
+  const auto ours = driver.function("our own");
   recorder.begin_reruns(true);
   std::atomic<bool> launched{false};
   std::thread other([&] {
-    calls.launch(driver.function("k"), kA);
+    calls.launch(theirs, kA);
     launched.store(true);
   });
   while (recorder.launches_of_others() == 0) std::this_thread::yield();
-  calls.launch(driver.function("our own"), kA);
+  calls.launch(ours, kA);
   EXPECT_FALSE(launched.load());
   recorder.end_reruns();
   other.join();
