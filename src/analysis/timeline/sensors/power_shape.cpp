@@ -23,6 +23,7 @@ constexpr double kSameValue = 0.02;    // of the greater of two values of one ti
 constexpr double kTroublesApart = 10;  // seconds
 constexpr std::size_t kMostCompared = 512;  // samples, of a search for recurrence
 constexpr std::size_t kFewestCycles = 3;
+constexpr std::size_t kBlock = 256;
 constexpr double kFlat = 0.02;  // of the mean: a standard deviation that is noise
 
 bool is_polled(model::SensorKind kind) { return kind != model::SensorKind::kPowerRing; }
@@ -159,7 +160,7 @@ bool PowerShape::drop_frozen(double watts) {
 }
 
 void PowerShape::add(double begin, double end, double watts) {
-  PowerSample next{begin, end, watts, 0, 0, 0, 0, false};
+  PowerSample next{.begin = begin, .end = end, .watts = watts};
   highest_ = std::max(highest_, watts);
   if (!samples_.empty()) {
     PowerSample& last = samples_.back();
@@ -183,15 +184,31 @@ void PowerShape::add(double begin, double end, double watts) {
     const double gap = next.after_missing ? 0.5 * step * level : 0.0;
     next.variance = last.variance + noise * noise + between * between + gap * gap;
     next.locked = last.locked + 0.5 * unseen * step * std::abs(watts - last.watts);
+    next.steps = last.steps + std::abs(watts - last.watts);
+    next.changes = last.changes + (watts != last.watts ? 1 : 0);
+    next.missing = last.missing + (next.after_missing ? std::max(begin - last.end, 0.0) : 0.0);
   }
   next.until = next.centre();
+  blocks_.resize(std::min(blocks_.size(), samples_.size() / kBlock));
   samples_.push_back(next);
+  add_block();
+}
+
+// Samples are taken away at the end alone, but in forget_before(): add() forgets their blocks.
+void PowerShape::add_block() {
+  if (samples_.size() < (blocks_.size() + 1) * kBlock) return;
+  const auto first = samples_.begin() + static_cast<std::ptrdiff_t>(blocks_.size() * kBlock);
+  const auto [low, high] =
+      std::ranges::minmax_element(first, first + kBlock, {}, &PowerSample::watts);
+  blocks_.emplace_back(low->watts, high->watts);
 }
 
 void PowerShape::forget_before(double t) {
   auto keep = std::ranges::lower_bound(samples_, t, {}, &PowerSample::end);
   if (keep != samples_.begin()) --keep;
   samples_.erase(samples_.begin(), keep);
+  blocks_.clear();
+  while (samples_.size() >= (blocks_.size() + 1) * kBlock) add_block();
 }
 
 // The first sample whose centre is after `t`. Samples come at a nearly constant rate, so the search
@@ -297,26 +314,39 @@ PowerShape::Recurrence PowerShape::recurrence_of(double from, double to) const {
   double mean = 0;
   for (std::size_t i = 0; i < n; ++i) mean += samples_[r.first + i].watts / static_cast<double>(n);
   std::vector<double> off(n);
+  std::vector<double> at(n);
   double square = 0;
+  double earliest = 0;  // against samples that come at the usual rate
+  double latest = 0;
   for (std::size_t i = 0; i < n; ++i) {
     off[i] = samples_[r.first + i].watts - mean;
+    at[i] = samples_[r.first + i].centre();
     square += off[i] * off[i] / static_cast<double>(n);
+    const double late = at[i] - at[0] - static_cast<double>(i) * usual_;
+    earliest = std::min(earliest, late);
+    latest = std::max(latest, late);
   }
   if (square <= std::pow(kFlat * mean, 2)) return {};
+  const bool regular = latest - earliest < 0.5 * usual_;
   bool differed = false;
   Recurrence best;
-  // Pairs of samples by their times, because some samples are missing.
   for (std::size_t lag = 1; lag * kFewestCycles <= n; ++lag) {
     const double apart = static_cast<double>(lag) * usual_;
     double sum = 0;
     double pairs = 0;
-    std::size_t j = 0;
-    for (std::size_t i = 1; i < n; ++i) {
-      const double wanted = samples_[r.first + i].centre() - apart;
-      while (j + 1 < i && samples_[r.first + j + 1].centre() < wanted + 0.5 * usual_) ++j;
-      if (std::abs(samples_[r.first + j].centre() - wanted) > 0.5 * usual_) continue;
-      sum += off[i] * off[j];
-      ++pairs;
+    if (regular) {
+      for (std::size_t i = lag; i < n; ++i) sum += off[i] * off[i - lag];
+      pairs = static_cast<double>(n - lag);
+    } else {
+      // Pairs of samples by their times, because some samples are missing.
+      std::size_t j = 0;
+      for (std::size_t i = 1; i < n; ++i) {
+        const double wanted = at[i] - apart;
+        while (j + 1 < i && at[j + 1] < wanted + 0.5 * usual_) ++j;
+        if (std::abs(at[j] - wanted) > 0.5 * usual_) continue;
+        sum += off[i] * off[j];
+        ++pairs;
+      }
     }
     if (pairs < static_cast<double>(2 * kFewestCycles)) continue;
     // Less than chance may cause.
@@ -349,38 +379,49 @@ double PowerShape::locked_joules(double from, double to) const {
   return kErrors.locked_edges * most * std::clamp(part, 0.0, 1.0);
 }
 
-PowerShape::Variation PowerShape::variation(double from, double to) const {
+// Of the samples first to last - 1.
+double PowerShape::range_of(std::size_t first, std::size_t last) const {
   double low = std::numeric_limits<double>::infinity();
   double high = 0;
-  double steps = 0;
-  double count = 0;
-  double changes = 0;
-  double last = 0;
-  const Range r = around(from, to);
-  for (std::size_t i = r.first; i < r.last; ++i) {
-    const PowerSample& s = samples_[i];
-    if (s.begin < from || s.end > to) continue;
-    low = std::min(low, s.watts);
-    high = std::max(high, s.watts);
-    if (count > 0) {
-      steps += std::abs(s.watts - last);
-      changes += s.watts != last ? 1 : 0;
+  for (std::size_t i = first; i < last;) {
+    const std::size_t block = i / kBlock;
+    if (i % kBlock == 0 && i + kBlock <= last && block < blocks_.size()) {
+      low = std::min(low, blocks_[block].first);
+      high = std::max(high, blocks_[block].second);
+      i += kBlock;
+    } else {
+      low = std::min(low, samples_[i].watts);
+      high = std::max(high, samples_[i].watts);
+      ++i;
     }
-    last = s.watts;
-    ++count;
   }
-  if (count < 2) return {};
-  return {high - low, steps / (count - 1), steps / std::max(changes, 1.0)};
+  return high - low;
+}
+
+PowerShape::Variation PowerShape::variation(double from, double to) const {
+  Range r = around(from, to);
+  while (r.first < r.last && samples_[r.first].begin < from) ++r.first;
+  while (r.last > r.first && samples_[r.last - 1].end > to) --r.last;
+  if (r.last < r.first + 2) return {};
+  const PowerSample& first = samples_[r.first];
+  const PowerSample& last = samples_[r.last - 1];
+  const double steps = last.steps - first.steps;
+  return {range_of(r.first, r.last), steps / static_cast<double>(r.last - r.first - 1),
+          steps / std::max(last.changes - first.changes, 1.0)};
 }
 
 double PowerShape::missing_seconds(double from, double to) const {
   const Range r = around(from, to);
-  double sum = 0;
-  for (std::size_t i = std::max<std::size_t>(r.first, 1); i < r.last; ++i) {
-    if (!samples_[i].after_missing) continue;
-    sum += std::max(std::min(to, samples_[i].begin) - std::max(from, samples_[i - 1].end), 0.0);
-  }
-  return sum;
+  if (r.last < r.first + 2) return 0;
+  // Of the first and of the last time between samples, a part may lie outside.
+  const auto outside = [&](std::size_t i, double length) {
+    return std::min(std::max(length, 0.0), samples_[i].missing - samples_[i - 1].missing);
+  };
+  const std::size_t last = r.last - 1;
+  const double sum = samples_[last].missing - samples_[r.first].missing -
+                     outside(r.first + 1, from - samples_[r.first].end) -
+                     outside(last, samples_[last].begin - to);
+  return std::max(sum, 0.0);
 }
 
 double PowerShape::seen_fraction() const {

@@ -26,6 +26,9 @@ struct PowerSample {
   // Joules that are missed between samples where each step misses as much as it can, and all steps
   // in one direction: those of a load that is locked to the sensor.
   double locked = 0;
+  double steps = 0;            // the sum of power's steps from sample to sample, in watts,
+  double changes = 0;          // and how many of them are none to the same value
+  double missing = 0;          // seconds between windows where samples are missing
   bool after_missing = false;  // samples are missing before this one
 
   double centre() const { return 0.5 * (begin + end); }
@@ -130,6 +133,7 @@ class PowerShape {
   static constexpr double kLagWindow = 1.6;
 
   void add(double begin, double end, double watts);
+  void add_block();
   void leave_out(double at, const char* why);
   void note(double at, const char* why);
   void drop_contradicted(double at);
@@ -139,12 +143,15 @@ class PowerShape {
     double certainty = 0;
   };
   Recurrence recurrence_of(double from, double to) const;
+  double range_of(std::size_t first, std::size_t last) const;
   bool drop_frozen(double watts);
   std::vector<PowerSample>::const_iterator next_sample(double t) const;
 
   model::Sensor sensor_;
   TimeBase time_;
   std::vector<PowerSample> samples_;
+  // The lowest and the highest power of each kBlock samples.
+  std::vector<std::pair<double, double>> blocks_;
   std::optional<double> end_;
   std::optional<double> last_read_;
   double last_watts_ = 0;

@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
 #include "analysis/timeline/simulated_sensors_test.h"
 
 namespace jouleprof::analysis {
@@ -112,6 +117,45 @@ TEST(PowerShape, FindsMissingSamples) {
   EXPECT_EQ(shape.missing_seconds(3.2, 4), 0);
   EXPECT_GT(shape.missed_variance(0.5, 3.5), 2000);
   EXPECT_LT(shape.missed_variance(3.2, 3.9), 10);
+}
+
+// Long intervals are answered from sums and blocks: as each sample of them says.
+TEST(PowerShape, VariationAndMissingTimeAreThoseOfTheSamples) {
+  std::mt19937 random(5);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  PowerShape shape(GpuSensors{}.ring(), kTime);
+  for (double t = 1; t < 90; t += uniform(random) < 0.01 ? 0.3 : 0.02) {
+    // Contradicted by the next one: it is taken back.
+    if (uniform(random) < 0.4) shape.push({kRing, at(t), Power::watts(700)});
+    shape.push({kRing, at(t), Power::watts(200 + t + std::floor(3 * uniform(random)))});
+    if (t > 20 && t < 20.02) shape.forget_before(6.21);
+  }
+  ASSERT_GT(shape.samples().size(), 2000U);
+  for (int k = 0; k < 300; ++k) {
+    const double from = 95 * uniform(random);
+    const double to = from + (k < 100 ? 0.1 : 60) * uniform(random);
+    std::vector<double> watts;
+    double steps = 0;
+    double missing = 0;
+    const PowerSample* last = nullptr;
+    for (const PowerSample& s : shape.samples()) {
+      if (s.after_missing && last != nullptr)
+        missing += std::max(std::min(to, s.begin) - std::max(from, last->end), 0.0);
+      last = &s;
+      if (s.begin < from || s.end > to) continue;
+      if (!watts.empty()) steps += std::abs(s.watts - watts.back());
+      watts.push_back(s.watts);
+    }
+    EXPECT_NEAR(shape.missing_seconds(from, to), missing, 1e-9) << from << " " << to;
+    const auto found = shape.variation(from, to);
+    if (watts.size() < 2) {
+      EXPECT_EQ(found.range, 0);
+      continue;
+    }
+    const auto [low, high] = std::ranges::minmax(watts);
+    EXPECT_EQ(found.range, high - low) << from << " " << to;
+    EXPECT_NEAR(found.step, steps / static_cast<double>(watts.size() - 1), 1e-9);
+  }
 }
 
 TEST(PowerShape, HandsItsTroublesOverAndKeepsTheNewest) {
