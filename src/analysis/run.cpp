@@ -147,8 +147,7 @@ struct Run::State {
     if (!known_repeated) {
       known_repeated.emplace(recording.domains.size());
       for (std::size_t i = 0; i < out.size(); ++i) {
-        const bool gpu = recording.domains[i].kind == model::DomainKind::kGpu;
-        if (!gpu || !timelines()[i]) continue;
+        if (!timelines()[i]) continue;
         (*known_repeated)[i] = RepeatedWindows::fit(recording.windows, *timelines()[i]);
       }
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "analysis/repeated/repeated_windows.h"
 #include "analysis/windows/windows.h"
 
 namespace jouleprof::analysis {
@@ -27,10 +28,12 @@ LiveEnergy::LiveEnergy(std::vector<model::Domain> domains,
   for (const auto& domain : domains_) {
     const auto chosen = choose_sensors(sensors, domain.id, all);
     ledgers_.push_back(chosen ? std::make_unique<EnergyLedger>(*chosen, history) : nullptr);
-    const bool is_gpu = chosen && domain.kind == model::DomainKind::kGpu;
-    gpus_.push_back(is_gpu ? ledgers_.back().get() : nullptr);
+    const bool repeats = chosen && RepeatedWindows::is_possible(*chosen);
+    for_repeated_.push_back(repeats ? ledgers_.back().get() : nullptr);
   }
-  if (std::ranges::all_of(gpus_, [](auto* gpu) { return gpu == nullptr; })) gpus_ = {};
+  if (std::ranges::all_of(for_repeated_, [](auto* ledger) { return ledger == nullptr; })) {
+    for_repeated_ = {};
+  }
 }
 
 void LiveEnergy::append(const model::Readings& readings) {
@@ -50,7 +53,7 @@ void LiveEnergy::add(std::uint32_t name, HostTime begin, HostTime end) {
   mark(begin);
   mark(end);
   totals_.add(name, begin, end);
-  if (!gpus_.empty()) repeated_.add(name, begin, end);
+  if (!for_repeated_.empty()) repeated_.add(name, begin, end);
 }
 
 // A sensor that was waited for in vain is not waited for again until it speaks.
@@ -182,8 +185,8 @@ std::optional<WindowTotal> LiveEnergy::total(std::uint32_t name) {
   for (std::size_t i = 0; total && i < domains_.size(); ++i) {
     const auto& reason = domains_[i].unavailable_reason;
     if (!ledgers_[i] && !reason.empty()) total->energies[i] = fail(Errc::kUnavailable, reason);
-    if (gpus_.empty() || !total->energies[i]) continue;
-    const auto common = repeated_.total(name, i, gpus_);
+    if (for_repeated_.empty() || !total->energies[i]) continue;
+    const auto common = repeated_.total(name, i, for_repeated_);
     if (common && replaces(*common, *total->energies[i])) total->energies[i] = *common;
   }
   return total;
@@ -200,7 +203,7 @@ void LiveEnergy::tidy(HostTime now) {
   }
   settled = std::max(settled, now - kLongestPending);
   totals_.settle(settled, ledgers());
-  if (!gpus_.empty()) repeated_.settle(settled, gpus_);
+  if (!for_repeated_.empty()) repeated_.settle(settled, for_repeated_);
   for (auto& ledger : ledgers_) {
     if (ledger) ledger->tidy(now);
   }

@@ -60,7 +60,7 @@ class LiveEnergy {
   std::optional<Energy> counter_wrap(std::size_t domain) const;
 
   std::optional<HostTime> latest_end(std::uint32_t name) const { return totals_.latest_end(name); }
-  // Absent for a name without a window. Of many short windows of a GPU, from all of them together
+  // Absent for a name without a window. Of many short windows, from all of them together
   // where that is known better (RepeatedTotals).
   std::optional<WindowTotal> total(std::uint32_t name);
 
@@ -81,7 +81,7 @@ class LiveEnergy {
   std::vector<std::unique_ptr<EnergyLedger>> ledgers_;  // by domain; nullptr without a sensor
   WindowTotals totals_;
   RepeatedTotals repeated_;
-  RepeatedTotals::Ledgers gpus_;  // the GPUs' ledgers, by domain; empty without a GPU
+  RepeatedTotals::Ledgers for_repeated_;         // by domain; empty where it is possible for none
   std::unordered_map<std::int64_t, int> marks_;  // lately, by 4 ms
   HostTime next_tidy_{};
   // By domain: the newest reading when it was waited for, and since when it has been in vain.

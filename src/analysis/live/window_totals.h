@@ -84,7 +84,7 @@ class WindowTotals {
 // Thread safety: none.
 class RepeatedTotals {
  public:
-  using Ledgers = std::vector<EnergyLedger*>;  // by domain; nullptr: none, or of no GPU
+  using Ledgers = std::vector<EnergyLedger*>;  // by domain; nullptr: not possible
 
   // In the order in which a thread's windows end.
   void add(std::uint32_t name, HostTime begin, HostTime end);

@@ -33,6 +33,7 @@ using namespace std::chrono_literals;
 
 constexpr Duration kShort = 100ms;   // mean length: about four windows of a power sensor
 constexpr std::size_t kFewest = 20;  // windows of a name
+constexpr Duration kFineCounter = 2ms;
 // Ends of the intervals after a window and before the next one, in seconds: fine next to windows,
 // up to a counter's period.
 constexpr std::array kAround{0.004, 0.010, 0.018, 0.030, 0.060, 0.120};
@@ -551,11 +552,16 @@ RepeatedWindows::RepeatedWindows(RepeatedWindows&&) noexcept = default;
 RepeatedWindows& RepeatedWindows::operator=(RepeatedWindows&&) noexcept = default;
 RepeatedWindows::~RepeatedWindows() = default;
 
+bool RepeatedWindows::is_possible(const TimelineSensors& sensors) {
+  if (sensors.power) return sensors.power->kind == model::SensorKind::kPowerRing;
+  return sensors.counter && sensors.counter->traits.refresh &&
+         *sensors.counter->traits.refresh <= kFineCounter;
+}
+
 std::optional<RepeatedWindows> RepeatedWindows::fit(std::span<const model::Window> windows,
                                                     EnergyTimeline& timeline,
                                                     const std::optional<RecordedSpan>& within) {
-  const auto& power = timeline.sensors().power;  // a polled one does not say when it was renewed
-  if (!power || power->kind != model::SensorKind::kPowerRing) return std::nullopt;
+  if (!is_possible(timeline.sensors())) return std::nullopt;
   auto state = std::make_unique<State>();
   state->names = short_window_names(windows);
   if (state->names.empty()) return std::nullopt;

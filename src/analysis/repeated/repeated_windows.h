@@ -10,7 +10,8 @@
 //
 // Samples' stamps jitter, which would pull the states' powers together; half of what is taken back
 // for it is one more standard deviation. Only a driver's own buffer of stamped samples separates
-// states: a polled value may have been renewed at any time since the last one, which shifts all.
+// states, or a counter that is renewed within 2 ms and needs no samples (RAPL): a polled power may
+// have been renewed at any time since the last one, which shifts all.
 //
 // The 95 % interval adds independent standard deviations: of the regression (cluster-robust), of
 // the sensors' time constant (at least how far it is fitted from what is known: power that rises
@@ -63,9 +64,12 @@ WindowStates window_states(std::span<const model::Window> windows,
 
 class RepeatedWindows {
  public:
-  // Of one GPU's timeline, from what its sensors observed `within` a time (absent: always).
-  // `windows`: all of that time and the second around it; they outlive the result. Absent without
-  // names of short windows, or where the sensor observes too little of them.
+  // Whether a timeline with these sensors has what the regression needs.
+  static bool is_possible(const TimelineSensors& sensors);
+
+  // Of one timeline, from what its sensors observed `within` a time (absent: always).
+  // `windows`: all of that time and the second around it; they outlive the result. Absent where it
+  // is not possible, without names of short windows, or where too little of them is observed.
   static std::optional<RepeatedWindows> fit(std::span<const model::Window> windows,
                                             EnergyTimeline& timeline,
                                             const std::optional<RecordedSpan>& within = {});
