@@ -332,6 +332,22 @@ TEST_F(MovedProcess, OfAnIdleGroupCountsNothingTwice) {
   EXPECT_EQ(by_job["2"], 2 * kSecond * kTick);
 }
 
+// No other process is in the group to which another program moved it, and its own is at rest.
+TEST_F(MovedProcess, OutOfAnIdleGroupIsFoundWithinSixtyLooks) {
+  start(5);
+  machine.put({.pid = 20}, "0::/a.service\n");
+  machine.group("/a.service", {});
+  for (int k = 0; k < 5; ++k) look();
+  machine.group(path(3), {});
+  std::map<std::string, Duration> by_job;
+  for (int k = 1; k <= 61; ++k) {
+    put(20, 3, k * kSecond);
+    machine.group(path(3), k * kSecond * kTick);
+    by_job = look();
+  }
+  EXPECT_EQ(by_job["3"], kSecond * kTick);
+}
+
 // What a group used before it was known is in the time of the group above it, once.
 TEST_F(MovedProcess, IntoAGroupBelowIsNotCountedTwice) {
   start(5);
