@@ -116,6 +116,8 @@ struct MachineState {
   // not.
   std::optional<RealTime> continued_from;
   std::optional<MetricsReaders> readers;  // absent, or of the service before: until the first tick
+  // Devices that an earlier service counted and that are not there now, as its state has them.
+  std::vector<std::string> gone;
   // Between services, in total. Nothing is attributed of that time, and the counters lack its
   // energy where the device's own counter did not go on.
   Duration missing_time{};

@@ -107,7 +107,16 @@ class Saved {
     for (const auto& saved : file.at("domains")) {
       const auto found = now.find(saved.at("key").get<std::string>());
       places_.push_back(found == now.end() ? std::nullopt : std::optional(found->second));
-      if (found == now.end() || !saved.at("counted").get<bool>()) continue;
+      if (!saved.at("counted").get<bool>()) continue;
+      // Of a device that is gone, the day is that on which it was last there.
+      const auto& its_day = saved.contains("day") ? saved.at("day") : file.at("day");
+      if (found == now.end()) {
+        json kept = saved;
+        kept["day"] = its_day;
+        if (!same_boot) kept["counter"] = nullptr;
+        gone.push_back(json_text(kept));
+        continue;
+      }
       auto& account = domains[found->second].emplace();
       account.total = energy(saved.at("total"));
       account.unattributed = energy(saved.at("unattributed"));
@@ -121,7 +130,8 @@ class Saved {
       }
       between_services[found->second] = energy(saved.at("between_services"));
       if (between_services[found->second] > account.unattributed) is_damaged_ = true;
-      day.before[found->second] = energy(saved.at("before_day"));
+      day.before[found->second] =
+          its_day == file.at("day") ? energy(saved.at("before_day")) : account.total;
       if (day.before[found->second] > account.total) is_damaged_ = true;
     }
   }
@@ -152,6 +162,7 @@ class Saved {
   bool is_damaged() const { return is_damaged_; }
 
   std::vector<std::optional<DomainAccount>> domains;
+  std::vector<std::string> gone;  // as MachineState's
   std::vector<std::uint64_t> gaps;
   std::vector<std::optional<analysis::CounterMark>> counters;
   std::vector<Energy> between_services;
@@ -206,7 +217,8 @@ class Saved {
   }
 
   void add(const json& saved, std::vector<Energy>& out) {
-    for (std::size_t i = 0; i < places_.size(); ++i) {
+    // Families have nothing of what was gone at the last save.
+    for (std::size_t i = 0; i < std::min(places_.size(), saved.size()); ++i) {
       if (places_[i]) add(energy(saved.at(i)), out[*places_[i]]);
     }
   }
@@ -303,6 +315,7 @@ json service_state(const MachineState& state, const EnergyAccounts& accounts,
                        {"counter_at", counter ? json(count(counter->at)) : json(nullptr)},
                        {"between_services", state.domains[d].between_services.microjoules()}});
   }
+  for (const auto& gone : state.gone) domains.push_back(json_value(gone));
   json families = json::object();
   for (const auto family : analysis::kAllFamilies) {
     const auto* const account = accounts.family(family);
@@ -339,6 +352,7 @@ Result<void> restore_service_state(const json& file, std::string_view name, std:
     state.missing_time = saved.missing + std::max(now - saved.last, Duration{});
     state.continued_from = saved.last;
     state.day = saved.day;
+    state.gone = std::move(saved.gone);
     state.readers = saved.readers;
     for (std::size_t d = 0; d < saved.domains.size(); ++d) {
       if (!saved.domains[d]) continue;

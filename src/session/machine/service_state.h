@@ -19,11 +19,12 @@ nlohmann::json service_state(const analysis::MachineState& state,
                              const analysis::EnergyAccounts& accounts, std::string_view boot);
 
 // Continues the counters of an earlier service. Devices are found by UUID, or where they have none
-// by their name; what an earlier device had is left out. `state` has the domains of its snapshot
-// and its start. Where a device's own counter stood at the last save is in its `before`, if that
-// was within this boot. The time from the last save to `now` is missing. Processes are continued
-// within one boot; those of an earlier one ended. Errors: corrupt for what no service has made,
-// which `name` then names. Nothing is changed then.
+// by their name. What a device had that is not there now goes on when it is back: its total, and
+// what its entities had as energy of ended ones. `state` has the domains of its snapshot and its
+// start. Where a device's own counter stood at the last save is in its `before`, if that was within
+// this boot. The time from the last save to `now` is missing. Processes are continued within one
+// boot; those of an earlier one ended. Errors: corrupt for what no service has made, which `name`
+// then names. Nothing is changed then.
 Result<void> restore_service_state(const nlohmann::json& saved, std::string_view name,
                                    std::string_view boot, RealTime now,
                                    analysis::MachineState& state,

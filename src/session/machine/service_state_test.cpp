@@ -156,6 +156,38 @@ TEST_F(ServiceState, DevicesAreFoundByUuid) {
   EXPECT_TRUE(after.family(Family::kJob)->entities.at("job").energies[1]);
 }
 
+// A driver that loads after the service, or a board that fell off the bus while another one came.
+TEST_F(ServiceState, ADeviceThatIsGoneForAServiceContinuesLater) {
+  before.day = {kReal, {Energy{}, Energy::joules(3)}};
+  before.domains[1].counter = {Energy::joules(1234), kReal + 10s};
+  auto alone = machine_state({"GPU-0"});
+  EnergyAccounts few(1, {});
+  ASSERT_TRUE(restore(alone, few));
+  const auto saved = service_state(alone, few, "boot");
+  const auto back = [&](const json& from, MachineState& state) {
+    EnergyAccounts after(2, {});
+    EXPECT_TRUE(restore(from, state, after));
+    EXPECT_TRUE(state.domains[1].counted);
+    EXPECT_EQ(after.domains()[1].total, accounts.domains()[1].total);
+    EXPECT_EQ(sum_of(after, Family::kJob, 0), after.domains()[0].total);
+    EXPECT_EQ(sum_of(after, Family::kJob, 1), after.domains()[1].total);
+    return state.day.energy(1, after.domains()[1]);
+  };
+  auto state = machine_state({"GPU-0", "GPU-1"});
+  EXPECT_EQ(back(saved, state), Energy::joules(2));
+  ASSERT_TRUE(state.domains[1].before);
+  EXPECT_EQ(state.domains[1].before->total, Energy::joules(1234));
+
+  // On another day, after another boot: its own counter may have begun anew.
+  auto later = machine_state({"GPU-0"});
+  EnergyAccounts rebooted(1, {});
+  ASSERT_TRUE(restore(saved, later, rebooted, "another boot"));
+  later.day.begin = kReal + 24h;
+  auto last = machine_state({"GPU-0", "GPU-1"});
+  EXPECT_EQ(back(service_state(later, rebooted, "boot"), last), Energy{});
+  EXPECT_FALSE(last.domains[1].before);
+}
+
 TEST_F(ServiceState, AFamilyThatWasNotCountedBeginsWithWhatEnded) {
   EnergyAccounts few(2, {.families = {Family::kJob}});
   charge(few, kStart + 5s);
