@@ -282,7 +282,8 @@ Pages::Text Pages::page(Kind kind) {
   auto& page = pages_[kind];
   if (!page.text || page.tick < tick_) {
     source_([&](const auto& state, const auto& accounts) {
-      if (state.ticks != tick_) return;  // not to be shown yet
+      // Not to be shown yet: its tick, or the first one of a service that continues another.
+      if (state.ticks != tick_ || state.now == HostTime{}) return;
       page.text = render(kind, state, accounts);
       page.tick = state.ticks;
     });

@@ -19,6 +19,7 @@ struct Machine {
 
   Machine() {
     state.ticks = 1;
+    state.now = HostTime{std::chrono::minutes{1}};
     model::DomainSnapshot domain;
     domain.domain.device = "gpu0";
     state.snapshot.domains.push_back(domain);
@@ -125,6 +126,25 @@ TEST(Pages, ATickThatIsNotKeptYetIsOnlyNoted) {
   const auto history = *pages.respond({"/api/v1/history", "", ""}).body;
   const auto times = history.substr(history.find('['), history.find(']') - history.find('['));
   EXPECT_EQ(std::count(times.begin(), times.end(), ','), 1) << times;  // of two ticks, each once
+}
+
+// When sensors appear, another service goes on with the counters. Until its first tick it has no
+// gauges and no CPU time, which is a counter.
+TEST(Pages, AServiceThatContinuesIsShownFromItsFirstTickOn) {
+  Machine machine;
+  machine.tick(HostTime{std::chrono::hours{1}}, "7");
+  machine.state.cost.cpu_time = std::chrono::seconds{2};
+  Pages pages({}, machine.source());
+  pages.update(machine.state, machine.accounts, false);
+  machine.state.cost = {};
+  machine.state.now = {};
+  auto early = pages.respond({"/metrics", "", ""});
+  EXPECT_EQ(early.status, 503u);
+  EXPECT_FALSE(early.is_final);  // the request waits
+  machine.tick(HostTime{std::chrono::hours{2}}, "7");
+  machine.state.cost.cpu_time = std::chrono::seconds{3};
+  pages.update(machine.state, machine.accounts, false);
+  EXPECT_THAT(*pages.respond({"/metrics", "", ""}).body, HasSubstr("process_cpu_seconds_total 3"));
 }
 
 TEST(Pages, EventsAreTheSnapshotOnOneLine) {
