@@ -173,6 +173,7 @@ def test_the_loss_of_the_only_board_is_the_reason(tool):
         service.process.send_signal(signal.SIGTERM)
         said = service.process.stderr.read()
         assert said.count("s until it reported again, by its own counter: unattributed") == 1, said
+        assert "jouleprof: gpu gpu0 used " in said  # a package's CPU and DRAM have one name
         assert "two services" not in said
     finally:
         service.process.kill()

@@ -409,8 +409,9 @@ bool MachineService::count_by_counter(std::size_t domain, HostTime at, const cha
   accounts_.add_unattributed(domain, used);
   state.between_services += used;
   events_.push_back(
-      fmt::format("{} used {:.1f} J in the {:.1f} s {}, by its own counter: unattributed",
-                  snapshot.domain.device, used.joules(), seconds(gap), when));
+      fmt::format("{} {} used {:.1f} J in the {:.1f} s {}, by its own counter: unattributed",
+                  model::to_string(snapshot.domain.kind), snapshot.domain.device, used.joules(),
+                  seconds(gap), when));
   return true;
 }
 
