@@ -264,12 +264,17 @@ class TestIt(unittest.TestCase):
 @pytest.mark.xfail(strict=True)
 def test_unexpected():
     time.sleep(0.1)
+
+@pytest.mark.energy(baseline="main", devices="gpu0")
+def test_subtest(request):  # one that fails, as pytest 9 and pytest-subtests report it; the body ends in order
+    report = pytest.TestReport(request.node.nodeid, ("", 0, ""), {}, "failed", "a part", "call")
+    request.node.ihook.pytest_runtest_logreport(report=report)
 """
 
 
 def test_tests_that_fail_late_add_nothing_to_a_baseline(project):
     (project.folder / "test_it.py").write_text(FAILING)
-    project.run("--jouleprof-save-baseline", passed=1, failed=2)
+    project.run("--jouleprof-save-baseline", passed=2, failed=3)
     assert [name.split("::")[-1] for name in json.loads(project.baseline.read_text())["tests"]] == ["test_good"]
     failing = next(t for t in xml.etree.ElementTree.parse(project.folder / "out.xml").iter("testcase")
                    if t.get("name") == "test_failing")

@@ -27,6 +27,7 @@ class EnergyTests:
         self._config = config
         self._monitors = {}  # by devices
         self._results = {}  # by test: text, baseline or None, energy
+        self._failed = set()  # tests
         self._unsaved = []  # baselines, with the reason
 
     @pytest.hookimpl(wrapper=True)
@@ -58,13 +59,9 @@ class EnergyTests:
             _fail(str(error))
         return result
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self, item, call):
-        report = yield
-        if report.when == "call" and not report.passed and item.nodeid in self._results:
-            text, _, energy = self._results[item.nodeid]
-            self._results[item.nodeid] = text, None, energy  # also of one that passed and should not have
-        return report
+    def pytest_runtest_logreport(self, report):
+        if report.when == "call" and report.failed:  # also a subtest's, and of one that passed and should not have
+            self._failed.add(report.nodeid)
 
     def pytest_sessionfinish(self, session):
         for monitor in self._monitors.values():
@@ -73,7 +70,7 @@ class EnergyTests:
             return
         sessions = {}
         for test, (_, name, energy) in self._results.items():
-            if name is not None:
+            if name is not None and test not in self._failed:
                 sessions.setdefault(name, {})[test] = energy
         for name, energies in sessions.items():
             try:
@@ -132,6 +129,7 @@ class EnergyTests:
 
     def _forget(self, item):
         self._results.pop(item.nodeid, None)
+        self._failed.discard(item.nodeid)
         item.user_properties[:] = [found for found in item.user_properties if found[0] not in _PROPERTIES]
 
     def _check(self, max_joules=None, baseline=None, devices=None):
