@@ -49,6 +49,9 @@ std::size_t place_of_thread() noexcept {
   return mine % OpenWindows::kMost;
 }
 
+// Outlives what is destroyed with its thread.
+constinit thread_local bool has_no_rings_left = false;
+
 }  // namespace
 
 struct WindowInbox::ThreadRings {
@@ -62,6 +65,7 @@ struct WindowInbox::ThreadRings {
   ThreadRings& operator=(const ThreadRings&) = delete;
   ~ThreadRings() {
     for (const auto& mine : all) mine.ring->left = true;
+    has_no_rings_left = true;
   }
 
   std::uint64_t last_inbox = 0;
@@ -141,6 +145,12 @@ void WindowInbox::push(const WindowRecord& record) noexcept {
 
 void WindowInbox::push_throwing(const WindowRecord& record) {
   if (forks.load(std::memory_order_relaxed) != forks_) return;
+  if (has_no_rings_left) {  // the window of an object that is destroyed later, such as a static one
+    drain();                // those that ended before come first
+    if (in_other_process()) return;
+    const std::lock_guard lock(mutex_);
+    return consumer_({.thread = static_cast<pid_t>(syscall(SYS_gettid)), .ring = {}}, record);
+  }
   ThreadRing* const ring = find_ring();
   if (ring == nullptr || ring->slot->ring.push(record)) return;
   if (in_other_process()) return;

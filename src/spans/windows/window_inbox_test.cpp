@@ -91,6 +91,27 @@ TEST(WindowInboxTest, AThreadMayOutliveAnInboxAndUseTheNext) {
   EXPECT_EQ(second, 1);
 }
 
+struct EndsLate {
+  WindowInbox* inbox = nullptr;
+
+  ~EndsLate() {
+    inbox->drain();  // takes away the ring of a thread that has left
+    inbox->push({3, 4, 0, 0});
+  }
+};
+thread_local EndsLate ends_late;
+
+TEST(WindowInboxTest, TakesTheWindowOfAnObjectThatIsDestroyedAfterItsThreadsRings) {
+  std::vector<std::int64_t> begins;
+  WindowInbox inbox([&](const auto&, const WindowRecord& r) { begins.push_back(r.begin); });
+  std::thread([&] {
+    ends_late.inbox = &inbox;
+    inbox.push({1, 2, 0, 0});
+  }).join();
+  inbox.drain();
+  EXPECT_THAT(begins, ElementsAre(1, 3));
+}
+
 TEST(WindowInboxTest, AForkedChildTakesNothingAndDoesNotHang) {
   int count = 0;
   WindowInbox inbox([&](const auto&, const WindowRecord&) { ++count; });
