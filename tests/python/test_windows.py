@@ -6,6 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 import time
 import warnings
 
@@ -156,6 +157,28 @@ def test_keys(gpu):
         gpu.end_window("y")
     with pytest.raises(jouleprof.NotFound):
         gpu.total("y")
+
+
+def test_each_thread_has_a_stack(gpu):
+    gpu.push_window()
+    pushed, popped = threading.Event(), threading.Event()
+
+    def work():
+        gpu.push_window()
+        pushed.set()
+        popped.wait()
+        gpu.pop_window()
+
+    other = threading.Thread(target=work)
+    before = gpu.now()
+    other.start()
+    pushed.wait()
+    mine = gpu.pop_window()
+    popped.set()
+    other.join()
+    assert mine.energy.begin < before
+    with pytest.raises(jouleprof.InvalidArgument, match="no window was pushed in this thread"):
+        gpu.pop_window()
 
 
 def test_a_stack_of_windows(gpu):

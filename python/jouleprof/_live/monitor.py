@@ -62,7 +62,7 @@ class Monitor:
         self._edges = collections.defaultdict(collections.Counter)  # by name, but for the host's
         self._lock = threading.RLock()
         self._by_key = {}
-        self._stack = []
+        self._stacks = threading.local()
         self._has_refused_names = False
         self._has_warned_of_end = False
         self._synchronise = functools.partial(sync.synchronise, self._gpus)
@@ -125,14 +125,14 @@ class Monitor:
         return window
 
     def push_window(self) -> None:
-        """Begins a window on a stack."""
-        self._stack.append(self.window("").__enter__())
+        """Begins a window on this thread's stack."""
+        self._stacks.__dict__.setdefault("windows", []).append(self.window("").__enter__())
 
     def pop_window(self) -> Window:
-        """Ends the last window pushed and returns it, as end_window does."""
-        if not self._stack:
-            raise InvalidArgument("no window was pushed")
-        window = self._stack.pop()
+        """Ends the last window that this thread pushed and returns it, as end_window does."""
+        if not getattr(self._stacks, "windows", None):
+            raise InvalidArgument("no window was pushed in this thread; begin_window and end_window may be of two threads")
+        window = self._stacks.windows.pop()
         window.__exit__(None, None, None)
         return window
 
