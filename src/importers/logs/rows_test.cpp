@@ -388,6 +388,18 @@ TEST(Rows, CodeCarbonsPueIsUndone) {
   EXPECT_EQ(first.labels.back(), (model::ImportedWindow::Label{"pue", "1.2"}));
   EXPECT_EQ(recording->imported_windows.at(1).energies.at(1).energy, Energy::joules(32400));
   EXPECT_TRUE(has_warning(*recording, "multiplied the energies of 1 row by a PUE"));
+  // A factor that cannot be read is not taken for 1.
+  for (const char* pue : {"nan", "inf", "\"1,5\"", "?", "0.5"}) {
+    const auto unknown = import_text(
+        std::string("timestamp,run_id,duration,emissions,gpu_energy,energy_consumed,pue\n"
+                    "2026-03-02T03:00:10,A,100.0,0.1,0.009,0.009,") +
+        pue +
+        "\n2026-03-02T03:10:10,B,100.0,0.1,0.006,0.006,1.2\n2026-03-02T03:20:10,C,100.0,0.1,0.006,"
+        "0.006,\n");
+    ASSERT_TRUE(unknown) << unknown.error().message;
+    ASSERT_EQ(unknown->imported_windows.size(), 2U) << pue;
+    EXPECT_TRUE(has_warning(*unknown, "its PUE is ")) << pue;
+  }
 }
 
 TEST(NamedCsv, ColumnsAreNamed) {

@@ -42,7 +42,7 @@ constexpr std::array<TableField, 15> kFields{
       .device = "ram",
       .product = "RAM by CodeCarbon"},
      {.name = "energy_consumed", .role = TableRole::kNumber},
-     {.name = "pue", .role = TableRole::kNumber},
+     {.name = "pue", .role = TableRole::kText},
      {.name = "emissions", .role = TableRole::kLabel, .label = "emissions_kg"},
      {.name = "country_iso_code", .role = TableRole::kLabel},
      {.name = "region", .role = TableRole::kLabel},
@@ -56,18 +56,21 @@ std::optional<std::string> divide_by_pue(WindowTable&, TableWindow& row) {
     const auto number = label.name == "emissions_kg" ? parse_number(label.value) : std::nullopt;
     if (number) label.value = fmt::format("{:.6g}", *number);
   }
-  const auto pue = row.numbers.find("pue");
-  if (pue == row.numbers.end() || pue->second == 1) return std::nullopt;
-  if (!(pue->second > 1) || pue->second > 10) {
-    return fmt::format("its PUE is {:g}, and every energy was multiplied by it", pue->second);
+  const std::string& text = row.texts["pue"];
+  if (text.empty()) return std::nullopt;
+  const double pue = parse_number(text).value_or(0);
+  if (!(pue >= 1) || pue > 10) {
+    return fmt::format("its PUE is {}, and every energy was multiplied by it", show(text));
   }
+  if (pue == 1) return std::nullopt;
+  row.numbers["pue"] = pue;
   for (auto& energy : row.window.energies) {
-    energy.energy = Energy::joules(energy.energy.joules() / pue->second);
+    energy.energy = Energy::joules(energy.energy.joules() / pue);
   }
   if (const auto whole = row.numbers.find("energy_consumed"); whole != row.numbers.end()) {
-    whole->second /= pue->second;
+    whole->second /= pue;
   }
-  row.window.labels.push_back({"pue", fmt::format("{:g}", pue->second)});
+  row.window.labels.push_back({"pue", fmt::format("{:g}", pue)});
   return std::nullopt;
 }
 
@@ -141,8 +144,7 @@ Result<void> complete(WindowTable& table) {
     row.window.name = has_tasks                          ? row.texts["task_name"]
                       : table.has_column("project_name") ? row.texts["project_name"]
                                                          : "run";
-    const auto pue = row.numbers.find("pue");
-    with_pue += pue != row.numbers.end() && pue->second != 1 ? 1 : 0;
+    with_pue += row.numbers.contains("pue") ? 1 : 0;
     // Without ids each row is a run. Rows of tasks have their project's id.
     const std::string id = has_tasks ? std::string() : row.texts["run_id"];
     const auto [place, is_new] = by_run.try_emplace(id, runs.size());
