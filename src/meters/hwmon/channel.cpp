@@ -179,6 +179,11 @@ std::vector<Board> find_boards(std::vector<Board> cards, const std::vector<Chann
 
 Result<std::int64_t> read_channel(const Channel& channel) {
   auto value = read_integer(channel.folder / channel.attribute());
+  if (!value && is_asleep(channel)) {
+    return fail(Errc::kUnavailable, fmt::format("{} does not answer: the kernel has switched the "
+                                                "device off until work wakes it up",
+                                                (channel.folder / channel.attribute()).string()));
+  }
   if (!value) return forward_error(value);
   std::int64_t micro = *value;
   if (channel.form == Form::kVoltageCurrent) {
@@ -208,6 +213,10 @@ Result<std::int64_t> read_channel(const Channel& channel) {
 
 bool is_switched_off(const Channel& channel) {
   return read_setting(channel, channel.input() + "_enable") == 0;
+}
+
+bool is_asleep(const Channel& channel) {
+  return read_attribute(channel.device / "power/runtime_status").value_or("") == "suspended";
 }
 
 std::optional<long long> read_setting(const Channel& channel, const std::string& attribute) {

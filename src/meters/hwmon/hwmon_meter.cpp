@@ -193,7 +193,7 @@ void HwmonMeter::add_channel(const Channel& channel, const hwmon::Role& role) {
                  fmt::format("{} stands at 0: the board's firmware does not fill it",
                              (channel.folder / channel.attribute()).string()));
   }
-  if (!switched_off && value) {
+  if (!switched_off && (value || hwmon::is_asleep(channel))) {
     domain.unavailable_reason.clear();
     auto [kind, traits] = traits_of(channel);
     const auto id = add_sensor(domain.id, kind, channel.sensor_name(), traits);

@@ -123,6 +123,10 @@ Result<std::int64_t> read_channel(const Channel& channel);
 // True when the driver reports this input as switched off.
 bool is_switched_off(const Channel& channel);
 
+// True while the kernel has switched the device off because nothing uses it (runtime power
+// management). amdgpu then refuses reads; they succeed once work wakes the board up.
+bool is_asleep(const Channel& channel);
+
 // A whole number in another file of the channel, such as power1_average_interval; nothing where
 // there is none.
 std::optional<long long> read_setting(const Channel& channel, const std::string& attribute);

@@ -349,6 +349,27 @@ TEST(Hwmon, ChannelsThatDoNotAnswerAreMissing) {
   }
 }
 
+// amdgpu refuses reads of a board that runtime power management has switched off.
+TEST(Hwmon, ABoardThatIsAsleepIsReadOnceItWakesUp) {
+  TempTree tree;
+  Chip board(tree, "hwmon0", "amdgpu", "0000:01:00.0");
+  board.block("power1_average");
+  std::filesystem::create_directories(tree / "sys/devices/0000:01:00.0/power");
+  board.set_device("power/runtime_status", "suspended\n");
+  const auto meter = open_meter(tree);
+  ASSERT_TRUE(meter);
+  ASSERT_THAT(meter->sensors(), SizeIs(1));
+  EXPECT_THAT(meter->missing(), IsEmpty());
+  model::Readings out;
+  meter->read(0, out);
+  EXPECT_THAT(out.powers, IsEmpty());
+  ASSERT_THAT(out.failures, SizeIs(1));
+  EXPECT_THAT(out.failures[0].error.message, HasSubstr("until work wakes it up"));
+  std::filesystem::remove_all(tree / "sys/class/hwmon/hwmon0/power1_average");
+  board.set("power1_average", "45000000").set_device("power/runtime_status", "active\n");
+  EXPECT_DOUBLE_EQ(watts(*meter, 0), 45);
+}
+
 TEST(Hwmon, AReadThatFailsLaterIsAFailure) {
   TempTree tree;
   Chip board(tree, "hwmon0", "amdgpu", "0000:01:00.0");
