@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shlex
 import signal
 import subprocess
 import threading
@@ -189,6 +190,16 @@ def test_names_that_no_json_reader_takes_are_mended(recorded, name):
     notes = recorded("annotate", "odd.json", "--power", "x.jprof", "-o", "out.json").err
     assert "no UTF-8, which become U+FFFD" in notes
     json.loads((folder / "out.json").read_text(encoding="utf-8"))
+
+
+def test_messages_are_of_one_line_and_can_be_typed(tool):
+    (tool.folder / "s.csv").write_text("t_s,power_w\n" + "".join(f"{i},100\n" for i in range(9)))
+    said = tool("import", "--format", "csv", "--samples", "s.csv", "--device-name", "GPU\x1b[2J\u202e\nx",
+                "-o", "two words.jprof").err
+    assert "traits" in said and "\x1b" not in said and "\u202e" not in said
+    assert all(line.startswith("jouleprof: ") for line in said.splitlines())
+    next_command = said.rsplit("next: jouleprof ", 1)[1]
+    assert "GPU" in tool(*shlex.split(next_command)).out
 
 
 def test_byte_order_marks(recorded):

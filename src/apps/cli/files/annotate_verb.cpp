@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "importers/torch/torch_trace.h"
 #include "recording/reader.h"
+#include "report/cells.h"
 #include "report/chrome/torch_annotator.h"
 #include "report/figures.h"
 
@@ -109,7 +110,9 @@ class AnnotateVerb : public Verb {
   void summarise(const model::ProfiledTrace& trace,
                  const std::vector<model::ActivityProfile>& profiles,
                  const report::TorchAnnotation& made) const {
-    const auto note = [](const std::string& text) { say("jouleprof: note: {}\n", text); };
+    const auto note = [](const std::string& text) {
+      say("jouleprof: note: {}\n", report::printable(text));
+    };
     if (trace.cut_off) {
       note(fmt::format("{} is cut off; it is annotated up to its last complete event", trace_));
     }
@@ -136,7 +139,7 @@ class AnnotateVerb : public Verb {
     }
     say("jouleprof: wrote {} with the energy of {} kernels and {} operators; open it in "
         "ui.perfetto.dev\n",
-        output_, made.kernels, made.ranges);
+        report::printable(output_), made.kernels, made.ranges);
   }
 
   std::string trace_;

@@ -9,6 +9,7 @@
 #include "importers/csv/csv_recording.h"
 #include "importers/import.h"
 #include "recording/writer.h"
+#include "report/cells.h"
 #include "report/results/bench.h"
 
 namespace jouleprof::cli {
@@ -67,14 +68,14 @@ class ImportVerb : public Verb {
     const auto written = recording::write_recording(output_, *recording, {.overwrite = force_});
     if (!written) return complain(written.error(), kCannotWrite);
     for (const auto& warning : recording->warnings) {
-      say("jouleprof: note: {}\n", warning.text);
+      say("jouleprof: note: {}\n", report::printable(warning.text));
     }
     if (latency) {
       const auto shown = write_output(
           Output{}, report::latency_energy_to_text(powers, *latency, text_options(STDOUT_FILENO)));
       if (!shown) return complain(shown.error(), kCannotWrite);
     }
-    say("jouleprof: wrote {}; next: jouleprof report {}\n", output_, output_);
+    say_wrote(output_);
     return kDone;
   }
 

@@ -178,7 +178,7 @@ class BenchVerb : public Verb {
       }
     }
     if (const auto kept = destination.kept(); !kept.empty()) {
-      say("jouleprof: wrote {}; next: jouleprof report {}\n", kept.string(), kept.string());
+      say_wrote(kept.string());
     }
     return kDone;
   }

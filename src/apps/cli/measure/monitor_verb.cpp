@@ -101,7 +101,7 @@ class MonitorVerb : public Verb {
                                      record_.empty() ? nullptr : &destination->sink());
     if (!result) return complain(result.error(), kUsageError);
     for (const auto& warning : result->warnings) {
-      say("jouleprof: {}\n", warning.text);
+      say("jouleprof: {}\n", report::printable(warning.text));
     }
     if (result->sink_error) return complain(*result->sink_error, kCannotWrite);
     if (write_error != 0 && write_error != EPIPE) {
@@ -109,7 +109,7 @@ class MonitorVerb : public Verb {
                       kCannotWrite);
     }
     if (!record_.empty()) {
-      say("jouleprof: wrote {}; next: jouleprof report {}\n", record_, record_);
+      say_wrote(record_);
     }
     return kDone;
   }

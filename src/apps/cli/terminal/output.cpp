@@ -225,6 +225,11 @@ int complain_of_usage(std::string message) {
   return complain({Errc::kInvalidArgument, std::move(message)}, kUsageError);
 }
 
+void say_wrote(const std::string& recording) {
+  say("jouleprof: wrote {}; next: jouleprof report {}\n", report::printable(recording),
+      report::printable(report::shell_word(recording)));
+}
+
 report::TextOptions text_options(int fd) {
   report::TextOptions options;
   const auto columns = environment_columns();

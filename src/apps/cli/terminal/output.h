@@ -67,6 +67,9 @@ int complain(const Error& error, int status);
 // The same of a command line that cannot be: returns kUsageError.
 int complain_of_usage(std::string message);
 
+// Says on stderr where the recording lies, and the command that reports it.
+void say_wrote(const std::string& recording);
+
 // Width, height and colour for text that goes to `fd`: height and colour on a terminal only, no
 // colour with NO_COLOR. COLUMNS sets the width, also of files and pipes; those have 80 without it.
 report::TextOptions text_options(int fd);
