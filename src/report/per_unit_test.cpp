@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "report/costs/costs.h"
 #include "report/example_profiles_test.h"
 #include "report/format/format.h"
@@ -54,6 +56,11 @@ TEST(PerUnit, OfALostDeviceIsAtLeastSoMuch) {
   costs.is_partial = true;
   const auto lines = cost_lines(costs, false);
   EXPECT_THAT(lines[0].words, HasSubstr("at least 0.01000 EUR -5.0 %: at least 100.0 J"));
+  const auto j = nlohmann::json::parse(to_json(gpu_profile(), &costs, nullptr, &per));
+  for (const auto* key : {"costs", "per_unit"}) {
+    EXPECT_TRUE(j[key]["interval_joules"][0].is_number()) << key;
+    EXPECT_TRUE(j[key]["interval_joules"][1].is_null()) << key;
+  }
 }
 
 TEST(PerUnit, OfAWholeMachineIsTheTotalOverTheCount) {

@@ -106,7 +106,8 @@ void columns(const PerUnit& per, Columns& column) {
   const bool has_interval = per.joules && per.has_interval;
   const auto interval = [&] {
     return has_interval ? Json{number_json(std::max(*per.joules - per.error_joules, 0.0)),
-                               number_json(*per.joules + per.upper_error_joules)}
+                               per.is_partial ? Json(nullptr)
+                                              : number_json(*per.joules + per.upper_error_joules)}
                         : Json(nullptr);
   };
   column("name", per.unit.name, "the name of a unit");
@@ -114,7 +115,8 @@ void columns(const PerUnit& per, Columns& column) {
   column("of", per.is_command ? "command" : "machine", "`command`, or `machine`: all devices");
   column("seconds", per.seconds, "the run's time over the count");
   column("joules", per.joules, "the quoted energy over the count", kNoTotal);
-  column("interval_joules", interval, "[lower, upper bound], 95 %", kNoTotal);
+  column("interval_joules", interval,
+         "[lower, upper bound], 95 %; the upper bound is null where `is_partial`", kNoTotal);
   column("is_partial", per.is_partial,
          "true: `joules`, money and carbon are lower bounds, as `total.is_partial`");
   column("repeatability_joules",
@@ -137,11 +139,14 @@ void columns(const Costs& costs, Columns& column) {
   column("energy_joules", costs.energy, "what is multiplied, without the PUE");
   column("of", costs.is_command ? "command" : "machine",
          "`command`, or `machine`: all devices (`--whole-machine`, and where no command is known)");
-  column("interval_joules",
-         costs.has_interval ? std::optional(Bounds{std::max(costs.energy - costs.error, Energy{}),
-                                                   costs.energy + costs.upper_error})
-                            : std::nullopt,
-         "its [lower, upper bound], 95 %; the factors are taken as exact",
+  std::optional<Bounds> bounds;
+  if (costs.has_interval) {
+    bounds.emplace(std::max(costs.energy - costs.error, Energy{}), std::nullopt);
+    if (!costs.is_partial) bounds->high = costs.energy + costs.upper_error;
+  }
+  column("interval_joules", bounds,
+         "its [lower, upper bound], 95 %; the factors are taken as exact; the upper bound is null "
+         "where `is_partial`",
          "the energy cannot be bounded");
   column("is_partial", costs.is_partial,
          "true: all of these figures are lower bounds, as `total.is_partial`");
