@@ -75,7 +75,7 @@ export function rowsOf(devices: Activity[]): DeviceRow[] {
     { ...row, device: d.device, badge: d.provenance === "measured" ? "" : d.provenance.toUpperCase() })));
 }
 
-function windowColumns(page: Page): Column<WindowGroup>[] {
+export function windowColumns(page: Page): Column<WindowGroup>[] {
   const columns: Column<WindowGroup>[] = [
     { key: "name", title: "window", value: (w) => w.name },
     { key: "source", title: "source", hidden: !page.profile.windows.some((w) => w.imported),
@@ -115,8 +115,17 @@ function windowColumns(page: Page): Column<WindowGroup>[] {
         show: (w) => { const q = of(w)?.quartiles_joules?.[place]; return q == null ? "" : joulesText(q); } })),
     );
   });
-  columns.push({ key: "reason", title: "reason", value: (w) => [...new Set(w.energy.map((e) => e.reason).filter(Boolean))].join("; ") || null,
-    hidden: !page.profile.windows.some((w) => w.energy.some((e) => e.reason)) });
+  // Why a device that has a figure in another row has none here; the table of devices says why one has none at all.
+  const known = new Set(page.profile.windows.flatMap((w) => w.energy.filter((e) => e.energy_joules !== null).map((e) => e.id)));
+  const reasonOf = (w: WindowGroup) => {
+    const devices = new Map<string, string[]>();
+    page.profile.domains.forEach((d, i) => {
+      const reason = known.size === 0 || known.has(d.id) ? w.energy.find((e) => e.id === d.id)?.reason : null;
+      if (reason) devices.set(reason, [...(devices.get(reason) ?? []), page.labels[i]]);
+    });
+    return [...devices].map(([reason, labels]) => `${labels.join(", ")}: ${reason}`).join("; ") || null;
+  };
+  columns.push({ key: "reason", title: "reason", value: reasonOf, hidden: !page.profile.windows.some(reasonOf) });
   return columns;
 }
 

@@ -347,7 +347,7 @@ function IntervalInputs({ whole, selection, onSelect }: {
   const field = (edge: "begin" | "end", text: string) => (
     <label class="choice">
       {text}{" "}
-      <input type="text" class="time" inputMode="text" placeholder={edge === "begin" ? "0" : "28m35s"} aria-label={`Selection ${text.toLowerCase()}, in seconds or such as 28m35s`}
+      <input type="text" class="time" inputMode="text" placeholder={edge === "begin" ? "0" : String(Number(whole.end.toFixed(3)))} aria-label={`Selection ${text.toLowerCase()}, in seconds or such as 28m35s`}
         value={selection ? String(Number(selection[edge].toFixed(3))) : ""}
         onChange={(e) => set(edge, e.currentTarget.value)} />
     </label>

@@ -2,8 +2,9 @@ import { describe, expect, it } from "vitest";
 import type { Row } from "../src/data";
 import { folded, shortLayer, spreadOf, starred, treeRows } from "../src/fold";
 import { parseTime } from "../src/quantity";
-import { sharedBegin } from "../src/tables_view";
+import { sharedBegin, windowColumns } from "../src/tables_view";
 import { child, makeFrame } from "../src/tree";
+import { domain, tracedPage } from "./fixture";
 
 const row = (number: number, parent: number | null, name: string, inclusive: number, own = 0): Row => ({
   number, parent, name, detail: null, calls: 1, launches: 2, busy_seconds: 0.5, provenance: "measured",
@@ -70,5 +71,32 @@ describe("what a reader types or sees", () => {
     expect(sharedBegin(["0", "1", "2"].map((n) => begin + n))).toBe(begin.length);
     expect(sharedBegin(["a 1", "a 2", "a 3"])).toBe(0);
     expect(sharedBegin([`${begin}0`, `${begin}1`])).toBe(0);
+  });
+});
+
+describe("the reason of a window", () => {
+  const energy = (id: number, joules: number | null, reason: string | null) => ({
+    id, count: 1, provenance: "measured", energy_joules: joules, interval_joules: null, mean_joules: joules,
+    mean_interval_joules: null, quartiles_joules: null, reason,
+  });
+  const reasons = (...windows: ReturnType<typeof energy>[][]) => {
+    const page = tracedPage();
+    page.labels = ["gpu0", "cpu", "gpu1"];
+    page.profile.domains = [domain({ id: 0 }), domain({ id: 1 }), domain({ id: 2 })];
+    page.profile.windows = windows.map((of, i) => ({
+      name: `${i}`, imported: false, labels: [], count: 1, total_seconds: 1, mean_seconds: 1, energy: of,
+    }));
+    const column = windowColumns(page).find((c) => c.key === "reason")!;
+    return column.hidden ? [] : page.profile.windows.map(column.value);
+  };
+
+  it("names the devices that have a figure in another row", () => {
+    const none = energy(1, null, "no sensor");
+    expect(reasons([energy(0, 1, null), none, energy(2, 1, null)], [energy(0, null, "lost"), none, energy(2, null, "lost")]))
+      .toEqual([null, "gpu0, gpu1: lost"]);
+  });
+  it("is not that of a device without any figure, unless all are", () => {
+    expect(reasons([energy(0, 1, null), energy(1, null, "no sensor")])).toEqual([]);
+    expect(reasons([energy(1, null, "no sensor")])).toEqual(["cpu: no sensor"]);
   });
 });
