@@ -394,8 +394,10 @@ std::optional<WorkSpan> work_span(const model::Recording& recording, Timelines& 
   work.recorded = *recorded;
   work.begin = recording.run.work_begin ? *recording.run.work_begin
                                         : common_begin(timelines, recorded->begin);
-  work.end = recording.run.work_end ? *recording.run.work_end
-                                    : std::max(common_end(timelines, recorded->end), work.begin);
+  work.end =
+      recording.run.work_end
+          ? *recording.run.work_end
+          : std::max(common_end(recording, timelines, {work.begin, recorded->end}), work.begin);
   work.program_end = program_end(recording, work.end);
   return work;
 }

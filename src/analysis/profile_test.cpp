@@ -136,6 +136,29 @@ TEST(Analyse, ARecordingCutOffEndsWithTheFirstSensorThatStops) {
   EXPECT_NEAR(domain(*profile, kGpu0).mean_power->watts(), 500, 2);
 }
 
+// A GPU's memory is read once a second: of a program that ends early it may have one reading.
+TEST(Analyse, APartThatIsReadSeldomDoesNotEndARecordingCutOff) {
+  for (const double last : {3.2, 8.7}) {
+    Recorded run;
+    run.read_gpu(9);
+    run.recording.run.work_end.reset();
+    run.recording.run.complete = false;
+    const model::DomainId memory{7};
+    run.recording.domains.push_back(
+        {memory, model::DomainKind::kGpuMemory, "gpu0", "", "", kGpu0, true, ""});
+    run.recording.sensors.push_back(
+        {model::SensorId{17}, memory, model::SensorKind::kPowerInstant, "memory", {}, {}});
+    for (double t = 0.2; t <= last; t += 0.5)
+      run.recording.readings.powers.push_back({model::SensorId{17}, at(t), Power::watts(30)});
+    const auto profile = profile_of(run.recording);
+    ASSERT_TRUE(profile);
+    EXPECT_NEAR(seconds(profile->duration()), last > 8 ? 5.7 : 6, 0.15);
+    EXPECT_EQ(domain(*profile, memory).energy.has_value(), last > 8)
+        << domain(*profile, memory).reason;
+    EXPECT_NEAR(domain(*profile, kGpu0).mean_power->watts(), 500, 2);
+  }
+}
+
 TEST(Analyse, SimulatedSensorsMarkTheProfile) {
   Recorded run;
   run.read_gpu();

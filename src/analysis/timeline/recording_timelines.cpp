@@ -82,6 +82,7 @@ class Sorted {
 
 // Sensors start and stop some seconds apart: sample buffers are read every 2 s, counters every 5 s.
 constexpr Duration kApart = 10s;
+constexpr double kMostForParts = 0.1;  // of the time
 
 }  // namespace
 
@@ -133,13 +134,17 @@ HostTime common_begin(Timelines& timelines, HostTime first) {
   return begin;
 }
 
-HostTime common_end(Timelines& timelines, HostTime last) {
-  HostTime end = last;
-  for (auto& t : timelines) {
-    const auto extent = t ? t->extent() : std::nullopt;
-    if (extent && extent->end >= last - kApart) end = std::min(end, extent->end);
+HostTime common_end(const model::Recording& recording, Timelines& timelines,
+                    const RecordedSpan& span) {
+  HostTime end = span.end;
+  HostTime of_parts = span.end;
+  for (std::size_t i = 0; i < timelines.size(); ++i) {
+    const auto extent = timelines[i] ? timelines[i]->extent() : std::nullopt;
+    if (!extent || extent->end < span.end - kApart) continue;
+    HostTime& of_kind = recording.domains[i].parent ? of_parts : end;
+    of_kind = std::min(of_kind, extent->end);
   }
-  return end;
+  return end - of_parts > kMostForParts * (end - span.begin) ? end : std::min(end, of_parts);
 }
 
 std::string unavailable_reason(const model::Recording& r, const model::Domain& domain) {

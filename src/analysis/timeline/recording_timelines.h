@@ -24,9 +24,11 @@ using Timelines = std::vector<std::optional<EnergyTimeline>>;
 Timelines timelines_of(const model::Recording& recording);
 
 // The begin and end of a recording without a command: every domain with readings near the `first`
-// or `last` moment is known over the whole span. Sensors start and stop some seconds apart.
+// moment or the end of `span` is known over the whole span. Sensors start and stop some seconds
+// apart. A part of a device, which may be read seldom, takes at most a tenth of the time away.
 HostTime common_begin(Timelines& timelines, HostTime first);
-HostTime common_end(Timelines& timelines, HostTime last);
+HostTime common_end(const model::Recording& recording, Timelines& timelines,
+                    const RecordedSpan& span);
 
 // Why a domain has no energy.
 // A sentence, for a domain without readings.
