@@ -272,6 +272,8 @@ struct StatePowers {
   Eigen::VectorXd near_shift;
   // What is added to them already because samples' times jitter.
   Eigen::VectorXd attenuation;
+  // What is added to them if all reads of a counter are later by its renewal's standard deviation.
+  Eigen::VectorXd late_shift;
 };
 
 // How the power of all states changes over a recording, as with temperature and clocks.
@@ -464,13 +466,20 @@ std::optional<StatePowers> state_powers(const WindowStates& states,
   const PowerRows others = power_rows(states.table, column_of, columns, observed, other);
   const double none = kNoneNear * mean_watts(rows);
   const auto none_near = solve_power(rows, priors_of(rows, states.table, none));
-  StatePowers out{solve_power(rows, best_priors(rows, states.table), &others), {}, {}};
+  const auto priors = best_priors(rows, states.table);
+  StatePowers out{solve_power(rows, priors, &others), {}, {}, {}};
   out.near_shift = none_near.watts - out.solution.watts;
   other = timing;
   other.counter_late += kJitter;
   other.samples_late += kJitter;
-  out.attenuation = attenuation(out.solution, rows,
-                                power_rows(states.table, column_of, columns, observed, other));
+  const PowerRows later = power_rows(states.table, column_of, columns, observed, other);
+  out.attenuation = attenuation(out.solution, rows, later);
+  // Samples have a response of which the time constant is known; of a counter alone, whose reads
+  // may keep step with its renewals, nothing else says how late they are.
+  out.late_shift = VectorXd::Zero(out.solution.watts.size());
+  if (std::ranges::all_of(rows.rows, &PowerRow::counter)) {
+    out.late_shift = solve_power(later, priors).watts - out.solution.watts;
+  }
   out.solution.watts += out.attenuation;
   return out;
 }
@@ -542,6 +551,11 @@ struct RepeatedWindows::State {
       if (!found) return false;
       powers = std::move(*found);
       drift = PowerDrift(states, powers.solution.watts, timeline);
+      // Less is what windows differ by: its rounds would take the rows' noise for drift.
+      if (drift.variation() < kErrors.repeated_drift) {
+        drift = {};
+        return true;
+      }
     }
     return true;
   }
@@ -603,8 +617,9 @@ std::optional<model::Measurement> RepeatedWindows::sum(
     }
   }
   const double joules = factor.dot(solution.watts);
-  const double model = std::hypot(kErrors.repeated_model * joules, factor.dot(s.powers.near_shift),
-                                  0.5 * factor.dot(s.powers.attenuation));
+  const double model = std::hypot(
+      kErrors.repeated_model * joules, factor.dot(s.powers.near_shift),
+      std::hypot(0.5 * factor.dot(s.powers.attenuation), factor.dot(s.powers.late_shift)));
   const double sigma = std::hypot(std::sqrt(solution.variance(factor)),
                                   factor.dot(solution.alternative_shift), model);
   if (joules <= 0 || kErrors.normal95 * sigma > kErrors.widest_repeated * joules)

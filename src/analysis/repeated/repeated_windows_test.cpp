@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <ostream>
 #include <random>
 #include <vector>
 
@@ -146,59 +147,82 @@ TEST(RepeatedWindows, SeparatePhasesOfAStep) {
   }
 }
 
-// A RAPL counter that a recording reads every 100 ms, or every 10 ms for short windows, is renewed
-// each millisecond.
-TEST(RepeatedWindows, SeparatePhasesOnACounterThatIsSeldomRead) {
+// A RAPL counter is renewed each millisecond, and read every 100 ms, or every 10 ms for short
+// windows.
+struct Reads {
+  double every;
+  double late;   // each by up to so much, in seconds
+  double scale;  // of 6, 20, 40 and 10 ms
+  double vary;   // of their lengths
+  // Whether it sees so much of each phase that it is known.
+  bool sees_all = true;
+};
+void PrintTo(const Reads& r, std::ostream* out) {
+  *out << "every " << r.every << " late " << r.late << " scale " << r.scale << " vary " << r.vary;
+}
+
+class PhasesOnACounter : public testing::TestWithParam<Reads> {};
+
+TEST_P(PhasesOnACounter, HaveTheirTruth) {
+  const Reads& reads = GetParam();
   constexpr std::array kNames{"data", "forward", "backward", "optimizer"};
   constexpr std::array kWatts{60.0, 120.0, 150.0, 90.0};
   constexpr std::array kSeconds{0.006, 0.020, 0.040, 0.010};
-  for (const double every : {0.010, 0.100}) {
-    std::array<int, 4> within{};
-    constexpr int kSeeds = 5;
-    for (unsigned seed = 1; seed <= kSeeds; ++seed) {
-      std::mt19937 random(seed);
-      std::normal_distribution<double> normal;
-      Truth power;
-      power.hold(40, 2);
-      model::Recording recording;
-      std::array<double, 4> truth{};
-      while (power.end() < 40) {
-        for (std::size_t i = 0; i < kNames.size(); ++i) {
-          const double begin = power.end();
-          const double length = kSeconds[i] * std::max(0.3, 1 + 0.03 * normal(random));
-          power.hold(0.8 * kWatts[i], 0.1 * length);
-          power.hold(kWatts[i] * (1 + 0.02 * normal(random)), 0.9 * length);
-          truth[i] += power.joules(begin, power.end());
-          recording.windows.push_back({kNames[i], at(begin), at(power.end()), 1, 1, false});
-        }
-      }
-      power.hold(40, 2);
-      model::Sensor rapl{kCounter, kGpu0, model::SensorKind::kEnergyCounter, "rapl", {}, {}};
-      rapl.traits.refresh = 1ms;
-      EnergyTimeline timeline({.counter = rapl, .power = {}});
-      for (double t = 0; t < power.end(); t += every * (1 + 0.01 * std::abs(normal(random)))) {
-        const double renewed = std::floor(1000 * t) / 1000;
-        timeline.append(model::CounterReading{kCounter, at(t), at(t + 2e-5),
-                                              Energy::joules(1000 + power.joules(renewed))});
-      }
-      const auto fitted = RepeatedWindows::fit(recording.windows, timeline);
-      ASSERT_TRUE(fitted);
+  constexpr int kSeeds = 8;
+  std::array<int, 4> missed{};
+  for (unsigned seed = 1; seed <= kSeeds; ++seed) {
+    std::mt19937 random(seed);
+    std::normal_distribution<double> normal;
+    std::uniform_real_distribution<double> uniform;
+    Truth power;
+    power.hold(40, 2);
+    model::Recording recording;
+    std::array<double, 4> truth{};
+    while (power.end() < 32) {
       for (std::size_t i = 0; i < kNames.size(); ++i) {
-        std::vector<const model::Window*> of_name;
-        for (const auto& w : recording.windows) {
-          if (w.name == kNames[i]) of_name.push_back(&w);
-        }
-        const auto sum = fitted->sum(of_name);
-        if (!sum) continue;  // the shortest where little of it is observed
-        within[i] += std::abs(sum->energy.joules() - truth[i]) <= sum->repeatability.joules();
-        EXPECT_LT(sum->repeatability.joules() / truth[i], i == 0 ? 0.35 : 0.2) << kNames[i];
+        const double begin = power.end();
+        const double length =
+            kSeconds[i] * reads.scale * std::max(0.3, 1 + reads.vary * normal(random));
+        power.hold(0.8 * kWatts[i], 0.1 * length);
+        power.hold(kWatts[i] * (1 + 0.02 * normal(random)), 0.9 * length);
+        truth[i] += power.joules(begin, power.end());
+        recording.windows.push_back({kNames[i], at(begin), at(power.end()), 1, 1, false});
       }
     }
-    for (std::size_t i = every < 0.05 ? 0 : 1; i < kNames.size(); ++i) {
-      EXPECT_GE(within[i], kSeeds - 1) << kNames[i] << " " << every;
+    power.hold(40, 2);
+    model::Sensor rapl{kCounter, kGpu0, model::SensorKind::kEnergyCounter, "rapl", {}, {}};
+    rapl.traits.refresh = 1ms;
+    EnergyTimeline timeline({.counter = rapl, .power = {}});
+    for (double t = 0.01 * uniform(random); t < power.end();
+         t += reads.every + reads.late * uniform(random)) {
+      const double renewed = std::floor(1000 * t) / 1000;
+      timeline.append(model::CounterReading{kCounter, at(t), at(t + 2e-5),
+                                            Energy::joules(1000 + power.joules(renewed))});
+    }
+    const auto fitted = RepeatedWindows::fit(recording.windows, timeline);
+    ASSERT_TRUE(fitted);
+    for (std::size_t i = 0; i < kNames.size(); ++i) {
+      std::vector<const model::Window*> of_name;
+      for (const auto& w : recording.windows) {
+        if (w.name == kNames[i]) of_name.push_back(&w);
+      }
+      const auto sum = fitted->sum(of_name);
+      if (reads.sees_all && i > 0) {
+        ASSERT_TRUE(sum) << kNames[i];
+        EXPECT_LT(sum->repeatability.joules() / truth[i], 0.25) << kNames[i];
+      }
+      if (!sum) continue;
+      missed[i] += std::abs(sum->energy.joules() - truth[i]) > sum->repeatability.joules();
     }
   }
+  for (std::size_t i = 0; i < kNames.size(); ++i) EXPECT_LE(missed[i], 1) << kNames[i];
 }
+
+// The last two keep step with the reads, or the reads with the renewals.
+INSTANTIATE_TEST_SUITE_P(Reads, PhasesOnACounter,
+                         testing::Values(Reads{0.010, 1e-4, 1, 0.03}, Reads{0.100, 2e-3, 1, 0.03},
+                                         Reads{0.100, 3e-3, 1 / 0.76, 0, false},
+                                         Reads{0.010, 0, 0.5, 3e-3}));
 
 TEST(RepeatedWindows, NestedWindowsCountInBoth) {
   const auto run = [&](Program& p) {

@@ -277,6 +277,8 @@ struct ErrorModel {
   // Of the mean power: within a window, power next to its ends differs from that in its middle.
   // Chosen.
   double repeated_shape = 0.2;
+  double repeated_drift =
+      0.01;                 // of all power, from second to second: less is not taken out; chosen
   double layer_time = 0.3;  // of a layer's energy by its time: layers differ in power; chosen
 };
 
