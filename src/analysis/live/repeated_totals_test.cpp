@@ -127,9 +127,9 @@ TEST(RepeatedTotals, AfterAPauseItGoesOn) {
 }
 
 TEST(RepeatedTotals, LongFewAndTooManyWindowsAreAddedSingly) {
-  for (const double length : {0.15, 0.5}) {
+  for (const double length : {1.1, 1.5}) {
     Program p(1);
-    while (p.power.end() < 30) {
+    while (p.power.end() < 50) {
       p.window(500, length);
       p.pause(0.02, 0.12);
     }

@@ -29,7 +29,6 @@ constexpr Duration kAround = 1s;          // of a block: its windows act on the 
 constexpr std::size_t kMostWindows = 50'000;
 // For a regression, a name has so many windows, and they are so short on average.
 constexpr std::int64_t kFewest = 20;
-constexpr Duration kShort = 100ms;
 
 std::uint32_t name_of(std::string_view text) {
   std::uint32_t name = 0;
@@ -190,7 +189,7 @@ bool RepeatedTotals::is_due(HostTime end) const {
   }
   return std::ranges::all_of(names, [](const auto& name) {
     const Windows& w = name.second;
-    return w.count >= kFewest || w.length >= w.count * kShort;
+    return w.count >= kFewest || w.length >= w.count * kLongestRepeated;
   });
 }
 

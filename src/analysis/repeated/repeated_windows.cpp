@@ -7,6 +7,7 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -25,13 +26,13 @@
 #include "analysis/timeline/sensors/error_model.h"
 #include "analysis/timeline/sensors/observed_sensor.h"
 #include "analysis/timeline/timeline.h"
+#include "base/median.h"
 
 namespace jouleprof::analysis {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kShort = 100ms;   // mean length: about four windows of a power sensor
 constexpr std::size_t kFewest = 20;  // windows of a name
 constexpr Duration kFineCounter = 2ms;
 // Ends of the intervals after a window and before the next one, in seconds: fine next to windows,
@@ -45,7 +46,7 @@ constexpr std::uint32_t kAfter =
     0;  // variants of it: so many after a window's end, then before a begin
 constexpr std::uint32_t kBefore = kAfter + kAround.size();
 // The same within a stay: from its begin, and to its end.
-constexpr std::array kWithin{0.002, 0.006, 0.014, 0.030};
+constexpr std::array kWithin{0.002, 0.005, 0.008, 0.012, 0.016, 0.020, 0.028, 0.040, 0.060, 0.120};
 constexpr std::uint32_t kShaped = 8;  // states; the rarer ones have one power
 constexpr std::uint32_t kOfStates = kBefore + kAround.size();
 
@@ -232,7 +233,7 @@ std::unordered_set<std::string_view> short_window_names(std::span<const model::W
   }
   std::unordered_set<std::string_view> names;
   for (const auto& [name, sum] : sums) {
-    const bool is_short = sum.length < kShort * static_cast<std::int64_t>(sum.count);
+    const bool is_short = sum.length < kLongestRepeated * static_cast<std::int64_t>(sum.count);
     if (is_short && sum.count >= kFewest && sum.length > Duration{}) names.insert(name);
   }
   return names;
@@ -274,6 +275,9 @@ struct StatePowers {
   Eigen::VectorXd attenuation;
   // What is added to them if all reads of a counter are later by its renewal's standard deviation.
   Eigen::VectorXd late_shift;
+  // By so much what runs next to a window's ends may be counted to it, or it to that: power within
+  // each of them differs in times that an observation does not show.
+  double unseen_seconds = 0;
 };
 
 // How the power of all states changes over a recording, as with temperature and clocks.
@@ -301,6 +305,8 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 constexpr std::array kNearWindows{0.03, 0.1, 0.3, 1.0, 3.0};  // of the mean power
+constexpr std::array kWithinWindows{0.2, 0.4, 0.8};           // as well
+constexpr double kBeside = 0.002;                             // seconds next to a window
 constexpr double kNoneNear = 0.001;
 constexpr double kJitter = 0.3e-3;    // seconds: of the stamps of a driver's buffer, H100 and H200
 constexpr int kTerms = 8;             // of a series
@@ -318,9 +324,15 @@ double mean_watts(const PowerRows& rows) {
   return joules / length;
 }
 
-// `near_windows`: standard deviation of the power next to windows from that elsewhere.
+// Standard deviations of power: next to windows from that elsewhere, and within a window from its
+// mean.
+struct Spread {
+  double near = 0;
+  double within = 0;
+};
+
 std::vector<PowerPrior> priors_of(const PowerRows& rows, const ActivityTable& table,
-                                  double near_windows) {
+                                  const Spread& spread) {
   double lowest = 1e300;
   for (const auto& row : rows.rows) lowest = std::min(lowest, row.watts);
   const double base = 0.5 * lowest;  // each state has its own power above it
@@ -329,7 +341,7 @@ std::vector<PowerPrior> priors_of(const PowerRows& rows, const ActivityTable& ta
     priors.push_back({mean_watts(rows) - base, kPriorWatts, -base, kMostWatts});
   }
   for (std::size_t v = 0; v < table.variants.size(); ++v) {
-    const double sigma = v < kOfStates ? near_windows : kErrors.repeated_shape * mean_watts(rows);
+    const double sigma = v < kOfStates ? spread.near : spread.within;
     priors.push_back({0, sigma, -kMostWatts, kMostWatts});
   }
   priors.push_back({0, 1e-3, 0, 0});  // idle between launches: bins are full
@@ -379,17 +391,20 @@ class Evidence {
   VectorXd right_;
 };
 
-std::vector<PowerPrior> best_priors(const PowerRows& rows, const ActivityTable& table) {
+// The one with the greatest Bayesian evidence (MacKay 1992).
+Spread best_spread(const PowerRows& rows, const ActivityTable& table) {
   const double mean = mean_watts(rows);
-  std::vector<PowerPrior> best = priors_of(rows, table, kNearWindows.back() * mean);
-  const Evidence evidence(rows, solve_power(rows, best));
-  double most = evidence.of(best);
-  for (const double share : kNearWindows) {
-    auto priors = priors_of(rows, table, share * mean);
-    const double found = evidence.of(priors);
-    if (found <= most) continue;
-    most = found;
-    best = std::move(priors);
+  Spread best{kNearWindows.back() * mean, kWithinWindows.back() * mean};
+  const Evidence evidence(rows, solve_power(rows, priors_of(rows, table, best)));
+  double most = -std::numeric_limits<double>::infinity();
+  for (const double near : kNearWindows) {
+    for (const double within : kWithinWindows) {
+      const Spread spread{near * mean, within * mean};
+      const double found = evidence.of(priors_of(rows, table, spread));
+      if (found <= most) continue;
+      most = found;
+      best = spread;
+    }
   }
   return best;
 }
@@ -444,9 +459,7 @@ VectorXd attenuation(const PowerSolution& solution, const PowerRows& rows, const
   return out;
 }
 
-// Of the standard deviations 0.03 to 3 times the mean power, by which power next to windows may
-// differ from that elsewhere outside of them, the one with the greatest Bayesian evidence is the
-// prior's (MacKay 1992). `time_constant`: of the sensors; it is fitted near that value, unless
+// `time_constant`: of the sensors; it is fitted near that value, unless
 // power drifts by 2 % and more (`drift`, relative standard deviation). Absent with fewer than 100
 // observations.
 std::optional<StatePowers> state_powers(const WindowStates& states,
@@ -465,9 +478,10 @@ std::optional<StatePowers> state_powers(const WindowStates& states,
   other.time_constant += other.time_constant_sigma;
   const PowerRows others = power_rows(states.table, column_of, columns, observed, other);
   const double none = kNoneNear * mean_watts(rows);
-  const auto none_near = solve_power(rows, priors_of(rows, states.table, none));
-  const auto priors = best_priors(rows, states.table);
-  StatePowers out{solve_power(rows, priors, &others), {}, {}, {}};
+  const Spread spread = best_spread(rows, states.table);
+  const auto none_near = solve_power(rows, priors_of(rows, states.table, {none, spread.within}));
+  const auto priors = priors_of(rows, states.table, spread);
+  StatePowers out{solve_power(rows, priors, &others), {}, {}, {}, 0};
   out.near_shift = none_near.watts - out.solution.watts;
   other = timing;
   other.counter_late += kJitter;
@@ -477,10 +491,16 @@ std::optional<StatePowers> state_powers(const WindowStates& states,
   // Samples have a response of which the time constant is known; of a counter alone, whose reads
   // may keep step with its renewals, nothing else says how late they are.
   out.late_shift = VectorXd::Zero(out.solution.watts.size());
-  if (std::ranges::all_of(rows.rows, &PowerRow::counter)) {
+  const bool counted = std::ranges::all_of(rows.rows, &PowerRow::counter);
+  if (counted) {
     out.late_shift = solve_power(later, priors).watts - out.solution.watts;
   }
   out.solution.watts += out.attenuation;
+  std::vector<double> lengths;
+  for (const auto& row : rows.rows) {
+    if (counted || !row.counter) lengths.push_back(row.end - row.begin);
+  }
+  out.unseen_seconds = kErrors.repeated_ends * median(std::move(lengths));
   return out;
 }
 
@@ -617,11 +637,26 @@ std::optional<model::Measurement> RepeatedWindows::sum(
     }
   }
   const double joules = factor.dot(solution.watts);
+  double beside = 0;
+  const auto& table = s.states.table;
+  const auto watts_of_others = [&](double begin, double end) {
+    std::ranges::fill(times, 0.0);
+    s.states.add_time(begin, end, times);
+    times[kOutside] = 0;
+    std::fill_n(times.begin() + static_cast<std::ptrdiff_t>(table.classes.size()), kOfStates, 0.0);
+    return modelled_joules(s.states, times, solution.watts) / (end - begin);
+  };
+  for (const model::Window* w : windows) {
+    const double begin = table.time.seconds_of(w->begin);
+    const double end = table.time.seconds_of(w->end);
+    beside += watts_of_others(begin - kBeside, begin) + watts_of_others(end, end + kBeside);
+  }
+  const double ends = s.powers.unseen_seconds * beside;
   const double model = std::hypot(
       kErrors.repeated_model * joules, factor.dot(s.powers.near_shift),
       std::hypot(0.5 * factor.dot(s.powers.attenuation), factor.dot(s.powers.late_shift)));
   const double sigma = std::hypot(std::sqrt(solution.variance(factor)),
-                                  factor.dot(solution.alternative_shift), model);
+                                  factor.dot(solution.alternative_shift), std::hypot(model, ends));
   if (joules <= 0 || kErrors.normal95 * sigma > kErrors.widest_repeated * joules)
     return std::nullopt;
   model::Measurement m;

@@ -154,7 +154,7 @@ struct Reads {
   double late;   // each by up to so much, in seconds
   double scale;  // of 6, 20, 40 and 10 ms
   double vary;   // of their lengths
-  // Whether it sees so much of each phase that it is known.
+  // Whether it sees so much that the longest phase is known.
   bool sees_all = true;
 };
 void PrintTo(const Reads& r, std::ostream* out) {
@@ -207,7 +207,7 @@ TEST_P(PhasesOnACounter, HaveTheirTruth) {
         if (w.name == kNames[i]) of_name.push_back(&w);
       }
       const auto sum = fitted->sum(of_name);
-      if (reads.sees_all && i > 0) {
+      if (reads.sees_all && i == 2) {
         ASSERT_TRUE(sum) << kNames[i];
         EXPECT_LT(sum->repeatability.joules() / truth[i], 0.25) << kNames[i];
       }
@@ -308,7 +308,7 @@ TEST(RepeatedWindows, FewOrLongWindowsHaveNone) {
   EXPECT_FALSE(few.sums("burst").sum);
   Program longer(1);
   for (int i = 0; i < 30; ++i) {
-    longer.window("burst", 500, 0.11);
+    longer.window("burst", 500, 1.1);
     longer.pause(0.02, 0.12);
   }
   EXPECT_FALSE(longer.sums("burst").sum);
