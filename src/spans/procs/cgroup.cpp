@@ -53,6 +53,16 @@ std::optional<fs::path> own_folder(const fs::path& root) {
   return std::nullopt;
 }
 
+// Runtimes (Go, Java, .NET) read the limits of their own group, and many not those above it: in a
+// group without them they would begin threads and heaps for the whole machine.
+bool has_limits(const fs::path& folder) {
+  for (const char* name : {"cpu.max", "memory.max", "memory.high"}) {
+    const auto limit = read_attribute(folder / name);
+    if (limit && !limit->starts_with("max")) return true;
+  }
+  return false;
+}
+
 bool has_mark(const fs::path& folder, const char* name) {
   char value = 0;
   return getxattr(folder.c_str(), name, &value, 1) == 1 && value == '1';
@@ -135,6 +145,9 @@ Result<Cgroup> Cgroup::create(const std::string& name, const fs::path& root) {
   if (!is_delegated(*own, root)) {
     return fail(Errc::kUnsupported,
                 fmt::format("{} is systemd's and was not delegated", own->string()));
+  }
+  if (has_limits(*own)) {
+    return fail(Errc::kUnsupported, fmt::format("programs read the limits of {}", own->string()));
   }
   const fs::path folder = *own / name;
   ::rmdir(folder.c_str());  // one of the same name that was left behind, if it is empty

@@ -23,7 +23,8 @@ class Cgroup {
  public:
   // Makes the group `name` below this process's own group, where this user may do so: the
   // folder is writable, and under systemd it was delegated. No controller is switched on, so no
-  // limit changes. Errors: unsupported (no cgroup v2, not delegated), permission_denied, ...
+  // limit changes. Errors: unsupported (no cgroup v2, not delegated, own limits),
+  // permission_denied, ...
   static Result<Cgroup> create(const std::string& name, const std::filesystem::path& root = "/");
 
   Cgroup(Cgroup&& other) noexcept;

@@ -44,6 +44,19 @@ TEST(Cgroup, UndelegatedGroupsOfSystemdAreLeftAlone) {
   EXPECT_EQ(group.error().code, Errc::kUnsupported);
 }
 
+TEST(Cgroup, ProgramsStayWhereTheyReadTheirLimits) {
+  const auto is_made = [](const char* file, const char* text) {
+    const TempTree tree{{"proc/self/cgroup", "0::/user/me\n"},
+                        {"proc/self/mountinfo", kMounts},
+                        {std::string("sys/fs/cgroup/unified/user/me/") + file, text}};
+    return Cgroup::create("mine", tree.root()).has_value();
+  };
+  EXPECT_FALSE(is_made("cpu.max", "200000 100000\n"));
+  EXPECT_FALSE(is_made("memory.max", "4294967296\n"));
+  EXPECT_TRUE(is_made("cpu.max", "max 100000\n"));
+  EXPECT_TRUE(is_made("memory.max", "max\n"));
+}
+
 TEST(Cgroup, WithoutAHierarchyItIsUnsupported) {
   const TempTree old{{"proc/self/cgroup", "4:cpu:/x\n"}, {"proc/self/mountinfo", kMounts}};
   EXPECT_EQ(Cgroup::create("mine", old.root()).error().code, Errc::kUnsupported);
