@@ -13,20 +13,23 @@
 
 namespace jouleprof {
 
-// While it lives, a write to a broken pipe raises no signal in this thread.
-class NoPipeSignal {
+// While it lives, a write of this thread raises no signal: neither SIGPIPE for a broken pipe, nor
+// SIGTTOU, with which a terminal of `stty tostop` stops the whole process group, the command, too.
+class NoWriteSignals {
  public:
-  NoPipeSignal() noexcept {
+  NoWriteSignals() noexcept {
     sigemptyset(&pipe_);
     sigaddset(&pipe_, SIGPIPE);
     sigset_t pending;
     sigpending(&pending);
     was_pending_ = sigismember(&pending, SIGPIPE) == 1;
-    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+    sigset_t blocked = pipe_;
+    sigaddset(&blocked, SIGTTOU);
+    pthread_sigmask(SIG_BLOCK, &blocked, &before_);
   }
-  NoPipeSignal(const NoPipeSignal&) = delete;
-  NoPipeSignal& operator=(const NoPipeSignal&) = delete;
-  ~NoPipeSignal() {
+  NoWriteSignals(const NoWriteSignals&) = delete;
+  NoWriteSignals& operator=(const NoWriteSignals&) = delete;
+  ~NoWriteSignals() {
     constexpr timespec kNow{};
     while (!was_pending_ && sigtimedwait(&pipe_, nullptr, &kNow) < 0 && errno == EINTR) {
     }
@@ -39,12 +42,12 @@ class NoPipeSignal {
   bool was_pending_ = false;
 };
 
-// Writes what can be written. Raises no SIGPIPE, throws nothing.
+// Writes what can be written. Raises no signal, throws nothing.
 inline void say(std::string_view text) noexcept {
   constexpr int kPatienceMilliseconds = 1000;  // with a reader of a stderr that does not block
   const int saved = errno;
   {
-    const NoPipeSignal quiet;
+    const NoWriteSignals quiet;
     while (!text.empty()) {
       const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
       if (n > 0) {

@@ -1,14 +1,19 @@
 """The command runs and its status comes back, whatever the machine refuses the tool."""
 
+import contextlib
+import fcntl
 import json
 import os
 import pathlib
 import pty
+import select
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 
 import pytest
@@ -79,6 +84,27 @@ def test_a_terminal_that_hung_up(gpu):
     assert ran(gpu)
 
 
+def test_a_background_job_of_a_terminal_that_stops_writers(gpu):
+    """stty tostop: a write of the tool would stop the command, too."""
+    script = f"""stty tostop; set -m
+{TOOL} run --idle 0 -o x.jprof -- sh -c 'sleep 1.5; echo ran > ran; exit 3' & wait $!; echo status $?"""
+    pid, leader = pty.fork()
+    if pid == 0:
+        os.chdir(gpu.folder)
+        os.execve("/bin/bash", ["bash", "-c", script], {**gpu.environment, "TERM": "xterm"})
+    fcntl.ioctl(leader, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+    out = b""
+    with contextlib.suppress(OSError):
+        while select.select([leader], [], [], 30)[0] and (more := os.read(leader, 65536)):
+            out += more
+    os.close(leader)
+    os.waitpid(pid, 0)
+    assert b"status 3" in out, out
+    assert ran(gpu)
+    assert b"Nothing was measured" in out
+    assert b"\0337" not in out  # no status bar on a terminal that is another job's
+
+
 @pytest.mark.parametrize("verb", ["--help", "--version", "report --help", "report x.jprof",
                                   "report x.jprof --json", "export x.jprof", "doctor"])
 def test_a_full_stdout_is_an_error_with_words(gpu, verb):
@@ -94,6 +120,14 @@ def test_a_closed_stream_is_closed_for_the_command(gpu):
     for stderr, state in (("2>&-", "closed"), ("", "open")):
         shell(gpu, script.format(stderr))
         assert (gpu.folder / "out").read_text() == state + "\n"
+
+
+def test_a_folder_that_the_command_removes(gpu):
+    (gpu.folder / "folder").mkdir()
+    result = gpu("run", "--idle", "0", "-o", "folder/x.jprof", "--", "sh", "-c", "sleep 1.5; rm -r folder; exit 5",
+                 status=5)
+    assert "no recording was kept" in result.err
+    assert "what came before is in" not in result.err
 
 
 def test_the_file_size_limit(gpu):

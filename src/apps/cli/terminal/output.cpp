@@ -128,6 +128,12 @@ winsize terminal_size() {
 
 void put(const std::string& text) { say(text); }
 
+// Whether another job has the terminal: a shell's, or one that the command gave it to.
+bool is_in_background() {
+  const pid_t group = ::tcgetpgrp(STDERR_FILENO);
+  return group >= 0 && group != ::getpgrp();
+}
+
 }  // namespace
 
 Result<void> check_output(const Output& output) {
@@ -288,7 +294,7 @@ void StatusBar::reserve(int rows) {
 }
 
 void StatusBar::show(const std::string& line) {
-  if (!active_) return;
+  if (!active_ || is_in_background()) return;
   const int rows = terminal_size().ws_row;
   if (rows < 4) return;
   if (rows != rows_) reserve(rows);

@@ -81,7 +81,7 @@ Result<void> open_in_browser(const std::string& path);
 
 // A line of status at the bottom of the terminal that leaves the command's output alone.
 // Keeps the terminal's last row out of its scrolling region and writes there. Does nothing where
-// stderr is no terminal. Restores the terminal when destroyed.
+// stderr is no terminal, or is another job's. Restores the terminal when destroyed.
 class StatusBar {
  public:
   explicit StatusBar(bool wanted);
