@@ -145,7 +145,9 @@ session::Sink& Destination::sink() {
 }
 
 std::filesystem::path Destination::kept() const {
-  return file_ && file_->has_file() ? path_ : std::filesystem::path();
+  std::error_code ignored;  // the command may have removed its folder
+  const bool is_there = file_ && file_->has_file() && std::filesystem::exists(path_, ignored);
+  return is_there ? path_ : std::filesystem::path();
 }
 
 Result<model::Recording> Destination::recording() const {
