@@ -81,6 +81,17 @@ def test_adding_again_changes_nothing(tmp_path):
     assert rows_of(tmp_path) == first
 
 
+def test_copies_in_one_call_count_once(tmp_path):
+    one, other = job(tmp_path, "a", "1"), job(tmp_path, "b", "2", shift=3600)
+    copy = tmp_path / "copy.jprof"
+    shutil.copy(one, copy)
+    said = run_ledger(one, copy, merge(tmp_path / "both.jprof", one, other), other, "-o", tmp_path)
+    assert "2 recordings are new or changed" in said
+    run_ledger(one, "-o", tmp_path / "alone")
+    run_ledger(other, "-o", tmp_path / "alone")
+    assert sorted(map(str, rows_of(tmp_path))) == sorted(map(str, rows_of(tmp_path / "alone")))
+
+
 def test_what_cannot_be_read_is_named_and_the_others_are_added(tmp_path):
     (tmp_path / "bad.jprof").write_bytes(b"nothing")
     said = run_ledger(tmp_path / "bad.jprof", job(tmp_path, "a", "1"), "-o", tmp_path / "out", status=5)

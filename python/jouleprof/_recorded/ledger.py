@@ -36,6 +36,19 @@ def ledger_of(path):
     return arrow_of("ledger", _counted_once(opened, rows) if len(parts) > 1 else rows)
 
 
+def _latest(tables):
+    """Each recording once, as if the files were added one by one: the last file that has it decides."""
+    import pyarrow
+    import pyarrow.compute as compute
+
+    seen, out = set(), []
+    for table in reversed(tables):
+        known = compute.is_in(table["recording"], pyarrow.array(sorted(seen), pyarrow.string()))
+        out.append(table.filter(compute.invert(known)))
+        seen.update(table["recording"].to_pylist())
+    return out
+
+
 def _device(row):
     return row["boot_id"] or row["host"], row["label"], row["uuid"]
 
@@ -290,7 +303,7 @@ def main(arguments):
                 print(f"jouleprof: {path} is left out: {error}", file=sys.stderr)
                 failed = failed or exit_status(error)
         if tables:
-            count = add(chosen.output, pyarrow.concat_tables(tables))
+            count = add(chosen.output, pyarrow.concat_tables(_latest(tables)))
             print(f"ledger     {count} recordings are new or changed, of {len(tables)} files, in {chosen.output}/ledger",
                   file=sys.stderr)
         if chosen.compact:
