@@ -77,7 +77,7 @@ function(jouleprof_test name)
       string(APPEND test _${shard})
     endif()
     add_test(NAME ${test} COMMAND ${name} --gtest_brief=1)
-    set_tests_properties(${test} PROPERTIES TIMEOUT 300 ENVIRONMENT
+    set_tests_properties(${test} PROPERTIES TIMEOUT 600 ENVIRONMENT
       "GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${shard}")
   endforeach()
 endfunction()

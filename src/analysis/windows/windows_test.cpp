@@ -362,7 +362,7 @@ TEST_P(StepsOfPhases, HaveTheirTruthWithinTheRepeatability) {
     model::Recording recording;
     recording.run.work_begin = at(power.end());
     std::array<double, 4> truth{};
-    const double end = power.end() + 30 * std::max(1.0, phases.scale / 4);
+    const double end = power.end() + 30 * std::max(1.0, phases.scale / 8);
     while (power.end() < end) {
       for (std::size_t i = 0; i < kNames.size(); ++i) {
         const double begin = power.end();
