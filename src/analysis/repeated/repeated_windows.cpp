@@ -306,7 +306,7 @@ using Eigen::VectorXd;
 
 constexpr std::array kNearWindows{0.03, 0.1, 0.3, 1.0, 3.0};  // of the mean power
 constexpr std::array kWithinWindows{0.2, 0.4, 0.8};           // as well
-constexpr double kBeside = 0.002;                             // seconds next to a window
+constexpr double kNextTo = 0.002;                             // seconds next to a window
 constexpr double kNoneNear = 0.001;
 constexpr double kJitter = 0.3e-3;    // seconds: of the stamps of a driver's buffer, H100 and H200
 constexpr int kTerms = 8;             // of a series
@@ -637,7 +637,7 @@ std::optional<model::Measurement> RepeatedWindows::sum(
     }
   }
   const double joules = factor.dot(solution.watts);
-  double beside = 0;
+  double neighbours = 0;
   const auto& table = s.states.table;
   const auto watts_of_others = [&](double begin, double end) {
     std::ranges::fill(times, 0.0);
@@ -649,9 +649,9 @@ std::optional<model::Measurement> RepeatedWindows::sum(
   for (const model::Window* w : windows) {
     const double begin = table.time.seconds_of(w->begin);
     const double end = table.time.seconds_of(w->end);
-    beside += watts_of_others(begin - kBeside, begin) + watts_of_others(end, end + kBeside);
+    neighbours += watts_of_others(begin - kNextTo, begin) + watts_of_others(end, end + kNextTo);
   }
-  const double ends = s.powers.unseen_seconds * beside;
+  const double ends = s.powers.unseen_seconds * neighbours;
   const double model = std::hypot(
       kErrors.repeated_model * joules, factor.dot(s.powers.near_shift),
       std::hypot(0.5 * factor.dot(s.powers.attenuation), factor.dot(s.powers.late_shift)));
