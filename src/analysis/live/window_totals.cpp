@@ -27,7 +27,7 @@ constexpr Duration kShortestBlock = 10s;  // a shorter one is fitted with the on
 constexpr Duration kLongestBlock = 4min;  // two of them within a ledger's history
 constexpr Duration kAround = 1s;          // of a block: its windows act on the sensors there
 constexpr std::size_t kMostWindows = 50'000;
-// For a regression, a name has so many windows, and they are so short on average.
+// A block with fewer windows of a short name waits for more.
 constexpr std::int64_t kFewest = 20;
 
 std::uint32_t name_of(std::string_view text) {
@@ -189,7 +189,7 @@ bool RepeatedTotals::is_due(HostTime end) const {
   }
   return std::ranges::all_of(names, [](const auto& name) {
     const Windows& w = name.second;
-    return w.count >= kFewest || w.length >= w.count * kLongestRepeated;
+    return w.count >= kFewest || w.length >= w.count * kShortWindow;
   });
 }
 
