@@ -60,8 +60,8 @@ class LiveEnergy {
   std::optional<Energy> counter_wrap(std::size_t domain) const;
 
   std::optional<HostTime> latest_end(std::uint32_t name) const { return totals_.latest_end(name); }
-  // Absent for a name without a window. Of many short windows, from all of them together
-  // where that is known better (RepeatedTotals).
+  // Absent for a name without a window. Of many short windows, from all of them together where that
+  // is known better (RepeatedTotals).
   std::optional<WindowTotal> total(std::uint32_t name);
 
   // An edge of a window that will be asked for: its energy is then more precise.

@@ -336,9 +336,10 @@ std::vector<PowerPrior> priors_of(const PowerRows& rows, const ActivityTable& ta
   double lowest = 1e300;
   for (const auto& row : rows.rows) lowest = std::min(lowest, row.watts);
   const double base = 0.5 * lowest;  // each state has its own power above it
+  const double mean = mean_watts(rows);
   std::vector<PowerPrior> priors{{base, 0, base, base}};
   for (std::size_t k = 0; k < table.classes.size(); ++k) {
-    priors.push_back({mean_watts(rows) - base, kPriorWatts, -base, kMostWatts});
+    priors.push_back({mean - base, kPriorWatts, -base, kMostWatts});
   }
   for (std::size_t v = 0; v < table.variants.size(); ++v) {
     const double sigma = v < kOfStates ? spread.near : spread.within;
@@ -459,9 +460,9 @@ VectorXd attenuation(const PowerSolution& solution, const PowerRows& rows, const
   return out;
 }
 
-// `time_constant`: of the sensors; it is fitted near that value, unless
-// power drifts by 2 % and more (`drift`, relative standard deviation). Absent with fewer than 100
-// observations.
+// `time_constant`: of the sensors; it is fitted near that value, unless power drifts by 2 % and
+// more
+// (`drift`, relative standard deviation). Absent with fewer than 100 observations.
 std::optional<StatePowers> state_powers(const WindowStates& states,
                                         std::span<const ObservedPower> observed,
                                         double time_constant, double drift) {
@@ -487,15 +488,16 @@ std::optional<StatePowers> state_powers(const WindowStates& states,
   other.counter_late += kJitter;
   other.samples_late += kJitter;
   const PowerRows later = power_rows(states.table, column_of, columns, observed, other);
-  out.attenuation = attenuation(out.solution, rows, later);
-  // Samples have a response of which the time constant is known; of a counter alone, whose reads
-  // may keep step with its renewals, nothing else says how late they are.
-  out.late_shift = VectorXd::Zero(out.solution.watts.size());
+  out.attenuation = out.late_shift = VectorXd::Zero(out.solution.watts.size());
   const bool counted = std::ranges::all_of(rows.rows, &PowerRow::counter);
   if (counted) {
+    // Samples have a response of which the time constant is known; of a counter alone, whose reads
+    // may keep step with its renewals, nothing else says how late they are.
     out.late_shift = solve_power(later, priors).watts - out.solution.watts;
+  } else {
+    out.attenuation = attenuation(out.solution, rows, later);
+    out.solution.watts += out.attenuation;
   }
-  out.solution.watts += out.attenuation;
   std::vector<double> lengths;
   for (const auto& row : rows.rows) {
     if (counted || !row.counter) lengths.push_back(row.end - row.begin);
@@ -623,34 +625,32 @@ std::optional<model::Measurement> RepeatedWindows::sum(
   const State& s = *state_;
   if (windows.empty() || !s.names.contains(windows.front()->name)) return std::nullopt;
   const PowerSolution& solution = s.powers.solution;
+  const ActivityTable& table = s.states.table;
   VectorXd factor = VectorXd::Zero(solution.watts.size());
   std::vector<double> times(s.states.entries());
-  for (const model::Window* w : windows) {
-    const double begin = s.states.table.time.seconds_of(w->begin);
-    const double end = s.states.table.time.seconds_of(w->end);
+  const auto find_times = [&](double begin, double end) {
     std::ranges::fill(times, 0.0);
     s.states.add_time(begin, end, times);
-    const double ratio = s.drift.ratio((begin + end) / 2);
-    for (std::size_t k = 0; k < times.size(); ++k) {
-      if (k < s.states.table.classes.size()) factor[0] += ratio * times[k];
-      factor[static_cast<Index>(k) + 1] += ratio * times[k];
-    }
-  }
-  const double joules = factor.dot(solution.watts);
-  double neighbours = 0;
-  const auto& table = s.states.table;
+  };
   const auto watts_of_others = [&](double begin, double end) {
-    std::ranges::fill(times, 0.0);
-    s.states.add_time(begin, end, times);
+    find_times(begin, end);
     times[kOutside] = 0;
     std::fill_n(times.begin() + static_cast<std::ptrdiff_t>(table.classes.size()), kOfStates, 0.0);
     return modelled_joules(s.states, times, solution.watts) / (end - begin);
   };
+  double neighbours = 0;  // watts next to the ends
   for (const model::Window* w : windows) {
     const double begin = table.time.seconds_of(w->begin);
     const double end = table.time.seconds_of(w->end);
+    find_times(begin, end);
+    const double ratio = s.drift.ratio((begin + end) / 2);
+    for (std::size_t k = 0; k < times.size(); ++k) {
+      if (k < table.classes.size()) factor[0] += ratio * times[k];
+      factor[static_cast<Index>(k) + 1] += ratio * times[k];
+    }
     neighbours += watts_of_others(begin - kNextTo, begin) + watts_of_others(end, end + kNextTo);
   }
+  const double joules = factor.dot(solution.watts);
   const double ends = s.powers.unseen_seconds * neighbours;
   const double model = std::hypot(
       kErrors.repeated_model * joules, factor.dot(s.powers.near_shift),

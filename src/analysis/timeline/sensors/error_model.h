@@ -277,9 +277,8 @@ struct ErrorModel {
   // Of an observation's length, times the power next to a window: chosen so that phases whose power
   // runs from 0.6 to 1.25 of its mean have their energy within the interval (simulated).
   double repeated_ends = 0.014;
-  double repeated_drift =
-      0.01;                 // of all power, from second to second: less is not taken out; chosen
-  double layer_time = 0.3;  // of a layer's energy by its time: layers differ in power; chosen
+  double repeated_drift = 0.01;  // of all power, by the second: less stays in; chosen
+  double layer_time = 0.3;       // of a layer's energy by its time: layers differ in power; chosen
 };
 
 inline constexpr ErrorModel kErrors;
