@@ -9,7 +9,9 @@ import struct
 import subprocess
 import zlib
 
-Loop = collections.namedtuple("Loop", "name calls joules seconds")  # joules above idle
+# Joules above idle. `clock`: the SM clock as a ratio to the program's; None: not known. `longer`: a launch's time in the
+# program as a ratio to that in the loop.
+Loop = collections.namedtuple("Loop", "name calls joules seconds clock longer")
 
 
 def numbers(packed):
@@ -26,14 +28,19 @@ def numbers(packed):
     return found
 
 
+def _bins(db, begin, end):
+    """Begin, bin length and entries of the chunks of bins in an interval, in nanoseconds."""
+    return db.execute(
+        "SELECT begin_nanoseconds, bin_nanoseconds * (CASE kind WHEN 'bins' THEN 1 ELSE 8 END), "
+        "entries FROM activity_chunk JOIN trace ON trace.id = trace WHERE kind IN ('bins', "
+        "'wide_bins') AND begin_nanoseconds < ? AND end_nanoseconds > ?", (end, begin))
+
+
 def _launches(db, begin, end):
     """By kernel signature: launches and busy nanoseconds of the bins in an interval."""
     found = collections.Counter()
     busy = collections.Counter()
-    for first, bin_length, packed in db.execute(
-            "SELECT begin_nanoseconds, bin_nanoseconds * (CASE kind WHEN 'bins' THEN 1 ELSE 8 END), "
-            "entries FROM activity_chunk JOIN trace ON trace.id = trace WHERE kind IN ('bins', "
-            "'wide_bins') AND begin_nanoseconds < ? AND end_nanoseconds > ?", (end, begin)):
+    for first, bin_length, packed in _bins(db, begin, end):
         values = numbers(packed)
         at = 0
         for step, kernel, nanoseconds, launches in zip(*(iter(values),) * 4):
@@ -58,17 +65,37 @@ def _in_place(db, until):
     return found
 
 
-def _mixed(sizes, in_place):
+def _program_clock(db, until):
+    """The mean SM clock read in tenths of seconds in which kernels ran for 10 ms or longer."""
+    busy = collections.Counter()
+    for first, bin_length, packed in _bins(db, 0, until):
+        values, at = numbers(packed), 0
+        for step, _, nanoseconds, _ in zip(*(iter(values),) * 4):
+            at += step
+            busy[(first + at * bin_length) // 10**8] += nanoseconds
+    found = [clock for at, clock in db.execute(
+        "SELECT at_nanoseconds, value FROM gauge_reading JOIN sensor ON sensor.id = sensor "
+        "WHERE name = 'sm_clock_hertz' AND at_nanoseconds < ?", (until,)) if busy[at // 10**8] > 1e7]
+    return sum(found) / len(found) if found else None
+
+
+def _mixed(sizes, in_place, program_clock):
     """Loops of one kernel in several sizes as one of their mixture in the program. `sizes`: (Loop, mean
-    seconds of a launch)."""
-    launches, joules = 0, 0.0
+    seconds of a launch, SM clock or 0)."""
+    launches, joules, there, alone = 0, 0.0, 0.0, 0.0
     for count, seconds in in_place:
-        loop, _ = min(sizes, key=lambda size: abs(math.log(size[1] / max(seconds, 1e-9))))
+        loop, once, _ = min(sizes, key=lambda size: abs(math.log(size[1] / max(seconds, 1e-9))))
         launches += count
         joules += count * loop.joules / loop.calls
+        there += count * seconds
+        alone += count * once
     if launches == 0:
         return sizes[0][0]
-    return Loop(sizes[0][0].name, launches, joules, sum(loop.seconds for loop, _ in sizes))
+    seconds = sum(loop.seconds for loop, _, _ in sizes)
+    clock = None
+    if program_clock and all(hertz for _, _, hertz in sizes):
+        clock = sum(loop.seconds * hertz for loop, _, hertz in sizes) / seconds / program_clock
+    return Loop(sizes[0][0].name, launches, joules, seconds, clock, there / alone)
 
 
 def _energy(tool, file, begin, end):
@@ -88,7 +115,8 @@ def loops(tool, file, idle_watts):
         for begin, end, packed in db.execute(
                 "SELECT begin_nanoseconds, end_nanoseconds, entries FROM activity_chunk "
                 "WHERE kind = 'replay' ORDER BY begin_nanoseconds").fetchall():
-            if not numbers(packed):  # the preparation
+            loop = numbers(packed)
+            if not loop:  # the preparation
                 continue
             seconds = (end - begin) / 1e9
             joules = _energy(tool, file, (begin - start) / 1e9, (end - start) / 1e9)
@@ -98,10 +126,11 @@ def loops(tool, file, idle_watts):
                 kernel = busy.most_common(1)[0][0]
                 if not launches[kernel]:
                     continue
-                kernels[kernel].append((Loop(classes[kernel], launches[kernel], joules, seconds),
-                                        busy[kernel] / launches[kernel] / 1e9))
+                kernels[kernel].append((Loop(classes[kernel], launches[kernel], joules, seconds, None, 1),
+                                        busy[kernel] / launches[kernel] / 1e9, 1e3 * loop[1]))
         (first,) = db.execute("SELECT min(begin_nanoseconds) FROM activity_chunk "
                               "WHERE kind = 'replay'").fetchone()
         in_place = _in_place(db, first)
+        clock = _program_clock(db, first)
     db.close()
-    return [_mixed(sizes, in_place[kernel]) for kernel, sizes in kernels.items()]
+    return [_mixed(sizes, in_place[kernel], clock) for kernel, sizes in kernels.items()]

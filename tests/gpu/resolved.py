@@ -32,6 +32,7 @@ from replay_loops import loops
 from replay_run import kernel_key
 
 BIG = 0.05  # of the energy
+SAME_CLOCK = 0.03  # relative
 STATUS = 3  # of all programs; the tool must return it
 
 
@@ -351,20 +352,26 @@ def measured(args, model, work, kind, home, *options):
 
 
 def against_loops(args, file, kernels):
-    """(energy-weighted difference of kernels from their own loops by the sensors, how many lie within
-    their intervals, how many there are, the greatest kernels' differences in time)."""
+    """Of kernels against their own loops by the sensors, by energy and by power: "energy-weighted difference,
+    how many lie within their intervals of how many". In the program a launch takes longer, and its clock may be
+    another: by power the loops of about the program's clock count, for the time that launches take there."""
     rows = {kernel_key(row): row for row in kernels["rows"]}
-    off = whole = within = pairs = 0
-    for loop in loops(args.tool, file, kernels["idle_watts"]):
-        row = rows.get(loop.name)
-        if not row or not row["energy_joules"] or not row["launches"]:
-            continue
-        there = loop.joules / loop.calls * row["launches"]
-        off += abs(row["energy_joules"] - there)
-        whole += there
-        pairs += 1
-        within += abs(row["energy_joules"] - there) <= row["repeatability_joules"]
-    return (off / whole if whole else float("nan")), within, pairs
+    texts = []
+    for by_power in False, True:
+        off = whole = within = pairs = 0
+        for loop in loops(args.tool, file, kernels["idle_watts"]):
+            row = rows.get(loop.name)
+            if not row or not row["energy_joules"] or not row["launches"]:
+                continue
+            if by_power and (loop.clock is None or abs(loop.clock - 1) > SAME_CLOCK):
+                continue
+            there = loop.joules / loop.calls * row["launches"] * (loop.longer if by_power else 1)
+            off += abs(row["energy_joules"] - there)
+            whole += there
+            pairs += 1
+            within += abs(row["energy_joules"] - there) <= row["repeatability_joules"]
+        texts.append(f"{100 * off / whole:.1f} %, {within} of {pairs}" if whole else "-")
+    return "; ".join(texts)
 
 
 def shares(device):
@@ -411,8 +418,7 @@ def line(args, name, kind, wall, layers, kernels, file, again):
     if layers["replay_joules"] is not None:
         replay = f"{layers['replay_seconds']:.1f} s, {layers['replay_joules']:.0f} J"
     if file and layers["replay_joules"] is not None:
-        off, within, pairs = against_loops(args, file, kernels)
-        loop = f"{100 * off:.1f} %, {within} of {pairs}"
+        loop = against_loops(args, file, kernels)
     apart = "-"
     if again:
         off, within, pairs = difference(again, kernels)
@@ -446,7 +452,7 @@ def main():
     if args.broken:
         sys.exit(broken(args))
     print("| program | run | kernels resolved | widest, kernels of 5 % | layers resolved | widest | re-runs | wall "
-          "| against own loops, within | sum/counter | launches against the run with re-runs, within |\n"
+          "| against own loops, within; by power at the same clock | sum/counter | launches against the run with re-runs, within |\n"
           "|---|---|---|---|---|---|---|---|---|---|---|", flush=True)
     for model in args.models.split(","):
         for work in args.work.split(","):
