@@ -248,7 +248,8 @@ struct ProcessProfile {
 // What windows took in one domain: a sum over those for which there is a figure.
 struct WindowEnergy {
   DomainId domain{};
-  std::size_t count = 0;              // windows in the sum
+  std::size_t count = 0;      // windows in the sum
+  std::size_t measuring = 0;  // windows that measure the device, where not all of the group do
   std::optional<Measurement> energy;  // of windows of this recording
   // The sum of single windows, of which each has all energy of the device in its time. Absent: it
   // is `energy`. It is more where windows of several processes overlap. A mean is of this sum.

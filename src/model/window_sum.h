@@ -176,6 +176,15 @@ inline std::optional<Measurement> mean_of(const WindowEnergy& e) {
   return mean_of(singles_of(e), e.count);
 }
 
+// Windows of the group that measure the device and have no energy of it.
+inline std::size_t lacking_in(const WindowGroup& group, const WindowEnergy& e) {
+  return (e.measuring > 0 ? e.measuring : group.count) - e.count;
+}
+
+// Whether monitors that not all have the device lack windows of it. A sum over devices then has
+// more of other monitors' windows than the group, and no mean.
+inline bool lacks_monitors(const WindowEnergy& e) { return e.measuring > e.count; }
+
 // Whether every window of the group that measures the device has an energy. Others need none: those
 // of monitors of other devices. A sum that lacks windows is no sum of the group.
 inline bool is_whole(const WindowGroup& group, const WindowEnergy& e) {

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,6 +21,13 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 json windows_of(const model::Profile& profile) { return json::parse(to_json(profile))["windows"]; }
+
+std::string line_with(const std::string& text, std::string_view word) {
+  for (const auto line : split(text, '\n')) {
+    if (line.find(word) != std::string_view::npos) return std::string(line);
+  }
+  return "";
+}
 
 TEST(WindowText, MeasuredWindows) {
   TextOptions screen;
@@ -48,6 +56,34 @@ TEST(WindowReports, HaveOneMeanWhereProcessesOverlap) {
   const std::string summary = to_text(profile);
   EXPECT_THAT(summary, HasSubstr("326.6 J"));
   EXPECT_THAT(summary, Not(HasSubstr("163.3 J")));
+}
+
+// Windows of gpu0 alone and of gpu1 alone, which was lost before the last three, or before all.
+TEST(WindowReports, HaveNoMeanOverDevicesWhereAMonitorOfOneLostIt) {
+  for (const std::size_t known : {1U, 0U}) {
+    auto profile = gpu_profile();
+    profile.domains[1].domain.kind = model::DomainKind::kGpu;
+    profile.domains[1].domain.device = "gpu1";
+    auto group = window_group(profile, "step", 8 + known + 3, 2);
+    for (auto& energy : group.energies) energy.reason = model::kNoWindowMeasures;
+    auto& first = group.energies[0];
+    first.count = first.measuring = 8;
+    first.reason.clear();
+    first.energy = measured(8 * 100.0, 49, 3, "nvml", "fused");
+    auto& lost = group.energies[1];
+    lost.count = known;
+    lost.measuring = known + 3;
+    lost.reason = "GPU is lost";
+    if (known > 0) lost.energy = measured(250, 49, 3, "nvml", "fused");
+    profile.windows = {group};
+    const std::string summary = to_text(profile);
+    EXPECT_THAT(summary, HasSubstr("2 gpu each"));
+    EXPECT_THAT(line_with(summary, "step  "), Not(HasSubstr(" J")));
+    EXPECT_THAT(summary,
+                HasSubstr(fmt::format("3 of {} 'step' without a figure: GPU is lost", known + 3)));
+    if (known == 0) continue;
+    EXPECT_THAT(windows_to_text(profile, {}), HasSubstr("3 of 4 without a figure: GPU is lost"));
+  }
 }
 
 TEST(WindowText, ASweepOfAnotherTool) {
@@ -161,13 +197,6 @@ model::Profile profile_with_quartiles() {
   gpu.quartiles = {Energy::joules(5900), Energy::joules(6000), Energy::joules(6200.5)};
   gpu.levels.rest = measured(8000, 20, 20, "", "");
   return profile;
-}
-
-std::string line_with(const std::string& text, std::string_view word) {
-  for (const auto line : split(text, '\n')) {
-    if (line.find(word) != std::string_view::npos) return std::string(line);
-  }
-  return "";
 }
 
 TEST(WindowTable, HasMeanMedianQuartilesAndDynamicEnergy) {

@@ -112,6 +112,12 @@ std::vector<std::size_t> measured_by(const model::WindowGroup& group,
 Figure window_energy(const model::Profile& profile, const model::WindowGroup& group,
                      const std::vector<std::size_t>& measured) {
   Sum sum;
+  for (std::size_t i = 0; i < group.energies.size(); ++i) {
+    const auto& domain = profile.domains[i].domain;
+    const bool is_board = domain.kind == model::DomainKind::kGpu &&
+                          !is_part(domain, profile.domains, &DomainProfile::domain);
+    if (is_board && lacks_monitors(group.energies[i])) return absent("absent");
+  }
   for (const std::size_t i : measured) {
     const auto& energy = group.energies.at(i);
     if (!energy.energy || !is_whole(group, energy)) return absent("absent");

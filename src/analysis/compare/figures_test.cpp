@@ -70,6 +70,13 @@ TEST(RunFigures, OfWindowsAreOfTheDevicesThatTheyMeasure) {
   EXPECT_NEAR(*f.energy.value, (1000 + 200) / 2., 3);
   EXPECT_EQ(f.boards.size(), 2u);
   EXPECT_EQ(f.rows[0].detail, "");
+  // One of a board without a figure: the sum of the others is of fewer windows.
+  run.recording.domains.push_back(
+      {model::DomainId{8}, model::DomainKind::kGpu, "gpu1", "", "GPU-2", {}, true, "GPU is lost"});
+  run.recording.windows[1].devices = model::DeviceSet({model::DomainId{8}});
+  f = figures(run.recording, per_step);
+  EXPECT_FALSE(f.energy.value);
+  EXPECT_FALSE(f.rows[0].energy.value);
 }
 
 TEST(RunFigures, OfAnUnknownBoardAreOfTheSameOneAsNoOther) {

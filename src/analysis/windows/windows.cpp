@@ -245,12 +245,13 @@ std::vector<WindowGroup> groups_of(const model::Recording& recording, Timelines&
       model::WindowEnergy& out = groups[g].energies.emplace_back();
       out.domain = recording.domains[d].id;
       out.reason = silent;
-      if (!timelines[d]) continue;
       if (restricted[g]) {
         std::vector<const Window*> here;
         for (const Window* w : members[g]) {
           if (w->devices.contains(out.domain)) here.push_back(w);
         }
+        if (here.size() < groups[g].count) out.measuring = here.size();
+        if (!timelines[d]) continue;
         if (here.empty()) {
           out.reason = std::string(model::kNoWindowMeasures);
           continue;
@@ -259,6 +260,7 @@ std::vector<WindowGroup> groups_of(const model::Recording& recording, Timelines&
                out);
         continue;
       }
+      if (!timelines[d]) continue;
       add_up(times[g], *timelines[d], d < levels.size() ? &levels[d] : nullptr,
              d < common.size() ? &common[d] : nullptr, out);
     }

@@ -92,6 +92,22 @@ TEST(Windows, AreSummedByNameInOrderOfAppearance) {
   EXPECT_EQ(step.energies[1].reason, "no sensor");
 }
 
+TEST(Windows, OfMonitorsOfOtherDevicesAreNotLacking) {
+  Bursts bursts(40);
+  for (auto& w : bursts.recording.windows) {
+    w.devices = model::DeviceSet({w.begin < at(13) ? kSilent : kGpu0});
+  }
+  std::erase_if(bursts.recording.readings.powers, [](const auto& r) { return r.at > at(18.1); });
+  std::erase_if(bursts.recording.readings.counters,
+                [](const auto& r) { return r.after > at(18.1); });
+  const auto step = bursts.analysed().windows[1];
+  EXPECT_EQ(step.count, 40u);
+  EXPECT_EQ(step.energies[0].measuring, 20u);
+  EXPECT_GT(step.energies[0].count, 5u);
+  EXPECT_EQ(lacking_in(step, step.energies[0]), 20u - step.energies[0].count);
+  EXPECT_EQ(lacking_in(step, step.energies[1]), 20u);  // without any reading
+}
+
 TEST(Windows, CalibrationErrorAddsLinearlyAndRepeatabilityInPart) {
   Bursts bursts(40);
   // In no step with the sensor.

@@ -37,6 +37,19 @@ std::vector<Column> columns_of(const TextContext& c, const Groups& groups) {
       if (!any && e.count > 0) any = e.energy.value_or(Measurement{});
     }
   }
+  // A device without a figure of which some of the windows are, next to others of its kind.
+  const auto is_known = [&](model::DomainKind kind) {
+    return std::ranges::any_of(known.domains, [&](const model::DomainProfile& d) {
+      return d.energy && d.domain.kind == kind;
+    });
+  };
+  for (std::size_t d = 0; d < known.domains.size(); ++d) {
+    const bool lacks = std::ranges::any_of(groups, [&](const WindowGroup* group) {
+      return d < group->energies.size() && lacks_monitors(group->energies[d]);
+    });
+    auto& of = known.domains[d];
+    if (lacks && !of.energy && is_known(of.domain.kind)) of.energy = Measurement{};
+  }
   std::vector<Column> columns;
   std::vector<model::DomainKind> kinds;
   const auto place = [&](const model::DomainProfile* d) {
@@ -72,6 +85,7 @@ std::optional<Measurement> mean_in(const WindowGroup& group, const Column& colum
     if (e.count == 0) return std::nullopt;
     // Over several devices, windows of monitors with other devices took nothing of this one.
     const bool is_one = column.domains.size() == 1;
+    if (!is_one && lacks_monitors(e)) return std::nullopt;
     const std::size_t windows = e.reason.empty() && !is_one ? group.count : e.count;
     any = true;
     if (e.reported) sum.energy += model::mean_of(*e.reported, windows);
@@ -308,8 +322,9 @@ class Block {
           if (group->imported || e.count == group->count || e.reason.empty()) continue;
           if (e.reason == model::kNoWindowMeasures) continue;
           table.add_text({c_.labels[d], Style::kAttention},
-                         {fmt::format("{} of {} '{}' without a figure: {}", group->count - e.count,
-                                      group->count, c_.safe(group->name), c_.safe(e.reason)),
+                         {fmt::format("{} of {} '{}' without a figure: {}", lacking_in(*group, e),
+                                      lacking_in(*group, e) + e.count, c_.safe(group->name),
+                                      c_.safe(e.reason)),
                           Style::kAttention},
                          2);
           return;
@@ -431,11 +446,12 @@ class Writer {
                                  : "unavailable",
                   style}});
       if (!is_of_all && !e.reason.empty() && !group.imported) {
-        table.add_text({"", Style::kAttention},
-                       {fmt::format("{}: {} of {} without a figure: {}", c_.labels[d],
-                                    group.count - e.count, group.count, c_.safe(e.reason)),
-                        Style::kAttention},
-                       3);
+        table.add_text(
+            {"", Style::kAttention},
+            {fmt::format("{}: {} of {} without a figure: {}", c_.labels[d], lacking_in(group, e),
+                         lacking_in(group, e) + e.count, c_.safe(e.reason)),
+             Style::kAttention},
+            3);
       }
       is_first = false;
     }
