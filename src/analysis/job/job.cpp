@@ -107,9 +107,8 @@ class RankRows {
   RankRows(const Named& named, const model::Profile& profile) : named_(named), profile_(profile) {}
 
   std::vector<JobRank> make() {
-    // A rank's energy is dynamic: shares of all energy of a domain have no place in it.
     for (const auto& d : profile_.domains) {
-      counted_[d.domain.id] = is_counted(profile_, d.domain) && !d.shares_include_rest;
+      if (d.domain.visible && is_counted(profile_, d.domain)) counted_[d.domain.id] = &d;
     }
     for (const auto& trace : named_.run.recording().traces) {
       if (!trace.rank.global) continue;
@@ -117,6 +116,12 @@ class RankRows {
       row(trace.rank);
     }
     for (const auto& process : profile_.processes) add_process(process);
+    for (const auto& use : named_.run.recording().process_readings.gpu_processes) {
+      const auto domain = counted_.find(use.domain);
+      const auto rank = by_process_.find(use.process);
+      if (domain == counted_.end() || domain->second->energy || rank == by_process_.end()) continue;
+      rank->second->without.insert(domain->second->domain.device);
+    }
     add_kernels();
     add_collectives();
     if (rows_.empty()) row(profile_.run.rank);
@@ -149,9 +154,16 @@ class RankRows {
     JobRank& out = row(found != traced_.end() ? found->second
                        : p.rank.global        ? p.rank
                                               : profile_.run.rank);
+    by_process_[p.id] = &out;
     add(out.cpu_time, process.cpu_time);
     for (const auto& share : process.shares) {
-      if (!counted_[share.domain]) continue;
+      const auto domain = counted_.find(share.domain);
+      if (domain == counted_.end()) continue;
+      // A rank's energy is dynamic: shares of all energy of a domain have no place in it.
+      if (domain->second->shares_include_rest) {
+        if (share.energy > Energy{}) out.without.insert(domain->second->domain.device);
+        continue;
+      }
       out.energy = out.energy.value_or(Energy{}) + share.energy;
       add(out.held, share.held);
       add(out.kernels, share.kernels);
@@ -211,7 +223,8 @@ class RankRows {
 
   const Named& named_;
   const model::Profile& profile_;
-  std::map<model::DomainId, bool> counted_;
+  std::map<model::DomainId, const model::DomainProfile*> counted_;
+  std::map<model::ProcessId, JobRank*> by_process_;
   std::map<pid_t, model::Rank> traced_;
   std::map<std::optional<std::uint32_t>, JobRank> rows_;
 };

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,8 @@ struct JobRank {
   Duration length{};
   std::optional<Duration> cpu_time;
   std::optional<Energy> energy;  // absent: no process of it has a share
+  // Devices that it used, and of which its energy above rest is unknown: `energy` lacks them.
+  std::set<std::string> without;
   // Of `energy`, on GPUs, of ranks whose kernels were traced.
   std::optional<Energy> held;
   std::optional<Energy> kernels;

@@ -183,9 +183,10 @@ Energy sum_of(const Job& job) {
   return sum;
 }
 
-model::Recording with_processes(const std::string& slurm_job, const std::string& boot = "boot1") {
+model::Recording with_processes(const std::string& slurm_job, const std::string& boot = "boot1",
+                                double gpu_until = 16) {
   Recorded run;
-  run.read_gpu();
+  run.read_gpu(gpu_until);
   run.read_cpu();
   run.add_processes();
   run.recording.run.boot_id = boot;
@@ -208,6 +209,20 @@ TEST(JobShares, SayWhereRestIsUnknown) {
   EXPECT_TRUE(job.shares[0].has_unknown_rest);
   ASSERT_TRUE(job.command);
   EXPECT_FALSE(job.command->rest);
+}
+
+TEST(Job, RanksNameDevicesWhoseEnergyAboveRestIsUnknown) {
+  const auto without = [](model::Recording recording) {
+    auto& processes = recording.processes;
+    const auto own = std::ranges::find_if(processes, [](const auto& p) { return p.in_tree; });
+    recording.process_readings.gpu_processes.push_back({own->id, kGpu0, at(4), 0.5, 1 << 30});
+    return job_of({{std::move(recording)}}).ranks.at(0).without;
+  };
+  EXPECT_THAT(without(with_processes("7")), ElementsAre());
+  EXPECT_THAT(without(with_processes("7", "boot1", 8)), ElementsAre("gpu0"));  // it was lost
+  auto no_rest = with_processes("7");
+  no_rest.idle_spans.clear();
+  EXPECT_THAT(without(no_rest), ElementsAre("gpu0", "package-0"));
 }
 
 TEST(JobShares, AreTheTotalToTheMicrojoule) {

@@ -97,6 +97,10 @@ void columns(const analysis::JobRank& rank, Columns& column) {
   column("cpu_seconds", rank.cpu_time, "CPU time of the rank's processes", "not recorded");
   column("dynamic_joules", rank.energy, "their shares of the energy above rest",
          "no share is known");
+  column(
+      "without", [&] { return Json(rank.without); },
+      "devices that it used and of which its energy above rest is unknown: `dynamic_joules` lacks "
+      "them, a list");
   column("held_joules", rank.held, "of it, their part of the held energy of GPUs", kNotTraced);
   column("kernels_joules", rank.kernels, "of it, the energy of their kernels", kNotTraced);
   column("idle_between_launches_joules", rank.idle_between,

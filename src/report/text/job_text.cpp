@@ -1,7 +1,10 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <string>
 
 #include "base/text.h"
 #include "report/cells.h"
@@ -125,9 +128,11 @@ class Writer {
   void ranks() {
     Table table({"rank", "<host", "<recording", "time", "CPU time", "dynamic"});
     Energy sum;
+    std::set<std::string> without;
     bool any = false;
     bool all = true;
     for (const auto& rank : job_.ranks) {
+      const std::string least = rank.without.empty() ? "" : "at least ";
       table.add({{rank.rank.global ? std::to_string(*rank.rank.global) : "-"},
                  {page_.safe(rank.host)},
                  {page_.safe(rank.recording)},
@@ -135,8 +140,9 @@ class Writer {
                  {!rank.cpu_time                 ? "-"
                   : *rank.cpu_time == Duration{} ? "<40 ms"
                                                  : duration_text(*rank.cpu_time)},
-                 {rank.energy ? energy_text(*rank.energy) : "-"}});
-      all = all && rank.energy;
+                 {rank.energy ? least + energy_text(*rank.energy) : "-"}});
+      without.insert(rank.without.begin(), rank.without.end());
+      all = all && rank.energy && rank.without.empty();
       if (!rank.energy) continue;
       sum += *rank.energy;
       any = true;
@@ -152,6 +158,11 @@ class Writer {
     }
     page_.note("",
                "dynamic: the estimated shares of the rank's processes in the energy above rest");
+    if (without.empty()) return;
+    page_.note("",
+               page_.safe(fmt::format("without {}: ranks used them, and their energy above rest "
+                                      "is unknown",
+                                      fmt::join(without, ", "))));
   }
 
   // Of ranks whose kernels were traced.
