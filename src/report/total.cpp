@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "analysis/levels/domains.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "report/quantity.h"
@@ -160,14 +161,22 @@ std::optional<Quoted> quoted(const Total& total, bool whole_machine) {
   return of(total.command->energy, total.command->undivided, true);
 }
 
-std::vector<std::string> without_rest(const Profile& profile, const Total& total) {
+// "; rest of gpu0 is not its own: others used it"
+std::string without_rest(const Profile& profile, const Total& total, bool by_mig) {
   const auto labels = labels_of(profile);
   std::vector<std::string> names;
   for (const DomainProfile* d : total.counted) {
     const bool is_left_out = d->idle_part && d->command && !d->command->rest;
-    if (is_left_out) names.push_back(labels[static_cast<std::size_t>(d - profile.domains.data())]);
+    const bool is_divided = std::ranges::any_of(profile.domains, [&](const DomainProfile& other) {
+      return analysis::is_instance_of(other.domain, d->domain.id);
+    });
+    if (!is_left_out || is_divided != by_mig) continue;
+    names.push_back(labels[static_cast<std::size_t>(d - profile.domains.data())]);
   }
-  return names;
+  if (names.empty()) return "";
+  const char* it = names.size() > 1 ? "them" : "it";
+  return fmt::format("; rest of {} is not its own: {} {}", fmt::join(names, ", "),
+                     by_mig ? "MIG divides" : "others used", it);
 }
 
 std::string command_parts_text(const Profile& profile, const Total& total) {
@@ -175,10 +184,7 @@ std::string command_parts_text(const Profile& profile, const Total& total) {
   if (!command.is_divided) return "all of the total, because no other process is known";
   std::string text = "processes " + energy_text(command.processes);
   if (command.rest) text += " + rest " + energy_text(*command.rest);
-  if (const auto names = without_rest(profile, total); !names.empty()) {
-    text += fmt::format("; rest of {} is not its own: others used {}", fmt::join(names, ", "),
-                        names.size() > 1 ? "them" : "it");
-  }
+  text += without_rest(profile, total, false) + without_rest(profile, total, true);
   constexpr double kNoted = 0.001;
   if (command.undivided.joules() > kNoted * command.energy.energy.joules()) {
     const bool is_of_level = std::ranges::any_of(total.counted, [](const DomainProfile* d) {

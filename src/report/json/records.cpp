@@ -186,7 +186,7 @@ void columns(const model::CommandEnergy& command, Columns& column) {
   column("processes_joules", command.processes,
          "of its processes, above rest, what they hold included");
   column("rest_joules", command.rest, "at rest, of devices that no other family used",
-         "others used all devices, or rest is unknown");
+         "others used all devices or MIG divides them, or rest is unknown");
   column("undivided_joules", command.undivided,
          "of no known process, and not in `energy_joules`: unattributed and unowned held energy");
   column("is_divided", command.is_divided,

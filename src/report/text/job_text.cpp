@@ -214,7 +214,8 @@ class Writer {
     page_.note("", rule);
     if (job_.not_charged != Energy{}) {
       page_.note("not charged",
-                 fmt::format("{} at rest, of devices that others used or beyond the share",
+                 fmt::format("{} at rest, of devices that others used or MIG divides, or beyond "
+                             "the share",
                              energy_text(job_.not_charged)));
     }
     if (job_.undivided.microjoules() < -kRounding || job_.undivided.microjoules() > kRounding) {

@@ -58,6 +58,18 @@ TEST(ProfileText, TheCommandsEnergyComesBeforeTheTotal) {
   EXPECT_THAT(one_line(to_text(profile)),
               AllOf(HasSubstr("command 29.85 kJ "),
                     HasSubstr("rest of package-0 is not its own: others used it")));
+
+  // The board's instances may be of several owners, though no others used it.
+  profile.domains[0].command->rest.reset();
+  auto instance = profile.domains[0];
+  instance.domain.id = model::DomainId{9};
+  instance.domain.parent = profile.domains[0].domain.id;
+  instance.domain.uuid = "MIG-1";
+  instance.energy.reset();
+  profile.domains.push_back(instance);
+  EXPECT_THAT(one_line(to_text(profile)),
+              AllOf(HasSubstr("rest of package-0 is not its own: others used it"),
+                    HasSubstr("rest of gpu0 is not its own: MIG divides it")));
   TextOptions whole;
   whole.whole_machine = true;
   EXPECT_THAT(one_line(to_text(profile, whole)),
