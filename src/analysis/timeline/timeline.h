@@ -137,6 +137,7 @@ class EnergyTimeline {
   std::optional<Energy> samples_only(HostTime begin, HostTime end);
 
   // Highest power over the sensor's own averaging window (between anchors for a counter alone).
+  // Absent where samples are missing for so long that power may have been higher.
   struct Peak {
     Power power;
     Duration window{};

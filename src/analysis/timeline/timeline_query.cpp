@@ -14,6 +14,7 @@ namespace {
 constexpr double kRoomLagged = 0.3;
 constexpr double kSilence = 60;         // seconds without a reading
 constexpr double kReachOfFailed = 0.1;  // seconds beyond the last reading of a lost device
+constexpr double kHidesPeak = 0.5;      // seconds without samples
 
 }  // namespace
 
@@ -215,7 +216,13 @@ std::optional<EnergyTimeline::Peak> EnergyTimeline::peak(HostTime begin, HostTim
   Peak best;
   bool any = false;
   if (shape_) {
-    for (const auto& s : shape_->samples()) {
+    const auto& samples = shape_->samples();
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      const auto& s = samples[i];
+      if (i > 0 && s.missing - samples[i - 1].missing > kHidesPeak && s.begin > a &&
+          samples[i - 1].end < b) {
+        return std::nullopt;
+      }
       if (s.centre() < a || s.centre() > b) continue;
       if (!any || s.watts > best.power.watts()) best.power = Power::watts(s.watts);
       any = true;

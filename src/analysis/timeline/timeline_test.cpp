@@ -322,6 +322,11 @@ TEST(Timeline, MissingSamplesWidenTheIntervalUnlessTheCounterCoversThem) {
   EXPECT_FALSE(alone.energy(at(7.9), at(9.1)).has_value() &&
                alone.energy(at(7.9), at(9.1))->repeatability.joules() < 20);
   EXPECT_NEAR(seconds(both.missing_samples(at(5), at(12))), 1, 0.1);
+  // Power may have been higher in that time.
+  EXPECT_FALSE(both.peak(at(5), at(12)));
+  EXPECT_FALSE(both.peak(at(8.4), at(12)));
+  EXPECT_TRUE(both.peak(at(5), at(7.9)));
+  EXPECT_TRUE(both.peak(at(9.1), at(12)));
 }
 
 TEST(Timeline, ThePhaseOfAnHourWithADriftingClockHolds) {

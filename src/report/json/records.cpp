@@ -245,7 +245,8 @@ void columns(const model::DomainProfile& d, const model::Profile& of, Columns& c
   column("held_power", nested(d.held_power), "power of a GPU that a context holds, rest included",
          "it is unknown");
   column("mean_watts", d.mean_power, "mean power over the span", "it is unknown");
-  column("peak_watts", d.peak_power, "largest power over `peak_window_seconds`", "it is unknown");
+  column("peak_watts", d.peak_power, "largest power over `peak_window_seconds`",
+         "it is unknown, or power samples are missing for more than 0.5 s");
   column("peak_window_seconds", d.peak_window, "averaging window of the peak: that of the sensor",
          "it is unknown", {.place = 2});
   column("sensor", text_of(m, &Measurement::sensor),
