@@ -155,6 +155,14 @@ def test_the_file_size_limit(gpu):
     assert not (gpu.folder / "m.jprof").exists()
 
 
+def test_a_cpu_without_proc_has_a_reason(gpu):
+    gpu.environment["JOULEPROF_ROOT"] = str(gpu.folder)
+    gpu("run", "-q", "--idle", "0", "-o", "x.jprof", "--", "sleep", "1")
+    cpu = domain(gpu.report("x.jprof"), "cpu")
+    assert cpu["energy_joules"] is None and "/proc/stat" in cpu["reason"]
+    assert "without CPU and DRAM" in gpu("report", "x.jprof").out.replace("\n", " ")
+
+
 @pytest.mark.parametrize("calls", ["write:{}+:ENOSPC", "open:{}+:ENOSPC", "write:{}+:EIO"])
 def test_a_disk_that_is_full_from_some_call_on(gpu, faults, calls):
     """The summary is whole, whenever the disk fills up, and what is said to be kept is there."""

@@ -202,12 +202,14 @@ Result<MeterSet> open_own(const MeterOptions& options, std::vector<std::string> 
   const bool has_chips = others || others.error().code != Errc::kTimeout;
   all.add(std::move(others), "other power sensors (hwmon)");
   add_vendors(all, options.demand);
+  std::string no_estimate;
   if (!all.has(model::DomainKind::kCpu, true)) {
-    all.add(EstimateMeter::open({.root = root,
-                                 .demand = options.demand,
-                                 .cpu_tdp = options.cpu_tdp,
-                                 .has_dram = all.has(model::DomainKind::kDram, false)}),
-            "an estimate of the CPU's power");
+    auto estimate = EstimateMeter::open({.root = root,
+                                         .demand = options.demand,
+                                         .cpu_tdp = options.cpu_tdp,
+                                         .has_dram = all.has(model::DomainKind::kDram, false)});
+    if (!estimate) no_estimate = estimate.error().message;
+    all.add(std::move(estimate), "an estimate of the CPU's power");
   }
   for (auto& meter : all.set.meters) {
     if (!has_chips) break;  // their files would hang again
@@ -218,6 +220,10 @@ Result<MeterSet> open_own(const MeterOptions& options, std::vector<std::string> 
   if (!all.has(model::DomainKind::kGpu, false) && !all.has(model::DomainKind::kModule, false)) {
     absent.push_back(domain_without_sensor(model::DomainKind::kGpu, "gpu",
                                            no_gpu.empty() ? "no GPU sensor was found" : no_gpu));
+  }
+  if (!all.has(model::DomainKind::kCpu, false)) {
+    absent.push_back(domain_without_sensor(model::DomainKind::kCpu, "cpu",
+                                           "no CPU sensor, and no estimate: " + no_estimate));
   }
   if (!all.has(model::DomainKind::kDram, false)) {
     absent.push_back(
