@@ -120,6 +120,22 @@ TEST(Analyse, ReadingsOfOneMomentAreNoEnergy) {
   EXPECT_THAT(profile.error().message, HasSubstr("one moment"));
 }
 
+TEST(Analyse, ACommandWithoutAReadingHasNoEnergy) {
+  Recorded run;
+  run.read_gpu();
+  run.recording.run.complete = false;
+  run.recording.run.work_end.reset();
+  std::erase_if(run.recording.readings.powers, [](const auto& r) { return r.at > at(3); });
+  std::erase_if(run.recording.readings.counters, [](const auto& r) { return r.after > at(3); });
+  auto profile = profile_of(run.recording);
+  ASSERT_FALSE(profile);
+  EXPECT_THAT(profile.error().message, HasSubstr("its energy is unknown"));
+  run.recording.run.being_written = true;
+  profile = profile_of(run.recording);
+  ASSERT_FALSE(profile);
+  EXPECT_THAT(profile.error().message, HasSubstr("report it again in a second"));
+}
+
 TEST(Analyse, ADomainWithoutSensorHasAReason) {
   Recorded run;
   run.read_gpu();

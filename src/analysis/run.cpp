@@ -104,6 +104,14 @@ struct Run::State {
     if (chosen.end < chosen.begin) {
       return fail(Errc::kCorrupt, "the recording's work ends before it begins");
     }
+    if (chosen.end == chosen.begin && run.work_begin && !run.work_end) {
+      return fail(Errc::kUnavailable,
+                  run.being_written ? "no reading since the begin of the command is in this "
+                                      "recording yet: report it again in a second"
+                                    : "the tool was ended before it wrote a reading since the "
+                                      "begin of the command: its energy is unknown. `jouleprof "
+                                      "export` lists the readings before");
+    }
     if (chosen.end == chosen.begin && !recording.run.work_begin &&
         recording.imported_windows.empty()) {
       return fail(Errc::kCorrupt,
