@@ -95,7 +95,8 @@ int write_whole(int fd, std::string_view content) {
 }  // namespace
 
 Error system_error(std::string_view what, int err) {
-  return {code_of(err), fmt::format("{}: {}", what, std::strerror(err))};
+  return {code_of(err), fmt::format("{}: {}{}", what, std::strerror(err),
+                                    err == EMFILE ? " (raise the limit: ulimit -n)" : "")};
 }
 
 tl::unexpected<Error> system_failure(std::string_view what, int err) {

@@ -155,6 +155,12 @@ def test_the_file_size_limit(gpu):
     assert not (gpu.folder / "m.jprof").exists()
 
 
+def test_a_limit_of_descriptors_is_named(gpu):
+    limited = shell(gpu, 'ulimit -n 16; "$TOOL" run --idle 0 -o x.jprof -- sh -c "echo ran > ran; exit 3"')
+    assert limited.returncode == 3 and ran(gpu)
+    assert "Too many open files (raise the limit: ulimit -n)" in limited.stderr
+
+
 def test_a_cpu_without_proc_has_a_reason(gpu):
     gpu.environment["JOULEPROF_ROOT"] = str(gpu.folder)
     gpu("run", "-q", "--idle", "0", "-o", "x.jprof", "--", "sleep", "1")
