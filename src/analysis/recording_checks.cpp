@@ -232,6 +232,7 @@ constexpr std::size_t kFewestPieces = 8;
 constexpr std::size_t kMostPieces = 200;
 constexpr int kMostLatePieces = 2000;
 constexpr double kLate = 3;  // seconds: more than a meter that is read once a second may be late
+constexpr double kMostAway = 0.05;    // of the time: what the meter's own error of 5 % hides
 constexpr double kShortestPiece = 5;  // seconds: a BMC's means are over a second or more
 
 // Student's factor at 95 %, to 1 % from 4 degrees of freedom on.
@@ -392,6 +393,13 @@ std::string why_no_wall(const model::Recording& recording, Timelines& timelines,
                         RecordedSpan part, RecordedSpan work) {
   auto& wall = timelines[domain];
   if (!is_wall(wall)) return "";
+  const Duration away = wall->missing_samples(part.begin, part.end);
+  if (seconds(away) > std::max(kLate, kMostAway * seconds(part.end - part.begin))) {
+    return fmt::format(
+        "the meter was not read for {:.1f} s of {:.1f} s, and the power in that time is unknown; "
+        "report the time before or after (--from, --to)",
+        seconds(away), seconds(part.end - part.begin));
+  }
   const auto parts = parts_of_machine(recording, timelines);
   if (parts.empty()) return "";
   const auto shown = wall->energy(part.begin, part.end);

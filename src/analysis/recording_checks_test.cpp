@@ -19,7 +19,8 @@ using ::testing::HasSubstr;
 inline constexpr model::DomainId kWall{2};
 inline constexpr model::SensorId kPlug{5};
 
-// A minute of work in steps of 10 s, with a meter that shows `wall` of the GPU's power at a time.
+// A minute of work in steps of 10 s, with a meter that shows `wall` of the GPU's power at a time;
+// NAN: it does not answer.
 model::Profile metered(const std::function<double(const Truth&, double)>& wall) {
   Recorded run;
   run.power.hold(120, 3);
@@ -35,7 +36,9 @@ model::Profile metered(const std::function<double(const Truth&, double)>& wall) 
   plug.traits.scale = model::ScaleError::symmetric(0.01);
   run.recording.sensors.push_back(plug);
   for (double t = 0; t < 66; t += 1) {
-    run.recording.readings.powers.push_back({kPlug, at(t), Power::watts(wall(run.power, t))});
+    const double watts = wall(run.power, t);
+    if (std::isnan(watts)) continue;
+    run.recording.readings.powers.push_back({kPlug, at(t), Power::watts(watts)});
   }
   const auto profile = profile_of(run.recording);
   EXPECT_TRUE(profile);
@@ -85,6 +88,18 @@ TEST(WallCheck, HoldsTheTruthOfALateMeter) {
   EXPECT_GE(wall.energy->high(), real);
   EXPECT_THAT(profile.warnings,
               Contains(HasSubstr("wall: the meter showed less than the sensors")));
+}
+
+// The highest power may lie where it was away.
+TEST(WallCheck, HasNoneOfAMeterThatWasAway) {
+  for (const double away : {10.0, 2.0}) {
+    const auto profile = metered([away](const Truth& gpu, double t) {
+      return t > 13 - away && t < 13 ? NAN : drawn(gpu, t);
+    });
+    const auto& wall = domain(profile, kWall);
+    EXPECT_EQ(wall.energy.has_value(), away == 2.0) << wall.reason;
+    EXPECT_THAT(wall.reason, HasSubstr(away > 2 ? "the meter was not read for " : ""));
+  }
 }
 
 }  // namespace
