@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "analysis/recorded_run_test.h"
 
 namespace jouleprof::analysis {
@@ -384,6 +386,36 @@ TEST(Levels, ACommandWithoutAContextHoldsNothing) {
   const auto gpu = board.profile().domains[0];
   ASSERT_TRUE(gpu.levels.held) << gpu.levels.reason;
   EXPECT_EQ(gpu.levels.held->energy, Energy{});
+}
+
+// A second before and after the work shows the mean of such power by chance only.
+TEST(Levels, IdlePowerOfAProcessorInBurstsIsWithinItsInterval) {
+  int within = 0;
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    std::mt19937 random(seed);
+    std::uniform_real_distribution<double> uniform(0, 1);
+    Truth power;
+    double at_rest = 0;
+    for (double t = 0; t < 33; t = power.end()) {
+      const bool works = t >= 1.2 && t < 31.2;
+      const double bursts = uniform(random) < 0.3 ? 20 : 0;
+      power.hold(20 + bursts + (works ? 40 : 0), 0.03);
+      if (works) at_rest += (20 + bursts) * 0.03;
+    }
+    Recorded run;
+    auto& r = run.recording;
+    r.run.work_begin = at(1.2);
+    r.run.work_end = at(31.2);
+    r.idle_spans = {{at(0.15), at(1.18)}, {at(31.25), at(32.25)}};
+    for (double t = 0; t < 33; t += 0.1)
+      r.readings.counters.push_back({kRapl, at(t), at(t + 1e-5), Energy::joules(power.joules(t))});
+    const auto made = profile_of(r);
+    ASSERT_TRUE(made) << made.error().message;
+    const auto& rest = domain(*made, kPackage0).levels.rest;
+    ASSERT_TRUE(rest);
+    within += std::abs(rest->energy.joules() - at_rest) <= rest->repeatability.joules();
+  }
+  EXPECT_GE(within, 17);
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ using model::Measurement;
 // --- The idle power of processors and memory: while the measured program does no work ---
 
 constexpr double kBusyCpu = 0.25;
+constexpr Duration kIdleStep = 100ms;
 constexpr double kApart = 0.1;  // before and after, of the power: worth a warning
 
 // The busy share of all CPUs' time over the span, at least; absent without readings of the machine
@@ -59,7 +60,34 @@ model::PowerLevel level(const ObservedLevel& observed, const char* source) {
   return {observed.power, observed.error, source, true, std::nullopt};
 }
 
+// The variance of idle power over steps of the time, about the mean of each span.
+class IdleVariance {
+ public:
+  void add(const std::vector<model::PowerStep>& steps, Power mean) {
+    double before = 0;
+    for (const auto& s : steps) {
+      const double apart = (s.power - mean).watts();
+      sum_ += apart * (apart + 2 * before);  // neighbours vary together
+      squares_ += apart * apart;
+      before = apart;
+    }
+    free_ += static_cast<double>(steps.size()) - 3;  // of Student's t with one less
+  }
+  // Of a mean over `length`: half of its 95 % interval.
+  double error(Duration length) const {
+    if (free_ <= 0) return 0;
+    return kErrors.normal95 *
+           std::sqrt(std::max(sum_, squares_) / free_ * (seconds(kIdleStep) / seconds(length)));
+  }
+
+ private:
+  double sum_ = 0;
+  double squares_ = 0;
+  double free_ = 0;
+};
+
 // From the recording's idle spans before and after the work.
+//  - Power varies: the error is also that of a mean over a span, by the power of its steps.
 //  - Spans in which more than 25 % of all CPUs' time was busy are ignored. If none is left, idle
 //    power is unknown.
 //  - Where those before and after the work agree within their errors, they are joined. Where not,
@@ -70,8 +98,8 @@ LevelResult machine_idle(EnergyTimeline& timeline, const model::Domain& domain,
                          const model::Recording& recording, HostTime work_begin,
                          HostTime work_end) {
   LevelResult out;
-  std::vector<ObservedLevel> before;
-  std::vector<ObservedLevel> after;
+  std::vector<RecordedSpan> spans;
+  IdleVariance variance;
   bool any_busy = false;
   for (const auto& span : recording.idle_spans) {
     if (const auto busy = cpu_use(recording, span); busy && *busy > kBusyCpu) {
@@ -83,7 +111,17 @@ LevelResult machine_idle(EnergyTimeline& timeline, const model::Domain& domain,
     if (span.end <= begin) continue;
     const auto m = timeline.energy(begin, span.end);
     if (!m) continue;
-    const ObservedLevel p{m->energy / (span.end - begin), m->repeatability / (span.end - begin)};
+    variance.add(timeline.curve(begin, span.end, kIdleStep), m->energy / (span.end - begin));
+    spans.push_back({begin, span.end});
+  }
+  std::vector<ObservedLevel> before;
+  std::vector<ObservedLevel> after;
+  for (const auto& span : spans) {
+    const Duration length = span.end - span.begin;
+    const auto m = timeline.energy(span.begin, span.end);
+    const ObservedLevel p{
+        m->energy / length,
+        Power::watts(std::hypot((m->repeatability / length).watts(), variance.error(length)))};
     if (span.end <= work_begin) before.push_back(p);
     if (span.begin >= work_end) after.push_back(p);
   }
