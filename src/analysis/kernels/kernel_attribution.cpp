@@ -196,11 +196,47 @@ class Attribution {
       if (sensors.power->traits.refresh) sensor.every = seconds(*sensors.power->traits.refresh);
       if (sensors.power->traits.window) sensor.window = seconds(*sensors.power->traits.window);
     }
-    lock_ = sampling_lock(
+    const auto fitted = sampling_lock(
         table_, [&](const auto& entry) { return model.joules_of(entry); }, sensor);
+    lock_ = fitted
+                ? fitted
+                : sampling_lock(
+                      table_, [&](const auto& entry) { return any_joules(table_, entry); }, sensor);
     if (!lock_) return;
+    lock_->error = std::hypot(fitted ? fitted->error : 0.0, error_by_powers(model, sensor));
+    if (lock_->error <= kErrors.least_locked_kernels) return lock_.reset();
     sampled_every_ = sensor.every;
     model.set_sampling_error(lock_->error);
+  }
+
+  // Where samples see few phases, the regression hardly knows which kernel draws how much, and so
+  // not what they miss. Of the kernels' energy, over all phases: half of the 95 % interval.
+  double error_by_powers(const KernelModel& model, const SamplingSensor& sensor) const {
+    const double step = table_.bins.front().width;
+    const auto weights = sampling_weights(step, sensor);
+    const std::size_t places = weights.size();
+    std::vector<std::vector<double>> busy(table_.classes.size(), std::vector<double>(places));
+    for (std::size_t i = 0; i < table_.bins.size(); ++i) {
+      const double at = table_.bins[i].begin - table_.begin;
+      if (at < 0 || table_.bins[i].begin >= table_.end) continue;
+      const auto place = static_cast<std::size_t>(std::lround(at / step)) % places;
+      for (std::size_t e = table_.bins[i].first; e < table_.end_of(i); ++e) {
+        const auto& entry = table_.entries[e];
+        if (entry.kernel_class < busy.size()) busy[entry.kernel_class][place] += entry.busy;
+      }
+    }
+    double most = 0;
+    for (std::size_t phase = 0; phase < places; ++phase) {
+      std::vector<KernelModel::Use> missed;
+      for (std::uint32_t k = 0; k < busy.size(); ++k) {
+        auto& use = missed.emplace_back(KernelModel::Use{.kernel_class = k});
+        for (std::size_t i = 0; i < places; ++i)
+          use.busy += busy[k][i] * (weights[(i + phase) % places] - 1);
+      }
+      most = std::max(most, model.energy_of(missed).sigma);
+    }
+    const double joules = model.energy_of(all_uses(model)).joules;
+    return joules > 0 ? kErrors.normal95 * most / joules : 0;
   }
 
   // Where idle and kernels exceed what was measured, at least one of them is wrong by that much,

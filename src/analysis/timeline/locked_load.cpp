@@ -45,6 +45,22 @@ double sampling_error(std::span<const double> power, double step, const Sampling
   return most;
 }
 
+std::vector<double> sampling_weights(double step, const SamplingSensor& sensor) {
+  const auto every = std::max<long>(std::lround(sensor.every / step), 1);
+  const auto window = std::clamp<long>(std::lround(sensor.window / step), 1, every);
+  const double kept = sensor.time_constant > 0 ? std::exp(-step / sensor.time_constant) : 0.0;
+  // What a sample has of the energy of one step, in all of the periods after it.
+  const double first = (1 - kept) / (1 - std::pow(kept, every));
+  std::vector<double> weights(static_cast<std::size_t>(every));
+  for (long place = 0; place < every; ++place) {
+    double sum = 0;
+    for (long i = 1; i <= window; ++i) sum += std::pow(kept, (2 * every - place - i) % every);
+    weights[static_cast<std::size_t>(place)] =
+        first * sum * static_cast<double>(every) / static_cast<double>(window);
+  }
+  return weights;
+}
+
 double square_wave_error(double period, double duty, const SamplingSensor& sensor, double length) {
   constexpr double kStep = 0.25e-3;
   constexpr double kLongest = 60;

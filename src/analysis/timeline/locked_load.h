@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "analysis/timeline/timeline.h"
 #include "model/profile.h"
@@ -28,6 +29,9 @@ double sampling_error(std::span<const double> power, double step, const Sampling
 // than a minute as of one.
 double square_wave_error(double period, double duty, const SamplingSensor& sensor,
                          double length = 4);
+
+// How many times such samples count the energy of a step, by its place in their period.
+std::vector<double> sampling_weights(double step, const SamplingSensor& sensor);
 
 // The time after which such a load repeats itself: 4 to 250 ms; 0: it does not.
 double period_of(std::span<const double> power, double step);

@@ -360,12 +360,9 @@ class Timings {
     if (samples_.size() < 2) return false;
     SamplingSensor sensor{kSampled, kSampleWindow, time_constant};
     std::tie(sensor.every, sensor.window) = usual_sample();
-    const auto any_watts = [&](const ActivityTable::Entry& entry) {
-      return entry.kernel_class < table_.classes.size()
-                 ? entry.busy * (1 + 0.618 * static_cast<double>(entry.kernel_class % 7))
-                 : 0.0;
-    };
-    return sampling_lock(table_, any_watts, sensor).has_value();
+    return sampling_lock(
+               table_, [&](const auto& entry) { return any_joules(table_, entry); }, sensor)
+        .has_value();
   }
 
   // Seconds from one sample to the next, and of one.
@@ -418,6 +415,12 @@ class Columns {
 };
 
 }  // namespace
+
+double any_joules(const ActivityTable& table, const ActivityTable::Entry& entry) {
+  return entry.kernel_class < table.classes.size()
+             ? entry.busy * (1 + 0.618 * static_cast<double>(entry.kernel_class % 7))
+             : 0.0;
+}
 
 std::optional<SamplingLock> sampling_lock(
     const ActivityTable& table, const std::function<double(const ActivityTable::Entry&)>& joules,

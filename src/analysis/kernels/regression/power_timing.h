@@ -52,4 +52,7 @@ std::optional<SamplingLock> sampling_lock(
     const ActivityTable& table, const std::function<double(const ActivityTable::Entry&)>& joules,
     const SamplingSensor& sensor);
 
+// Joules of an entry by powers that differ from signature to signature: where these are not known.
+double any_joules(const ActivityTable& table, const ActivityTable::Entry& entry);
+
 }  // namespace jouleprof::analysis
