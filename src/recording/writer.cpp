@@ -41,6 +41,28 @@ void store_all(Insert& insert, const std::vector<model::RememberedKernel>& kerne
   }
 }
 
+// All but the run and the traces, of a batch or a recording.
+template <class Parts>
+Result<void> write_parts(Writer& writer, const Parts& parts) {
+  Result<void> done;
+  const auto add_all = [&](const auto& items) {
+    for (const auto& item : items) {
+      if (done) done = writer.add(item);
+    }
+  };
+  add_all(parts.clock_points);
+  add_all(parts.domains);
+  add_all(parts.sensors);
+  add_all(parts.idle_spans);
+  add_all(parts.processes);
+  add_all(parts.warnings);
+  if (done && parts.overhead) done = writer.set_overhead(*parts.overhead);
+  if (done) done = writer.append(parts.readings);
+  if (done) done = writer.append(parts.process_readings);
+  if (done) done = writer.append(parts.windows);
+  return done;
+}
+
 }  // namespace
 
 struct Writer::Impl {
@@ -308,24 +330,22 @@ void remove_recording(const std::filesystem::path& path) {
   std::filesystem::remove(path, ignored);
 }
 
+Result<void> Writer::append(const Batch& batch) {
+  Result<void> done;
+  if (batch.run) done = set_run(*batch.run);
+  if (done) done = write_parts(*this, batch);
+  for (const auto& part : batch.traces) {
+    if (done) done = append(part.trace, part.more);
+  }
+  return done;
+}
+
 Result<void> append_recording(Writer& writer, const model::Recording& recording) {
   auto done = writer.set_run(recording.run);
-  const auto add_all = [&](const auto& items) {
-    for (const auto& item : items) {
-      if (done) done = writer.add(item);
-    }
-  };
-  add_all(recording.clock_points);
-  add_all(recording.domains);
-  add_all(recording.sensors);
-  add_all(recording.idle_spans);
-  add_all(recording.processes);
-  add_all(recording.warnings);
-  add_all(recording.imported_windows);
-  if (done && recording.overhead) done = writer.set_overhead(*recording.overhead);
-  if (done) done = writer.append(recording.readings);
-  if (done) done = writer.append(recording.process_readings);
-  if (done) done = writer.append(recording.windows);
+  if (done) done = write_parts(writer, recording);
+  for (const auto& window : recording.imported_windows) {
+    if (done) done = writer.add(window);
+  }
   if (done) done = writer.append(recording.remembered);
   std::uint32_t trace = 0;
   for (const auto& whole : recording.traces) {

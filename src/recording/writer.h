@@ -3,13 +3,13 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "base/result.h"
 #include "model/recording.h"
+#include "recording/batch.h"
 #include "recording/claim.h"
 
 namespace jouleprof::recording {
@@ -24,69 +24,11 @@ class Sink {
  public:
   virtual ~Sink() = default;
 
-  virtual Result<void> set_run(const model::RunInfo& run) = 0;
-  virtual Result<void> add(const ClockPoint& point) = 0;
-  virtual Result<void> add(const model::Domain& domain) = 0;
-  virtual Result<void> add(const model::Sensor& sensor) = 0;
-  virtual Result<void> add(const model::Process& process) = 0;
-  virtual Result<void> add(const model::IdleSpan& span) = 0;
-  virtual Result<void> add(const model::Warning& warning) = 0;
-  virtual Result<void> set_overhead(const model::Overhead& overhead) = 0;
-  virtual Result<void> append(const model::Readings& readings) = 0;
-  virtual Result<void> append(const model::ProcessReadings& readings) = 0;
-  virtual Result<void> append(const std::vector<model::Window>& windows) = 0;
-  virtual Result<void> append(std::uint32_t trace, const model::Trace& more) = 0;
+  virtual Result<void> append(const Batch& batch) = 0;
   virtual Result<void> commit() = 0;
   virtual Result<void> finish() = 0;
   // Why the file takes no more, where the sink goes on without it.
   virtual std::optional<Error> trouble() const { return std::nullopt; }
-};
-
-// A sink that passes each call on.
-class ForwardingSink : public Sink {
- public:
-  Result<void> set_run(const model::RunInfo& run) override {
-    return forward([&run](Sink& to) { return to.set_run(run); });
-  }
-  Result<void> add(const ClockPoint& point) override { return pass(point); }
-  Result<void> add(const model::Domain& domain) override { return pass(domain); }
-  Result<void> add(const model::Sensor& sensor) override { return pass(sensor); }
-  Result<void> add(const model::Process& process) override { return pass(process); }
-  Result<void> add(const model::IdleSpan& span) override { return pass(span); }
-  Result<void> add(const model::Warning& warning) override { return pass(warning); }
-  Result<void> set_overhead(const model::Overhead& overhead) override {
-    return forward([&overhead](Sink& to) { return to.set_overhead(overhead); });
-  }
-  Result<void> append(const model::Readings& readings) override { return pass_all(readings); }
-  Result<void> append(const model::ProcessReadings& readings) override {
-    return pass_all(readings);
-  }
-  Result<void> append(const std::vector<model::Window>& windows) override {
-    return pass_all(windows);
-  }
-  Result<void> append(std::uint32_t trace, const model::Trace& more) override {
-    return forward([trace, &more](Sink& to) { return to.append(trace, more); });
-  }
-  Result<void> commit() override {
-    return forward([](Sink& to) { return to.commit(); });
-  }
-  Result<void> finish() override {
-    return forward([](Sink& to) { return to.finish(); });
-  }
-
- protected:
-  using Call = std::function<Result<void>(Sink&)>;
-  virtual Result<void> forward(const Call& call) = 0;
-
- private:
-  template <typename T>
-  Result<void> pass(const T& item) {
-    return forward([&item](Sink& to) { return to.add(item); });
-  }
-  template <typename T>
-  Result<void> pass_all(const T& items) {
-    return forward([&items](Sink& to) { return to.append(items); });
-  }
 };
 
 // One recording being written. Whatever was appended is in the file at the latest one commit()
@@ -121,30 +63,33 @@ class Writer final : public Sink {
   ~Writer() override;
 
   // Describe. An id that was already described is replaced. A sensor's domain must come first.
-  Result<void> set_run(const model::RunInfo& run) override;
-  Result<void> add(const ClockPoint& point) override;
-  Result<void> add(const model::Domain& domain) override;
-  Result<void> add(const model::Sensor& sensor) override;
-  Result<void> add(const model::Process& process) override;
-  Result<void> add(const model::IdleSpan& span) override;
-  Result<void> add(const model::Warning& warning) override;
+  Result<void> set_run(const model::RunInfo& run);
+  Result<void> add(const ClockPoint& point);
+  Result<void> add(const model::Domain& domain);
+  Result<void> add(const model::Sensor& sensor);
+  Result<void> add(const model::Process& process);
+  Result<void> add(const model::IdleSpan& span);
+  Result<void> add(const model::Warning& warning);
   Result<void> add(const model::ImportedWindow& window);
-  Result<void> set_overhead(const model::Overhead& overhead) override;
+  Result<void> set_overhead(const model::Overhead& overhead);
 
   // Append. What a reading refers to must have been described before. A power beyond a gigawatt or
   // a gauge that is no finite number is kept as a ReadFailure: no such thing was measured.
-  Result<void> append(const model::Readings& readings) override;
-  Result<void> append(const model::ProcessReadings& readings) override;
+  Result<void> append(const model::Readings& readings);
+  Result<void> append(const model::ProcessReadings& readings);
   // In any order. One that ends before it begins is left out; a name's first 256 bytes are kept.
-  Result<void> append(const std::vector<model::Window>& windows) override;
+  Result<void> append(const std::vector<model::Window>& windows);
 
   // More of trace number `trace` (Recording::traces): its lists are added to those that are there,
   // its pid, program, bin and status replace them. Numbers count up from zero. What a trace names
   // must be in an earlier part or in this one, as spool::TraceCheck has it; else reading it fails.
-  Result<void> append(std::uint32_t trace, const model::Trace& more) override;
+  Result<void> append(std::uint32_t trace, const model::Trace& more);
 
   // What earlier runs know of the traces' kernels. What a file may not hold is left out.
   Result<void> append(const std::vector<model::RememberedKernel>& kernels);
+
+  // All of a batch, each part as above.
+  Result<void> append(const Batch& batch) override;
 
   // Makes everything so far readable by others and safe from the death of this process.
   Result<void> commit() override;

@@ -106,56 +106,40 @@ Result<void> DailyRecordings::reopen() {
 }
 
 Result<void> DailyRecordings::describe(const ClockPoint& now) {
-  auto ok = writer_->add(now);
-  if (ok && !domains_.empty()) ok = writer_->set_run(run_);
-  for (const auto& domain : domains_) {
-    if (ok) ok = writer_->add(domain);
-  }
-  for (const auto& sensor : sensors_) {
-    if (ok) ok = writer_->add(sensor);
-  }
-  model::Readings last;
+  Batch first;
+  first.clock_points.push_back(now);
+  if (!domains_.empty()) first.run = run_;
+  first.domains = domains_;
+  first.sensors = sensors_;
   for (const auto& [sensor, reading] : counters_) {
-    if (now.host - reading.after < kNeighbour) last.counters.push_back(reading);
+    if (now.host - reading.after < kNeighbour) first.readings.counters.push_back(reading);
   }
   for (const auto& [sensor, reading] : powers_) {
-    if (now.host - reading.at < kNeighbour) last.powers.push_back(reading);
+    if (now.host - reading.at < kNeighbour) first.readings.powers.push_back(reading);
   }
-  if (ok) ok = writer_->append(last);
-  return ok;
+  return writer_->append(first);
 }
 
-void DailyRecordings::fail_file(const Error& error) {
-  if (options_.on_error) options_.on_error(error);
+// A file that cannot be written ends.
+void DailyRecordings::check(const Result<void>& written) {
+  if (written) return;
+  if (options_.on_error) options_.on_error(written.error());
   writer_.reset();
   retry_ = options_.now().host + kRetry;
 }
 
-Result<void> DailyRecordings::forward(const Call& call) {
-  if (!writer_) return {};
-  if (const Result<void> ok = call(*writer_); !ok) fail_file(ok.error());
+Result<void> DailyRecordings::append(const Batch& batch) {
+  if (batch.run) run_ = *batch.run;
+  std::ranges::copy(batch.domains, std::back_inserter(domains_));
+  std::ranges::copy(batch.sensors, std::back_inserter(sensors_));
+  for (const auto& reading : batch.readings.counters) counters_[reading.sensor] = reading;
+  for (const auto& reading : batch.readings.powers) powers_[reading.sensor] = reading;
+  if (writer_) check(writer_->append(batch));
   return {};
 }
 
-Result<void> DailyRecordings::set_run(const model::RunInfo& run) {
-  run_ = run;
-  return ForwardingSink::set_run(run);
-}
-Result<void> DailyRecordings::add(const model::Domain& domain) {
-  domains_.push_back(domain);
-  return ForwardingSink::add(domain);
-}
-Result<void> DailyRecordings::add(const model::Sensor& sensor) {
-  sensors_.push_back(sensor);
-  return ForwardingSink::add(sensor);
-}
-Result<void> DailyRecordings::append(const model::Readings& readings) {
-  remember(readings);
-  return ForwardingSink::append(readings);
-}
-
 Result<void> DailyRecordings::commit() {
-  (void)ForwardingSink::commit();
+  if (writer_) check(writer_->commit());
   const auto now = options_.now();
   note_rate(now.host);
   const bool is_full = writer_ && size_of(path_) >= options_.most_bytes / kPartsOfBound;
@@ -163,13 +147,14 @@ Result<void> DailyRecordings::commit() {
   if (!writer_ && now.host < retry_) return {};
   (void)finish();
   remove_old(now.real);
-  if (auto begun = begin_file(now); !begun) fail_file(begun.error());
-  return ForwardingSink::commit();
+  check(begin_file(now));
+  if (writer_) check(writer_->commit());
+  return {};
 }
 
 Result<void> DailyRecordings::finish() {
-  (void)add(options_.now());
-  (void)ForwardingSink::finish();
+  if (writer_) check(writer_->add(options_.now()));
+  if (writer_) check(writer_->finish());
   writer_.reset();
   return {};
 }
@@ -192,11 +177,6 @@ void DailyRecordings::note_rate(HostTime now) {
   const auto bytes = size_of(path_);
   if (!options_.on_rate || bytes <= rated_bytes_) return;
   options_.on_rate(static_cast<double>(bytes - rated_bytes_) * 86'400 / seconds(now - rated_from_));
-}
-
-void DailyRecordings::remember(const model::Readings& readings) {
-  for (const auto& reading : readings.counters) counters_[reading.sensor] = reading;
-  for (const auto& reading : readings.powers) powers_[reading.sensor] = reading;
 }
 
 void DailyRecordings::remove_old(RealTime now) const {

@@ -31,17 +31,12 @@ struct DailyOptions {
 // A file that cannot be written (a full disk) ends, and after a minute another is tried: no call
 // but open() fails.
 // Thread safety: as Sink's.
-class DailyRecordings final : public ForwardingSink {
+class DailyRecordings final : public Sink {
  public:
   // Errors: as recording::Writer::create's; permission_denied for a folder that cannot be made.
   static Result<std::unique_ptr<DailyRecordings>> open(DailyOptions options);
 
-  using ForwardingSink::add;
-  using ForwardingSink::append;
-  Result<void> set_run(const model::RunInfo& run) override;
-  Result<void> add(const model::Domain& domain) override;
-  Result<void> add(const model::Sensor& sensor) override;
-  Result<void> append(const model::Readings& readings) override;
+  Result<void> append(const Batch& batch) override;
   Result<void> commit() override;
   Result<void> finish() override;
 
@@ -54,9 +49,7 @@ class DailyRecordings final : public ForwardingSink {
   explicit DailyRecordings(DailyOptions options) : options_(std::move(options)) {}
   Result<void> begin_file(const ClockPoint& now);
   Result<void> describe(const ClockPoint& now);
-  Result<void> forward(const Call& call) override;
-  void fail_file(const Error& error);
-  void remember(const model::Readings& readings);
+  void check(const Result<void>& written);
   void remove_old(RealTime now) const;
   void note_rate(HostTime now);
 

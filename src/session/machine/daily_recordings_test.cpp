@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "recording/reader.h"
+#include "session/sampling/sampling_fixture.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::session {
@@ -33,9 +34,10 @@ class Service {
     domain.device = "gpu0";
     model::Sensor sensor;
     sensor.kind = model::SensorKind::kEnergyCounter;
-    EXPECT_TRUE(recordings->set_run(run));
-    EXPECT_TRUE(recordings->add(domain));
-    EXPECT_TRUE(recordings->add(sensor));
+    Batch batch = batch_of(run);
+    batch.domains.push_back(domain);
+    batch.sensors.push_back(sensor);
+    EXPECT_TRUE(recordings->append(batch));
   }
   void pass(Duration time) {
     now.host += time;
@@ -44,7 +46,7 @@ class Service {
   void read(int joules) {
     model::Readings readings;
     readings.counters.push_back({model::SensorId{0}, now.host, now.host, Energy::joules(joules)});
-    EXPECT_TRUE(recordings->append(readings));
+    EXPECT_TRUE(recordings->append(batch_of(readings)));
     EXPECT_TRUE(recordings->commit());
   }
   std::vector<std::string> names() const {
@@ -128,7 +130,7 @@ TEST(DailyRecordings, TheRateIsSaidOnce) {
                                service.now.host + Duration{i},
                                Energy::microjoules(static_cast<std::int32_t>(number))});
     }
-    EXPECT_TRUE(service.recordings->append(some));
+    EXPECT_TRUE(service.recordings->append(batch_of(some)));
     service.pass(1min);
     EXPECT_TRUE(service.recordings->commit());
     if (minute == 2) before = std::filesystem::file_size(service.recordings->path());
@@ -152,7 +154,7 @@ TEST(DailyRecordings, TheirSizeIsBounded) {
       some.counters.push_back({model::SensorId{0}, service.now.host, service.now.host,
                                Energy::microjoules(i * 104'729LL % 1'000'003)});
     }
-    EXPECT_TRUE(service.recordings->append(some));
+    EXPECT_TRUE(service.recordings->append(batch_of(some)));
     EXPECT_TRUE(service.recordings->commit());
   }
   std::uintmax_t sum = 0;
@@ -168,7 +170,7 @@ TEST(DailyRecordings, AFileThatFailsIsFollowedByAnother) {
   service.read(1);
   model::Readings unknown;
   unknown.counters.push_back({model::SensorId{7}, service.now.host, service.now.host, {}});
-  EXPECT_TRUE(service.recordings->append(unknown));  // of a sensor that was not described
+  EXPECT_TRUE(service.recordings->append(batch_of(unknown)));  // of a sensor that was not described
   EXPECT_TRUE(service.recordings->commit());
   ASSERT_EQ(service.errors.size(), 1u);
   EXPECT_EQ(service.names().size(), 1u);  // not at once

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <deque>
 #include <thread>
 #include <utility>
 
@@ -108,53 +109,41 @@ constexpr const char* kInjectVariable = "JOULEPROF_INJECT";         // the libra
 // What the processes recorded since it was last taken.
 class TraceWatch::Collector final : public spool::SpoolConsumer {
  public:
-  class Sink final : public model::ActivitySink {
-   public:
-    void define(std::uint32_t, const model::TracedDevice& d) override { add(more.devices, d); }
-    void define(std::uint32_t, const model::KernelClass& c) override { add(more.classes, c); }
-    void define(std::uint32_t, const model::Layer& l) override { add(more.layers, l); }
-    void define(std::uint32_t, const model::Range& r) override { add(more.ranges, r); }
-    void define(std::uint32_t, const model::Scope& s) override { add(more.scopes, s); }
-    void add(const model::ActivityChunk& c) override { add(more.chunks, c); }
-    void status(const model::TraceStatus& s) override {
-      more.status = s;
-      news = true;
-    }
-
-    model::Trace more;
+  // A traced process, and what it recorded.
+  struct Traced {
     spool::SpoolProcess about;
-    bool news = true;
+    spool::TraceSink sink;
+    std::optional<model::TraceStatus> taken;  // absent: nothing was
 
-   private:
-    template <class Item>
-    void add(std::vector<Item>& list, const Item& part) {
-      list.push_back(part);
-      news = true;
+    bool has_news() const {
+      const auto& t = sink.trace;
+      return taken != t.status || !(t.devices.empty() && t.classes.empty() && t.layers.empty() &&
+                                    t.ranges.empty() && t.scopes.empty() && t.chunks.empty());
     }
   };
 
   model::ActivitySink& process(const spool::SpoolProcess& process) override {
-    auto sink = std::make_unique<Sink>();
-    static_cast<model::TracedProcess&>(sink->more) = process;
-    sink->about = process;
-    sinks.push_back(std::move(sink));
-    return *sinks.back();
+    Traced& traced = all.emplace_back();
+    traced.about = process;
+    static_cast<model::TracedProcess&>(traced.sink.trace) = process;
+    return traced.sink;
   }
   void warn(std::string text) override { warnings.push_back(std::move(text)); }
 
   void take(const spool::SpoolReader& reader, std::vector<Batch::TracePart>& parts) {
-    for (std::uint32_t i = 0; i < sinks.size(); ++i) {
-      Sink& sink = *sinks[i];
-      if (!std::exchange(sink.news, false)) continue;
+    for (std::uint32_t i = 0; i < all.size(); ++i) {
+      Traced& traced = all[i];
+      if (!traced.has_news()) continue;
       model::Trace rest;
-      static_cast<model::TracedProcess&>(rest) = sink.about;
-      rest.status = sink.more.status;
-      sink.more.position = reader.position(sink.about);
-      parts.push_back({i, std::exchange(sink.more, std::move(rest))});
+      static_cast<model::TracedProcess&>(rest) = traced.about;
+      rest.status = traced.sink.trace.status;
+      traced.taken = rest.status;
+      traced.sink.trace.position = reader.position(traced.about);
+      parts.push_back({i, std::exchange(traced.sink.trace, std::move(rest))});
     }
   }
 
-  std::vector<std::unique_ptr<Sink>> sinks;  // by trace
+  std::deque<Traced> all;  // by trace; they stay where they are
   std::vector<std::string> warnings;
 };
 
@@ -313,12 +302,12 @@ void TraceWatch::take_rest(std::vector<Batch::TracePart>& parts, std::vector<std
 // A user who requested kernels and gets none needs the reason.
 void TraceWatch::explain(std::vector<std::string>& warnings) const {
   std::uint64_t activities = 0;
-  for (const auto& sink : collector_->sinks) {
-    const model::TraceStatus& status = sink->more.status;
-    activities += status.activities;
-    if (status.problem.empty()) continue;
+  for (const auto& traced : collector_->all) {
+    const model::Trace& trace = traced.sink.trace;
+    activities += trace.status.activities;
+    if (trace.status.problem.empty()) continue;
     warnings.push_back(
-        fmt::format("{} (pid {}): {}", sink->more.program, sink->more.pid, status.problem));
+        fmt::format("{} (pid {}): {}", trace.program, trace.pid, trace.status.problem));
   }
   if (own_ && reader_.damaged()) {
     warnings.push_back(
@@ -326,13 +315,13 @@ void TraceWatch::explain(std::vector<std::string>& warnings) const {
   }
   if (!own_ || !injected_) return;
   const bool only_serving = options_.serving && !options_.kernels && !options_.layers;
-  if (only_serving && collector_->sinks.empty()) {
+  if (only_serving && collector_->all.empty()) {
     warnings.push_back(
         "no steps were recorded: no process of the command opened a jouleprof.serving.Recorder, as "
         "the adapters of docs/serving.md do");
   } else if (only_serving) {
     return;
-  } else if (collector_->sinks.empty()) {
+  } else if (collector_->all.empty()) {
     warnings.push_back(fmt::format(
         "nothing was traced: no {} ran that could be; a program that is statically linked to CUDA, "
         "runs as another user, or drops its environment (sudo, containers, remote workers) cannot "
@@ -342,7 +331,7 @@ void TraceWatch::explain(std::vector<std::string>& warnings) const {
                           : "program that uses CUDA"));
   } else if (options_.kernels && activities == 0) {
     const bool reported = std::ranges::any_of(
-        collector_->sinks, [](const auto& s) { return !s->more.status.problem.empty(); });
+        collector_->all, [](const auto& t) { return !t.sink.trace.status.problem.empty(); });
     if (!reported) warnings.push_back("no kernels were traced: the program launched none");
   }
 }

@@ -51,13 +51,13 @@ class TraceWatchTest : public testing::Test {
   }
   // Takes everything into the recording.
   void take(TraceWatch& watch, bool rest = false) {
-    std::vector<Batch::TracePart> parts;
+    Batch batch;
     if (rest) {
-      watch.take_rest(parts, warnings_, std::chrono::milliseconds{100});
+      watch.take_rest(batch.traces, warnings_, std::chrono::milliseconds{100});
     } else {
-      watch.take(parts, warnings_);
+      watch.take(batch.traces, warnings_);
     }
-    for (const auto& part : parts) EXPECT_TRUE(sink_.append(part.trace, part.more));
+    EXPECT_TRUE(sink_.append(batch));
   }
   // Without how far each was read.
   std::vector<model::Trace> taken() const {

@@ -24,6 +24,11 @@ constexpr Duration kSleep = std::chrono::milliseconds{100};
 constexpr Duration kFirstStep = std::chrono::milliseconds{100};
 constexpr Duration kLongestStep = std::chrono::seconds{10};
 
+void add(spans::TreeChanges changes, Batch& out) {
+  std::ranges::move(changes.processes, std::back_inserter(out.processes));
+  std::ranges::move(changes.readings, std::back_inserter(out.process_readings.processes));
+}
+
 }  // namespace
 
 RecordedSampling::RecordedSampling(Sampler sampler, std::vector<model::Domain> domains, Sink* sink,
@@ -173,10 +178,7 @@ void ProcessWatch::look(HostTime now, Batch& out, bool all) {
   }
   spans::TreeChanges changes;
   tree_.update(now, changes, no_forks, all);
-  Batch found;
-  found.processes = std::move(changes.processes);
-  found.process_readings.processes = std::move(changes.readings);
-  out.append(std::move(found));
+  add(std::move(changes), out);
 
   // Reading memory has a budget of its own, for which new processes do not wait.
   const Duration cost = thread_cpu_time() - before - tree_.memory_cost();
@@ -206,10 +208,7 @@ std::optional<std::string> ProcessWatch::add_gpu_uses(const std::vector<model::G
     out.process_readings.gpu_processes.push_back(
         {*id, use.domain, use.at, use.compute_utilisation, use.memory_bytes});
   }
-  Batch found;
-  found.processes = std::move(changes.processes);
-  found.process_readings.processes = std::move(changes.readings);
-  out.append(std::move(found));
+  add(std::move(changes), out);
   return std::nullopt;
 }
 

@@ -15,33 +15,6 @@
 
 namespace jouleprof::session {
 
-// Things to record, in any amount.
-struct Batch {
-  std::optional<model::RunInfo> run;
-  std::vector<ClockPoint> clock_points;
-  std::vector<model::Domain> domains;
-  std::vector<model::Sensor> sensors;
-  std::vector<model::Process> processes;
-  std::vector<model::IdleSpan> idle_spans;
-  std::vector<model::Warning> warnings;
-  std::optional<model::Overhead> overhead;
-  model::Readings readings;
-  model::ProcessReadings process_readings;
-  std::vector<model::Window> windows;
-  struct TracePart {
-    std::uint32_t trace = 0;
-    model::Trace more;
-  };
-  std::vector<TracePart> traces;
-
-  bool empty() const;
-  void append(Batch&& later);
-
-  // Readings, readings of processes, and windows: what grows with time.
-  std::size_t series_bytes() const;
-  void drop_series();
-};
-
 // What was not recorded, because the sink took nothing for so long that the queue was full.
 struct RecordingLoss {
   HostTime begin{};
@@ -95,7 +68,6 @@ class Recorder {
   void run();
   void stop(const char* why);
   void write_all(const Batch& batch, std::unique_lock<std::mutex>& lock);
-  Result<void> write(const Batch& batch);
   void post(Batch&& batch, bool limited);
   void drop_series_of(Batch& batch);
 

@@ -64,27 +64,28 @@ Result<void> RecordingSink::commit_file() {
   return {};
 }
 
-Result<void> RecordingSink::set_run(const model::RunInfo& run) {
-  (void)ForwardingSink::set_run(run);
-  if (claim_ && run.work_begin) begin_file();
+Result<void> RecordingSink::append(const Batch& batch) {
+  if (is_full_) {
+    Batch described = batch;
+    described.drop_series();
+    described.traces.clear();
+    return memory_.append(described);
+  }
+  // Memory has it first: what a failing file did not take is then there.
+  (void)memory_.append(batch);
+  for (const auto& part : batch.traces) {
+    for (const auto& chunk : part.more.chunks) trace_bytes_ += chunk.bytes.size();
+  }
+  if (claim_ && batch.run && batch.run->work_begin) {
+    begin_file();
+  } else if (writer_) {
+    if (auto written = writer_->append(batch); !written) go_on_in_memory(written.error());
+  }
   return {};
 }
 
-Result<void> RecordingSink::append(std::uint32_t trace, const model::Trace& more) {
-  if (is_full_) return {};
-  for (const auto& chunk : more.chunks) trace_bytes_ += chunk.bytes.size();
-  return ForwardingSink::append(trace, more);
-}
-
 void RecordingSink::limit_memory() {
-  Batch kept;
-  std::swap(kept.readings, memory_.recording.readings);
-  std::swap(kept.process_readings, memory_.recording.process_readings);
-  std::swap(kept.windows, memory_.recording.windows);
-  const std::size_t bytes = kept.series_bytes() + trace_bytes_;
-  std::swap(kept.readings, memory_.recording.readings);
-  std::swap(kept.process_readings, memory_.recording.process_readings);
-  std::swap(kept.windows, memory_.recording.windows);
+  const std::size_t bytes = recording::series_bytes(memory_.recording) + trace_bytes_;
   if (bytes <= most_kept_) return;
   is_full_ = true;
   trouble_->message += fmt::format(

@@ -16,7 +16,9 @@
 
 namespace jouleprof::session {
 
-using recording::ForwardingSink;
+using recording::append_parts;
+using recording::append_trace;
+using recording::Batch;
 using recording::Sink;
 
 class MemorySink : public Sink {
@@ -24,79 +26,24 @@ class MemorySink : public Sink {
   // To be read once the session has ended.
   model::Recording recording;
 
-  Result<void> set_run(const model::RunInfo& run) override { return recording.run = run, ok(); }
-  Result<void> add(const ClockPoint& p) override {
-    return recording.clock_points.push_back(p), ok();
-  }
-  Result<void> add(const model::Domain& d) override { return put(recording.domains, d); }
-  Result<void> add(const model::Sensor& s) override { return put(recording.sensors, s); }
-  Result<void> add(const model::Process& p) override { return put(recording.processes, p); }
-  Result<void> add(const model::IdleSpan& s) override {
-    return recording.idle_spans.push_back(s), ok();
-  }
-  Result<void> add(const model::Warning& w) override {
-    return recording.warnings.push_back(w), ok();
-  }
-  Result<void> set_overhead(const model::Overhead& o) override {
-    return recording.overhead = o, ok();
-  }
-  Result<void> append(const model::Readings& r) override {
-    auto& all = recording.readings;
-    all.counters.insert(all.counters.end(), r.counters.begin(), r.counters.end());
-    all.powers.insert(all.powers.end(), r.powers.begin(), r.powers.end());
-    all.gauges.insert(all.gauges.end(), r.gauges.begin(), r.gauges.end());
-    all.failures.insert(all.failures.end(), r.failures.begin(), r.failures.end());
-    return {};
-  }
-  Result<void> append(const model::ProcessReadings& r) override {
-    auto& all = recording.process_readings;
-    all.processes.insert(all.processes.end(), r.processes.begin(), r.processes.end());
-    all.gpu_processes.insert(all.gpu_processes.end(), r.gpu_processes.begin(),
-                             r.gpu_processes.end());
-    all.machine.insert(all.machine.end(), r.machine.begin(), r.machine.end());
-    return {};
-  }
-  Result<void> append(const std::vector<model::Window>& w) override {
-    recording.windows.insert(recording.windows.end(), w.begin(), w.end());
-    return {};
-  }
-  Result<void> append(std::uint32_t trace, const model::Trace& more) override {
-    if (trace >= recording.traces.size()) recording.traces.resize(std::size_t{trace} + 1);
-    model::Trace& all = recording.traces[trace];
-    static_cast<model::TracedProcess&>(all) = more;
-    all.status = more.status;
-    all.position = more.position;
-    const auto add = [](const auto& from, auto& to) {
-      to.insert(to.end(), from.begin(), from.end());
-    };
-    add(more.devices, all.devices);
-    add(more.classes, all.classes);
-    add(more.layers, all.layers);
-    add(more.ranges, all.ranges);
-    add(more.scopes, all.scopes);
-    add(more.chunks, all.chunks);
+  Result<void> append(const Batch& batch) override {
+    if (batch.run) recording.run = *batch.run;
+    append_parts(recording, batch);
+    for (const auto& [trace, more] : batch.traces) add(trace, more);
     return {};
   }
   Result<void> commit() override { return {}; }
+  Result<void> finish() override {
+    recording.run.complete = true;
+    return {};
+  }
 
   // What a later part says is appended, or replaces what it describes anew.
   void append_all(const model::Recording& later) {
     if (!later.run.source.empty()) recording.run = later.run;
-    const auto add_all = [this](const auto& items) {
-      for (const auto& item : items) (void)add(item);
-    };
-    add_all(later.clock_points);
-    add_all(later.domains);
-    add_all(later.sensors);
-    add_all(later.processes);
-    add_all(later.idle_spans);
-    add_all(later.warnings);
-    if (later.overhead) recording.overhead = later.overhead;
-    (void)append(later.readings);
-    (void)append(later.process_readings);
-    (void)append(later.windows);
+    append_parts(recording, later);
     for (std::uint32_t i = 0; i < later.traces.size(); ++i) {
-      if (later.traces[i].pid != 0) (void)append(i, later.traces[i]);
+      if (later.traces[i].pid != 0) add(i, later.traces[i]);
     }
   }
 
@@ -109,21 +56,11 @@ class MemorySink : public Sink {
     kept.processes = std::move(recording.processes);
     recording = std::move(kept);
   }
-  Result<void> finish() override { return recording.run.complete = true, ok(); }
 
  private:
-  static Result<void> ok() { return {}; }
-
-  // One that was described before is replaced.
-  template <typename T>
-  static Result<void> put(std::vector<T>& all, const T& item) {
-    const auto same = std::ranges::find(all, item.id, &T::id);
-    if (same == all.end()) {
-      all.push_back(item);
-    } else {
-      *same = item;
-    }
-    return {};
+  void add(std::uint32_t trace, const model::Trace& more) {
+    if (trace >= recording.traces.size()) recording.traces.resize(std::size_t{trace} + 1);
+    append_trace(recording.traces[trace], more);
   }
 };
 
@@ -133,7 +70,7 @@ class MemorySink : public Sink {
 // no more, all that it has and what follows is kept in memory, so that the figures of the run are
 // still there at its end; of a run that goes on for long, the first `most_kept` bytes. What was
 // read later is lost then, and trouble() says so.
-class RecordingSink final : public ForwardingSink {
+class RecordingSink final : public Sink {
  public:
   // Errors: as Claim::take's and Writer::create's.
   static constexpr std::size_t kMostKept = std::size_t{256} << 20;
@@ -146,12 +83,7 @@ class RecordingSink final : public ForwardingSink {
   RecordingSink& operator=(const RecordingSink&) = delete;
   ~RecordingSink() override;
 
-  Result<void> set_run(const model::RunInfo& run) override;
-  using ForwardingSink::append;
-  Result<void> append(const model::Readings& readings) override { return more(readings); }
-  Result<void> append(const model::ProcessReadings& readings) override { return more(readings); }
-  Result<void> append(const std::vector<model::Window>& windows) override { return more(windows); }
-  Result<void> append(std::uint32_t trace, const model::Trace& more) override;
+  Result<void> append(const Batch& batch) override;
   Result<void> commit() override;
   Result<void> finish() override;
   std::optional<Error> trouble() const override { return trouble_; }
@@ -164,17 +96,6 @@ class RecordingSink final : public ForwardingSink {
   void remove();
 
  private:
-  // Memory has it first: what a failing file did not take is then there.
-  Result<void> forward(const Call& call) override {
-    (void)call(memory_);
-    if (!writer_) return {};
-    if (auto written = call(*writer_); !written) go_on_in_memory(written.error());
-    return {};
-  }
-  template <typename T>
-  Result<void> more(const T& items) {
-    return is_full_ ? Result<void>{} : ForwardingSink::append(items);
-  }
   void begin_file();
   Result<void> begin_at(const std::filesystem::path& path);
   Result<void> commit_file();

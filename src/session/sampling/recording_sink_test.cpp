@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "recording/reader.h"
+#include "session/sampling/sampling_fixture.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::session {
@@ -52,12 +53,13 @@ class FileSizeLimit {
 void describe(Sink& sink) {
   model::RunInfo run;
   run.source = "run";
-  ASSERT_TRUE(sink.set_run(run));
-  ASSERT_TRUE(sink.add(gpu()));
+  Batch batch = batch_of(run);
+  batch.domains.push_back(gpu());
   model::Sensor sensor;
   sensor.kind = model::SensorKind::kPowerInstant;
   sensor.name = "power";
-  ASSERT_TRUE(sink.add(sensor));
+  batch.sensors.push_back(sensor);
+  ASSERT_TRUE(sink.append(batch));
 }
 
 TEST(RecordingSink, AnOldFileStaysUntilTheWorkBegins) {
@@ -65,7 +67,7 @@ TEST(RecordingSink, AnOldFileStaysUntilTheWorkBegins) {
   auto sink = RecordingSink::create(tree / "x.jprof", true);
   ASSERT_TRUE(sink) << sink.error().message;
   describe(**sink);
-  ASSERT_TRUE((*sink)->append(powers(0, 10)));
+  ASSERT_TRUE((*sink)->append(batch_of(powers(0, 10))));
   ASSERT_TRUE((*sink)->commit());
   EXPECT_EQ(read_file(tree / "x.jprof"), "old");
   EXPECT_FALSE((*sink)->has_file());
@@ -74,8 +76,8 @@ TEST(RecordingSink, AnOldFileStaysUntilTheWorkBegins) {
   model::RunInfo run;
   run.source = "run";
   run.work_begin = HostTime{std::chrono::milliseconds{10}};
-  ASSERT_TRUE((*sink)->set_run(run));
-  ASSERT_TRUE((*sink)->append(powers(10, 10)));
+  ASSERT_TRUE((*sink)->append(batch_of(run)));
+  ASSERT_TRUE((*sink)->append(batch_of(powers(10, 10))));
   ASSERT_TRUE((*sink)->finish());
   EXPECT_TRUE((*sink)->has_file());
   const auto read = recording::read_recording(tree / "x.jprof");
@@ -101,7 +103,7 @@ TEST(RecordingSink, OneThatIsNotFinishedAndHasNoReadingsGivesTheOldFileBack) {
     describe(**sink);
     model::RunInfo run;
     run.work_begin = HostTime{std::chrono::seconds{30}};
-    ASSERT_TRUE((*sink)->set_run(run));
+    ASSERT_TRUE((*sink)->append(batch_of(run)));
     ASSERT_TRUE((*sink)->commit());
     EXPECT_NE(read_file(tree / "x.jprof"), "old");
   }
@@ -113,13 +115,13 @@ TEST(RecordingSink, AFileThatTakesNoMoreIsTheOldOneAgain) {
   auto sink = RecordingSink::create(tree / "x.jprof", true);
   ASSERT_TRUE(sink) << sink.error().message;
   describe(**sink);
-  ASSERT_TRUE((*sink)->append(powers(0, 30'000)));
+  ASSERT_TRUE((*sink)->append(batch_of(powers(0, 30'000))));
   model::RunInfo run;
   run.work_begin = HostTime{std::chrono::seconds{30}};
   {
     const FileSizeLimit limit(300'000);
-    ASSERT_TRUE((*sink)->set_run(run));
-    ASSERT_TRUE((*sink)->append(powers(30'000, 1000)));
+    ASSERT_TRUE((*sink)->append(batch_of(run)));
+    ASSERT_TRUE((*sink)->append(batch_of(powers(30'000, 1000))));
     EXPECT_FALSE((*sink)->finish());
   }
   EXPECT_FALSE((*sink)->has_file());
@@ -138,7 +140,7 @@ TEST(RecordingSink, KeepsABoundedAmountInMemoryAndSaysWhatItLost) {
   ASSERT_TRUE((*sink)->commit());
   const FileSizeLimit limit(1000);
   for (int n = 0; n < 200'000; n += 1000) {
-    ASSERT_TRUE((*sink)->append(powers(n, 1000)));
+    ASSERT_TRUE((*sink)->append(batch_of(powers(n, 1000))));
     ASSERT_TRUE((*sink)->commit());
   }
   ASSERT_TRUE((*sink)->trouble());
@@ -160,7 +162,7 @@ TEST(RecordingSink, GoesOnInMemoryWhereTheDiskIsFull) {
   auto limit = std::make_optional<FileSizeLimit>(300'000);
   constexpr int kAll = 50'000;
   for (int n = 0; n < kAll; n += 1000) {
-    ASSERT_TRUE((*sink)->append(powers(n, 1000)));
+    ASSERT_TRUE((*sink)->append(batch_of(powers(n, 1000))));
     ASSERT_TRUE((*sink)->commit());
   }
   const auto finished = (*sink)->finish();

@@ -167,33 +167,46 @@ Meters meters_of(std::unique_ptr<M>... all) {
 }
 
 // Another sink, which outlives it.
-class SinkReference final : public ForwardingSink {
+class SinkReference final : public Sink {
  public:
   explicit SinkReference(Sink& to) : to_(to) {}
+  Result<void> append(const Batch& batch) override { return to_.append(batch); }
+  Result<void> commit() override { return to_.commit(); }
+  Result<void> finish() override { return to_.finish(); }
 
  private:
-  Result<void> forward(const Call& call) override { return call(to_); }
-
   Sink& to_;
 };
 
+inline Batch batch_of(model::Readings readings) {
+  Batch batch;
+  batch.readings = std::move(readings);
+  return batch;
+}
+inline Batch batch_of(const model::RunInfo& run) {
+  Batch batch;
+  batch.run = run;
+  return batch;
+}
+
 // A sink whose disk becomes full, for tests.
-class FailingSink final : public ForwardingSink {
+class FailingSink final : public Sink {
  public:
   // The commit after so many good ones fails, and everything after it.
   explicit FailingSink(int good_commits) : good_(good_commits) {}
   int commits() const { return commits_; }
 
+  Result<void> append(const Batch&) override { return state(); }
   Result<void> commit() override {
     if (commits_ == good_) full_ = true;
     if (!full_) ++commits_;
-    return ForwardingSink::commit();
+    return state();
   }
+  Result<void> finish() override { return state(); }
 
  private:
-  Result<void> forward(const Call&) override {
-    if (full_) return fail(Errc::kUnavailable, "disk full");
-    return {};
+  Result<void> state() const {
+    return full_ ? Result<void>(fail(Errc::kUnavailable, "disk full")) : Result<void>{};
   }
   int good_;
   std::atomic<int> commits_{0};

@@ -269,9 +269,11 @@ TEST(LiveMonitorTest, RecordsReadingsAndWindows) {
 // A sink that keeps what the recording would say if the program died now.
 struct StateSink : MemorySink {
   explicit StateSink(std::atomic<int>& most) : most_open(most) {}
-  Result<void> set_run(const model::RunInfo& run) override {
-    most_open = std::max<int>(most_open, static_cast<int>(run.open_windows.size()));
-    return MemorySink::set_run(run);
+  Result<void> append(const Batch& batch) override {
+    if (batch.run) {
+      most_open = std::max<int>(most_open, static_cast<int>(batch.run->open_windows.size()));
+    }
+    return MemorySink::append(batch);
   }
   std::atomic<int>& most_open;
 };

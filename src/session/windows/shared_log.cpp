@@ -13,28 +13,22 @@ std::uint32_t number(Id id) {
 
 }  // namespace
 
-class SharedLog::First final : public ForwardingSink {
+class SharedLog::First final : public Sink {
  public:
   explicit First(std::shared_ptr<SharedLog> log) : log_(std::move(log)) {}
 
-  using ForwardingSink::add;
-  Result<void> add(const model::Domain& domain) override {
-    return forward([&](Sink& file) {
-      log_->domains_ = std::max(log_->domains_, number(domain.id) + 1);
-      return file.add(domain);
-    });
+  Result<void> append(const Batch& batch) override {
+    const std::lock_guard lock(log_->mutex_);
+    return log_->append(batch);
   }
-  Result<void> add(const model::Sensor& sensor) override {
-    return forward([&](Sink& file) {
-      log_->sensors_ = std::max(log_->sensors_, number(sensor.id) + 1);
-      return file.add(sensor);
-    });
+  Result<void> commit() override {
+    const std::lock_guard lock(log_->mutex_);
+    return log_->file_->commit();
   }
   Result<void> finish() override {
-    return forward([&](Sink& file) {
-      log_->is_finished_ = true;
-      return file.finish();
-    });
+    const std::lock_guard lock(log_->mutex_);
+    log_->is_finished_ = true;
+    return log_->file_->finish();
   }
   std::optional<Error> trouble() const override {
     const std::lock_guard lock(log_->mutex_);
@@ -42,11 +36,6 @@ class SharedLog::First final : public ForwardingSink {
   }
 
  private:
-  Result<void> forward(const Call& call) override {
-    const std::lock_guard lock(log_->mutex_);
-    return call(*log_->file_);
-  }
-
   const std::shared_ptr<SharedLog> log_;
 };
 
@@ -55,47 +44,31 @@ class SharedLog::Later final : public Sink {
   Later(std::shared_ptr<SharedLog> log, std::uint32_t domains, std::uint32_t sensors)
       : log_(std::move(log)), first_domain_(domains), first_sensor_(sensors) {}
 
-  Result<void> add(const model::Domain& domain) override {
-    model::Domain own = domain;
-    own.id = here(domain.id);
-    if (own.parent) own.parent = here(*own.parent);
-    return with([&](Sink& file) {
-      log_->domains_ = std::max(log_->domains_, number(own.id) + 1);
-      return file.add(own);
-    });
-  }
-  Result<void> add(const model::Sensor& sensor) override {
-    model::Sensor own = sensor;
-    own.id = here(sensor.id);
-    own.domain = here(sensor.domain);
-    return with([&](Sink& file) {
-      log_->sensors_ = std::max(log_->sensors_, number(own.id) + 1);
-      return file.add(own);
-    });
-  }
-  Result<void> add(const model::Warning& warning) override {
-    return with([&](Sink& file) { return file.add(warning); });
-  }
-  Result<void> append(const model::Readings& readings) override {
-    model::Readings own = readings;
-    for (auto& r : own.counters) r.sensor = here(r.sensor);
-    for (auto& r : own.powers) r.sensor = here(r.sensor);
-    for (auto& r : own.gauges) r.sensor = here(r.sensor);
-    for (auto& r : own.failures) r.sensor = here(r.sensor);
-    return with([&](Sink& file) { return file.append(own); });
+  Result<void> append(const Batch& batch) override {
+    Batch own;
+    own.domains = batch.domains;
+    own.sensors = batch.sensors;
+    own.readings = batch.readings;
+    own.warnings = batch.warnings;
+    for (auto& domain : own.domains) {
+      domain.id = here(domain.id);
+      if (domain.parent) domain.parent = here(*domain.parent);
+    }
+    for (auto& sensor : own.sensors) {
+      sensor.id = here(sensor.id);
+      sensor.domain = here(sensor.domain);
+    }
+    for (auto& r : own.readings.counters) r.sensor = here(r.sensor);
+    for (auto& r : own.readings.powers) r.sensor = here(r.sensor);
+    for (auto& r : own.readings.gauges) r.sensor = here(r.sensor);
+    for (auto& r : own.readings.failures) r.sensor = here(r.sensor);
+    const std::lock_guard lock(log_->mutex_);
+    return log_->is_finished_ ? Result<void>{} : log_->append(own);
   }
   Result<void> commit() override {
-    return with([](Sink& file) { return file.commit(); });
+    const std::lock_guard lock(log_->mutex_);
+    return log_->is_finished_ ? Result<void>{} : log_->file_->commit();
   }
-
-  Result<void> set_run(const model::RunInfo&) override { return {}; }
-  Result<void> add(const ClockPoint&) override { return {}; }
-  Result<void> add(const model::Process&) override { return {}; }
-  Result<void> add(const model::IdleSpan&) override { return {}; }
-  Result<void> set_overhead(const model::Overhead&) override { return {}; }
-  Result<void> append(const model::ProcessReadings&) override { return {}; }
-  Result<void> append(const std::vector<model::Window>&) override { return {}; }
-  Result<void> append(std::uint32_t, const model::Trace&) override { return {}; }
   Result<void> finish() override { return commit(); }
 
  private:
@@ -105,16 +78,16 @@ class SharedLog::Later final : public Sink {
   model::SensorId here(model::SensorId id) const {
     return model::SensorId{first_sensor_ + number(id)};
   }
-  template <typename Call>
-  Result<void> with(const Call& call) {
-    const std::lock_guard lock(log_->mutex_);
-    if (log_->is_finished_) return {};
-    return call(*log_->file_);
-  }
 
   const std::shared_ptr<SharedLog> log_;
   const std::uint32_t first_domain_, first_sensor_;
 };
+
+Result<void> SharedLog::append(const Batch& batch) {
+  for (const auto& domain : batch.domains) domains_ = std::max(domains_, number(domain.id) + 1);
+  for (const auto& sensor : batch.sensors) sensors_ = std::max(sensors_, number(sensor.id) + 1);
+  return file_->append(batch);
+}
 
 std::unique_ptr<Sink> SharedLog::first() { return std::make_unique<First>(shared_from_this()); }
 

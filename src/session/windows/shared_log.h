@@ -25,6 +25,7 @@ class SharedLog : public std::enable_shared_from_this<SharedLog> {
  private:
   class First;
   class Later;
+  Result<void> append(const Batch& batch);  // mutex_ is held
 
   std::mutex mutex_;  // guards what follows
   const std::unique_ptr<Sink> file_;

@@ -17,20 +17,20 @@ struct Logged {
     log = std::make_shared<SharedLog>(std::move(sink));
   }
   static void add_board(Sink& sink, const char* device) {
+    Batch batch;
     model::Domain domain;
     domain.device = device;
-    ASSERT_TRUE(sink.add(domain));
+    batch.domains.push_back(domain);
     model::Domain memory;
     memory.id = model::DomainId{1};
     memory.parent = domain.id;
-    ASSERT_TRUE(sink.add(memory));
+    batch.domains.push_back(memory);
     model::Sensor sensor;
     sensor.domain = memory.id;
-    ASSERT_TRUE(sink.add(sensor));
-    model::Readings readings;
-    readings.powers.push_back({sensor.id, {}, Power::watts(10)});
-    readings.gauges.push_back({sensor.id, {}, 1});
-    ASSERT_TRUE(sink.append(readings));
+    batch.sensors.push_back(sensor);
+    batch.readings.powers.push_back({sensor.id, {}, Power::watts(10)});
+    batch.readings.gauges.push_back({sensor.id, {}, 1});
+    ASSERT_TRUE(sink.append(batch));
   }
 };
 
@@ -57,14 +57,14 @@ TEST(SharedLog, LaterSensorsHaveNumbersOfTheirOwn) {
 TEST(SharedLog, TheRunItsProcessesAndItsEndAreTheFirstOnes) {
   Logged logged;
   auto first = logged.log->first();
-  model::RunInfo run;
-  run.pid = 1;
-  ASSERT_TRUE(first->set_run(run));
+  Batch batch;
+  batch.run.emplace().pid = 1;
+  ASSERT_TRUE(first->append(batch));
   auto later = logged.log->later();
-  run.pid = 2;
-  ASSERT_TRUE(later->set_run(run));
-  ASSERT_TRUE(later->add(model::Process{}));
-  ASSERT_TRUE(later->append(std::vector<model::Window>(1)));
+  batch.run->pid = 2;
+  batch.processes.emplace_back();
+  batch.windows.emplace_back();
+  ASSERT_TRUE(later->append(batch));
   ASSERT_TRUE(later->finish());
   const auto& r = logged.file->recording;
   EXPECT_EQ(r.run.pid, 1);
