@@ -146,7 +146,7 @@ bool send_with_descriptor(int socket, std::string packet, int descriptor) {
   return ::sendmsg(socket, &message, MSG_NOSIGNAL) >= 0;
 }
 
-ssize_t receive_with_descriptor(int socket, std::string& buffer, int& descriptor) {
+ssize_t receive_with_descriptor(int socket, std::string& buffer, Descriptor& descriptor) {
   iovec data{buffer.data(), buffer.size()};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
   msghdr message{};
@@ -154,13 +154,15 @@ ssize_t receive_with_descriptor(int socket, std::string& buffer, int& descriptor
   message.msg_iovlen = 1;
   message.msg_control = control.data();
   message.msg_controllen = control.size();
-  descriptor = -1;
+  descriptor.close();
   const ssize_t n = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
   if (n < 0) return n;
   for (cmsghdr* h = CMSG_FIRSTHDR(&message); h != nullptr; h = CMSG_NXTHDR(&message, h)) {
     if (h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS &&
         h->cmsg_len == CMSG_LEN(sizeof(int))) {
-      std::memcpy(&descriptor, CMSG_DATA(h), sizeof descriptor);
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(h), sizeof fd);
+      descriptor = Descriptor(fd);
     }
   }
   return n;

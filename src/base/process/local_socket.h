@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 
+#include "base/process/descriptor.h"
 #include "base/result.h"
 
 namespace jouleprof {
@@ -25,7 +26,7 @@ void disconnect(int socket) noexcept;
 // errno says why.
 bool send_with_descriptor(int socket, std::string packet, int descriptor);
 // One packet into `buffer`, as recv() with MSG_DONTWAIT and MSG_TRUNC; `descriptor`: the one that
-// came with it, to be closed by the caller, or -1.
-ssize_t receive_with_descriptor(int socket, std::string& buffer, int& descriptor);
+// came with it, or none.
+ssize_t receive_with_descriptor(int socket, std::string& buffer, Descriptor& descriptor);
 
 }  // namespace jouleprof

@@ -248,8 +248,8 @@ TEST_F(Control, TheNextStartRestoresWhatAllDeathsLeft) {
   const RestoreRecord record{"GPU-aaaaaaaa", "gpu0", Knob::kPowerLimit, 520, {250, 300}, boot_id()};
   ASSERT_TRUE(save(path("control"), record));
   {
-    const auto lock = BoardLock::take(path("control"), record.uuid);
-    const auto owner = BoardLock::take(path("control"), owner_lock(record.uuid));  // still lives
+    const auto lock = lock_board(path("control"), record.uuid);
+    const auto owner = lock_board(path("control"), owner_lock(record.uuid));  // still lives
     EXPECT_TRUE(restore_leftovers(path("control"), JOULEPROF_NVML_SIM_LIBRARY).empty());
     const auto named =
         restore_leftovers(path("control"), JOULEPROF_NVML_SIM_LIBRARY, Leftovers::kSettle);
@@ -268,7 +268,7 @@ TEST_F(Control, AGuardThatHangsAfterItsOwnersDeathIsNotWaitedFor) {
   ASSERT_TRUE(board(0).set(Knob::kPowerLimit, 300));
   ASSERT_TRUE(
       save(path("control"), {"GPU-aaaaaaaa", "gpu0", Knob::kPowerLimit, 520, {300}, boot_id()}));
-  const auto guard = BoardLock::take(path("control"), "GPU-aaaaaaaa");
+  const auto guard = lock_board(path("control"), "GPU-aaaaaaaa");
   const auto done = restore_leftovers(path("control"), JOULEPROF_NVML_SIM_LIBRARY);
   ASSERT_TRUE(done.at(0).outcome);
   EXPECT_EQ(limit(0), 520);
@@ -328,7 +328,7 @@ TEST_F(Control, LocksAndUnlocksAMemoryClockAlsoAfterADeath) {
     EXPECT_EQ(records(), 0U);
   }
   // The guard has ended with its owner, and the board is free for the next one.
-  EXPECT_TRUE(*BoardLock::take(path("control"), "GPU-aaaaaaaa"));
+  EXPECT_TRUE(*lock_board(path("control"), "GPU-aaaaaaaa"));
   // As an owner that died leaves it.
   ASSERT_TRUE(board(0).set(Knob::kMemoryClock, 1309));
   ASSERT_TRUE(

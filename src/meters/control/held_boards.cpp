@@ -45,11 +45,10 @@ Error not_permitted(Knob knob, const std::string& reason,
 }
 
 // Another process that looks whether the owner lives has it for a moment.
-Result<std::optional<BoardLock>> take_owner_lock(const std::filesystem::path& folder,
-                                                 const std::string& uuid) {
+Result<Descriptor> take_owner_lock(const std::filesystem::path& folder, const std::string& uuid) {
   constexpr int kTries = 100;
   for (int i = 1;; ++i) {
-    auto owner = BoardLock::take(folder, owner_lock(uuid));
+    auto owner = lock_board(folder, owner_lock(uuid));
     if (!owner || *owner || i == kTries) return owner;
     std::this_thread::sleep_for(std::chrono::milliseconds{10});
   }
@@ -129,7 +128,7 @@ Result<void> HeldBoards::open() {
   boards_ = std::move(*boards);
   for (const Board& board : boards_) {
     if (auto is_free = check_free(board); !is_free) return is_free;
-    auto lock = BoardLock::take(options_.folder, board.uuid());
+    auto lock = lock_board(options_.folder, board.uuid());
     if (!lock) return tl::unexpected(lock.error());
     if (!*lock) {
       return fail(Errc::kUnavailable,
@@ -137,10 +136,10 @@ Result<void> HeldBoards::open() {
                               "{}/{}.lock)",
                               board.device(), options_.folder.string(), board.uuid()));
     }
-    locks_.push_back(std::move(**lock));
+    locks_.push_back(std::move(*lock));
     auto owner = take_owner_lock(options_.folder, board.uuid());
     if (!owner) return tl::unexpected(owner.error());
-    if (*owner) owner_locks_.push_back(std::move(**owner));
+    if (*owner) owner_locks_.push_back(std::move(*owner));
     if (std::filesystem::exists(record_path(options_.folder, board.uuid()))) {
       return fail(Errc::kUnavailable,
                   fmt::format("{} still has a setting of a sweep that was killed; run as root: "
@@ -160,11 +159,10 @@ Result<void> HeldBoards::open() {
 HeldBoards::~HeldBoards() {
   if (watch_.joinable()) {
     const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = ::write(wake_, &one, sizeof one);
+    [[maybe_unused]] const auto written = ::write(wake_.get(), &one, sizeof one);
     watch_.join();
   }
   [[maybe_unused]] const auto restored = restore();
-  if (wake_ >= 0) ::close(wake_);
 }
 
 std::optional<double> HeldBoards::found() const {
@@ -177,12 +175,12 @@ Result<void> HeldBoards::start_guard() {
   std::vector<std::string> uuids;
   std::vector<int> fds;
   for (const Board& board : boards_) uuids.push_back(board.uuid());
-  for (const BoardLock& lock : locks_) fds.push_back(lock.fd());
+  for (const Descriptor& lock : locks_) fds.push_back(lock.get());
   auto guard = Guard::start({options_.guard, options_.folder, uuids, fds});
   if (!guard) return tl::unexpected(guard.error());
   guard_ = std::move(*guard);
-  wake_ = ::eventfd(0, EFD_CLOEXEC);
-  if (wake_ < 0) return system_failure("cannot make an eventfd", errno);
+  wake_ = Descriptor(::eventfd(0, EFD_CLOEXEC));
+  if (!wake_) return system_failure("cannot make an eventfd", errno);
   auto watch = start_thread([this] { watch_guard(); },
                             [this](const char* why) {
                               const std::lock_guard lock(mutex_);
@@ -194,7 +192,7 @@ Result<void> HeldBoards::start_guard() {
 }
 
 void HeldBoards::watch_guard() {
-  pollfd watched[2]{{guard_->fd(), POLLIN, 0}, {wake_, POLLIN, 0}};
+  pollfd watched[2]{{guard_->fd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
   while (::poll(watched, 2, -1) < 0 && errno == EINTR) {
   }
   if (watched[1].revents != 0) return;

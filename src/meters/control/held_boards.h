@@ -73,14 +73,14 @@ class HeldBoards : public SettingControl {
   const HoldOptions options_;
   NvmlSession nvml_;
   std::vector<Board> boards_;
-  std::vector<BoardLock> locks_;        // with the guard
-  std::vector<BoardLock> owner_locks_;  // alone
+  std::vector<Descriptor> locks_;        // with the guard
+  std::vector<Descriptor> owner_locks_;  // alone
   std::vector<RestoreRecord> records_;
   KnobRange range_;
   mutable std::mutex mutex_;
   std::unique_ptr<Guard> guard_;
   std::optional<Error> lost_;
-  int wake_ = -1;  // ends the watching thread
+  Descriptor wake_;  // ends the watching thread
   std::thread watch_;
 };
 

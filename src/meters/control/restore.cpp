@@ -74,16 +74,14 @@ Leftover restore_leftover(const std::filesystem::path& path, const std::filesyst
 // Whether the record is left to this process: `lock` is taken where no process has it. A guard that
 // hangs after its owner's death keeps the lock, and changes nothing without the record.
 Result<bool> is_left(const std::filesystem::path& path, const std::filesystem::path& folder,
-                     const std::string& uuid, std::optional<BoardLock>& lock) {
+                     const std::string& uuid, Descriptor& lock) {
   const HostTime begin = HostClock::now();
   for (;;) {
-    auto taken = BoardLock::take(folder, uuid);
+    auto taken = lock_board(folder, uuid);
     if (!taken) return forward_error(taken);
-    if (*taken) {
-      lock.emplace(std::move(**taken));
-      break;
-    }
-    const auto owner = BoardLock::take(folder, owner_lock(uuid));
+    lock = std::move(*taken);
+    if (lock) break;
+    const auto owner = lock_board(folder, owner_lock(uuid));
     if (!owner) return forward_error(owner);
     if (!*owner) return false;
     if (HostClock::now() - begin > kGuardPatience) break;
@@ -143,7 +141,7 @@ std::vector<Leftover> restore_leftovers(const std::filesystem::path& folder,
   for (const auto& path : records_in(folder)) {
     const auto record = load(path);
     const std::string uuid = record ? record->uuid : path.stem().stem().string();
-    std::optional<BoardLock> lock;
+    Descriptor lock;
     const auto left = is_left(path, folder, uuid, lock);
     if (!left) {
       all.push_back({uuid, forward_error(left)});
@@ -179,25 +177,11 @@ Result<void> make_folder(const std::filesystem::path& folder) {
   return system_failure(fmt::format("cannot make {}", folder.string()), error.value());
 }
 
-// What was written to `path` survives a crash of the machine.
-Result<void> sync(const std::filesystem::path& path, int flags) {
-  const int fd = ::open(path.c_str(), flags | O_CLOEXEC);
-  const bool synced = fd >= 0 && ::fsync(fd) == 0;
-  const int err = errno;
-  if (fd >= 0) ::close(fd);
-  if (synced) return {};
-  return system_failure(fmt::format("cannot sync {}", path.string()), err);
-}
-
-Result<void> write_synced(const std::filesystem::path& path, const std::string& text) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  const bool written = fd >= 0 &&
-                       ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-                       ::fsync(fd) == 0;
-  const int err = errno;
-  if (fd >= 0) ::close(fd);
-  if (written) return {};
-  return system_failure(fmt::format("cannot write {}", path.string()), err);
+// Names of files in it survive a crash of the machine.
+Result<void> sync(const std::filesystem::path& folder) {
+  const Descriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd && ::fsync(fd.get()) == 0) return {};
+  return system_failure(fmt::format("cannot sync {}", folder.string()), errno);
 }
 
 }  // namespace
@@ -231,12 +215,8 @@ Result<void> save(const std::filesystem::path& folder, const RestoreRecord& reco
                       {"pending", record.pending},    {"boot_id", record.boot_id}};
   if (record.before) json["before"] = *record.before;
   const auto path = record_path(folder, record.uuid);
-  const auto temporary = path.string() + ".new";
-  if (auto written = write_synced(temporary, json_text(json) + "\n"); !written) return written;
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) {
-    return system_failure(fmt::format("cannot write {}", path.string()), errno);
-  }
-  return sync(folder, O_RDONLY | O_DIRECTORY);
+  if (auto written = replace_file(path, json_text(json) + "\n"); !written) return written;
+  return sync(folder);
 }
 
 Result<RestoreRecord> load(const std::filesystem::path& path) {
@@ -282,23 +262,14 @@ std::vector<std::filesystem::path> records_in(const std::filesystem::path& folde
   return found;
 }
 
-Result<std::optional<BoardLock>> BoardLock::take(const std::filesystem::path& folder,
-                                                 const std::string& uuid) {
+Result<Descriptor> lock_board(const std::filesystem::path& folder, const std::string& uuid) {
   if (auto made = make_folder(folder); !made) return tl::unexpected(made.error());
   const auto path = folder / (uuid + ".lock");
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (fd < 0) return system_failure(fmt::format("cannot open {}", path.string()), errno);
-  if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return BoardLock(fd);
-  const int err = errno;
-  ::close(fd);
-  if (err == EWOULDBLOCK) return std::optional<BoardLock>{};
-  return system_failure(fmt::format("cannot lock {}", path.string()), err);
-}
-
-BoardLock::BoardLock(BoardLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-
-BoardLock::~BoardLock() {
-  if (fd_ >= 0) ::close(fd_);
+  Descriptor fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (!fd) return system_failure(fmt::format("cannot open {}", path.string()), errno);
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;
+  if (errno == EWOULDBLOCK) return Descriptor();
+  return system_failure(fmt::format("cannot lock {}", path.string()), errno);
 }
 
 namespace {
@@ -353,12 +324,11 @@ void wait_for_end(int fd) {
 }  // namespace
 
 Result<std::unique_ptr<Guard>> Guard::start(const GuardOptions& options) {
-  std::array<int, 2> ends{};
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    return system_failure("cannot make a socket", errno);
-  }
+  Descriptor own;
+  Descriptor of_guard;
+  if (!make_socket_pair(own, of_guard)) return system_failure("cannot make a socket", errno);
   std::vector<std::string> texts = options.program;
-  texts.push_back(fmt::format("{}", ends[1]));
+  texts.push_back(fmt::format("{}", of_guard.get()));
   texts.push_back(options.folder.string());
   texts.insert(texts.end(), options.uuids.begin(), options.uuids.end());
   std::vector<char*> words;
@@ -366,30 +336,22 @@ Result<std::unique_ptr<Guard>> Guard::start(const GuardOptions& options) {
   words.push_back(nullptr);
 
   const pid_t child = ::fork();
-  if (child == 0) become_guard(words.data(), ends[1], options.lock_fds);
-  ::close(ends[1]);
-  if (child < 0) {
-    ::close(ends[0]);
-    return system_failure("cannot start a process", errno);
-  }
+  if (child == 0) become_guard(words.data(), of_guard.get(), options.lock_fds);
+  if (child < 0) return system_failure("cannot start a process", errno);
+  of_guard.close();
   while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
-  const auto pid = wait_until_ready(ends[0]);
-  if (!pid) {
-    ::close(ends[0]);
-    return forward_error(pid);
-  }
-  return std::unique_ptr<Guard>(new Guard(ends[0], *pid));
+  const auto pid = wait_until_ready(own.get());
+  if (!pid) return forward_error(pid);
+  return std::unique_ptr<Guard>(new Guard(std::move(own), *pid));
 }
 
 Guard::~Guard() {
-  if (::getpid() == owner_) {
-    ::shutdown(fd_, SHUT_WR);
-    pollfd end{fd_, POLLIN, 0};
-    while (::poll(&end, 1, kEndMs) < 0 && errno == EINTR) {
-    }
+  if (::getpid() != owner_) return;
+  ::shutdown(fd(), SHUT_WR);
+  pollfd end{fd(), POLLIN, 0};
+  while (::poll(&end, 1, kEndMs) < 0 && errno == EINTR) {
   }
-  ::close(fd_);
 }
 
 int run_guard(int fd, const std::filesystem::path& folder, const std::vector<std::string>& uuids,

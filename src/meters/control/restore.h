@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/process/descriptor.h"
 #include "base/result.h"
 #include "meters/control/setting.h"
 
@@ -52,23 +53,9 @@ std::vector<std::filesystem::path> records_in(const std::filesystem::path& folde
 // The name of a second lock, which the owner holds alone: where it is free, the owner has died.
 std::string owner_lock(const std::string& uuid);
 
-// The lock of a board: one owner at a time, until its last holder has closed the descriptor or
-// died.
-class BoardLock {
- public:
-  // Nothing when another process owns the board. Errors: of the file system.
-  static Result<std::optional<BoardLock>> take(const std::filesystem::path& folder,
-                                               const std::string& uuid);
-  BoardLock(BoardLock&& other) noexcept;
-  BoardLock& operator=(BoardLock&&) = delete;
-  BoardLock(const BoardLock&) = delete;
-  ~BoardLock();
-  int fd() const { return fd_; }
-
- private:
-  explicit BoardLock(int fd) : fd_(fd) {}
-  int fd_ = -1;
-};
+// Takes the lock of a board: one owner at a time, until its last holder has closed the descriptor
+// or died. None when another process owns the board. Errors: of the file system.
+Result<Descriptor> lock_board(const std::filesystem::path& folder, const std::string& uuid);
 
 // --- Restoring settings from their records ---
 
@@ -130,11 +117,11 @@ class Guard {
   ~Guard();
 
   pid_t pid() const { return pid_; }
-  int fd() const { return fd_; }  // it hangs up when the guard dies
+  int fd() const { return fd_.get(); }  // it hangs up when the guard dies
 
  private:
-  Guard(int fd, pid_t pid) : fd_(fd), pid_(pid), owner_(::getpid()) {}
-  int fd_;
+  Guard(Descriptor fd, pid_t pid) : fd_(std::move(fd)), pid_(pid), owner_(::getpid()) {}
+  Descriptor fd_;
   pid_t pid_;
   pid_t owner_;  // its forks share the socket, and end nothing
 };

@@ -37,37 +37,20 @@ constexpr const char* kLoop =
 
 constexpr int kTimeoutStatus = 124;
 
-struct Pipe {
-  int read = -1;
-  int write = -1;
-};
-
-bool make_pipe(Pipe& out) {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return false;
-  out = {ends[0], ends[1]};
-  return true;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<ShellTool>> ShellTool::start(const std::string& command, Duration patience) {
   std::unique_ptr<ShellTool> tool(new ShellTool(command, patience));
-  Pipe requests;
-  Pipe answers;
-  if (!make_pipe(requests)) return system_failure("cannot open a pipe", errno);
-  tool->requests_ = requests.write;
-  if (!make_pipe(answers)) {
-    const int error = errno;
-    ::close(requests.read);
-    return system_failure("cannot open a pipe", error);
+  Descriptor requests;
+  Descriptor answers;
+  if (!make_pipe(requests, tool->requests_) || !make_pipe(tool->answers_, answers)) {
+    return system_failure("cannot open a pipe", errno);
   }
-  tool->answers_ = answers.read;
   posix_spawn_file_actions_t files;
   posix_spawnattr_t how;
   ::posix_spawn_file_actions_init(&files);
-  ::posix_spawn_file_actions_adddup2(&files, requests.read, 0);
-  ::posix_spawn_file_actions_adddup2(&files, answers.write, 1);
+  ::posix_spawn_file_actions_adddup2(&files, requests.get(), 0);
+  ::posix_spawn_file_actions_adddup2(&files, answers.get(), 1);
   ::posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY, 0);
   ::posix_spawnattr_init(&how);
   // A group of its own: Ctrl-C is for the measured command, and all of the group can be ended.
@@ -91,19 +74,15 @@ Result<std::unique_ptr<ShellTool>> ShellTool::start(const std::string& command, 
   const int error = ::posix_spawn(&tool->shell_, "/bin/sh", &files, &how, argv.data(), environ);
   ::posix_spawn_file_actions_destroy(&files);
   ::posix_spawnattr_destroy(&how);
-  ::close(requests.read);
-  ::close(answers.write);
   if (error != 0) {
     tool->shell_ = 0;
     return system_failure("cannot start /bin/sh", error);
   }
-  ::fcntl(tool->answers_, F_SETFL, O_NONBLOCK);
+  ::fcntl(tool->answers_.get(), F_SETFL, O_NONBLOCK);
   return tool;
 }
 
 ShellTool::~ShellTool() {
-  if (requests_ >= 0) ::close(requests_);
-  if (answers_ >= 0) ::close(answers_);
   if (shell_ <= 0) return;
   ::kill(-shell_, SIGKILL);
   while (::waitpid(shell_, nullptr, 0) < 0 && errno == EINTR) {
@@ -112,7 +91,8 @@ ShellTool::~ShellTool() {
 
 Result<std::string> ShellTool::run() {
   const std::string request = fmt::format("{}\n", ++last_);
-  if (::write(requests_, request.data(), request.size()) != static_cast<ssize_t>(request.size())) {
+  if (::write(requests_.get(), request.data(), request.size()) !=
+      static_cast<ssize_t>(request.size())) {
     return fail(Errc::kUnavailable, fmt::format("'{}' cannot be run: its shell is gone", command_));
   }
   const HostTime end = HostClock::now() + patience_ + std::chrono::seconds{1};
@@ -141,12 +121,12 @@ Result<std::string> ShellTool::run() {
                               text.empty() ? "" : ": ", text.substr(0, text.find('\n'))));
     }
     if (pending_.size() > kLongestAnswer) pending_.erase(0, pending_.size() - kLongestAnswer / 2);
-    pollfd waiting{answers_, POLLIN, 0};
+    pollfd waiting{answers_.get(), POLLIN, 0};
     const int ready = ::poll(&waiting, 1, milliseconds_until(end));
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0) return fail(Errc::kTimeout, fmt::format("'{}' does not end", command_));
     std::array<char, 4096> buffer{};
-    const ssize_t got = ::read(answers_, buffer.data(), buffer.size());
+    const ssize_t got = ::read(answers_.get(), buffer.data(), buffer.size());
     if (got > 0) {
       pending_.append(buffer.data(), static_cast<std::size_t>(got));
     } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {

@@ -31,8 +31,8 @@ constexpr std::size_t kAnswer = 19;
 
 class DcmiDevice : public WallSource {
  public:
-  DcmiDevice(int fd, std::filesystem::path device) : fd_(fd), device_(std::move(device)) {}
-  ~DcmiDevice() override { ::close(fd_); }
+  DcmiDevice(Descriptor fd, std::filesystem::path device)
+      : fd_(std::move(fd)), device_(std::move(device)) {}
 
   Result<WallReading> read() override {
     std::array<unsigned char, 4> request{kDcmi, 1, 0, 0};  // mode 1: the system's power now
@@ -47,12 +47,12 @@ class DcmiDevice : public WallSource {
     call.msg.cmd = kGetPowerReading;
     call.msg.data = request.data();
     call.msg.data_len = request.size();
-    if (::ioctl(fd_, IPMICTL_SEND_COMMAND, &call) != 0) {
+    if (::ioctl(fd_.get(), IPMICTL_SEND_COMMAND, &call) != 0) {
       return system_failure("cannot ask the BMC by " + device_.string(), errno);
     }
     const HostTime end = HostClock::now() + kWallPatience;
     while (true) {
-      pollfd waiting{fd_, POLLIN, 0};
+      pollfd waiting{fd_.get(), POLLIN, 0};
       const int ready = ::poll(&waiting, 1, milliseconds_until(end));
       if (ready < 0 && errno == EINTR) continue;
       if (ready <= 0) return fail(Errc::kTimeout, "the BMC has not answered for 5 s");
@@ -63,7 +63,7 @@ class DcmiDevice : public WallSource {
       answer.addr_len = sizeof from;
       answer.msg.data = data.data();
       answer.msg.data_len = data.size();
-      if (::ioctl(fd_, IPMICTL_RECEIVE_MSG_TRUNC, &answer) != 0) {
+      if (::ioctl(fd_.get(), IPMICTL_RECEIVE_MSG_TRUNC, &answer) != 0) {
         return system_failure("cannot read the BMC's answer", errno);
       }
       // Of an earlier question, which took too long.
@@ -73,7 +73,7 @@ class DcmiDevice : public WallSource {
   }
 
  private:
-  int fd_;
+  Descriptor fd_;
   std::filesystem::path device_;
   long last_ = 0;
 };
@@ -118,9 +118,9 @@ Error error_of(unsigned char code) {
 
 // Errors: not_found without a device; permission_denied.
 Result<std::unique_ptr<WallSource>> open_dcmi(const std::filesystem::path& device) {
-  const int fd = ::open(device.c_str(), O_RDWR | O_CLOEXEC);
-  if (fd < 0) return system_failure("cannot open " + device.string(), errno);
-  return std::make_unique<DcmiDevice>(fd, device);
+  Descriptor fd(::open(device.c_str(), O_RDWR | O_CLOEXEC));
+  if (!fd) return system_failure("cannot open " + device.string(), errno);
+  return std::make_unique<DcmiDevice>(std::move(fd), device);
 }
 
 // --- All kinds of meters ---

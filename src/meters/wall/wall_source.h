@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/process/descriptor.h"
 #include "base/result.h"
 #include "jouleprof/units.h"
 #include "meters/meter.h"
@@ -118,8 +119,8 @@ class ShellTool {
   std::string command_;
   Duration patience_;
   pid_t shell_ = 0;
-  int requests_ = -1;
-  int answers_ = -1;
+  Descriptor requests_;
+  Descriptor answers_;
   int last_ = 0;
   std::string pending_;  // of an answer that is not complete
 };

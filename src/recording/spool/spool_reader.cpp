@@ -196,22 +196,6 @@ bool read_at(int fd, std::uint64_t offset, std::size_t size, std::string& bytes)
   return true;
 }
 
-class Descriptor {
- public:
-  // Never waits, whatever lies under that name.
-  explicit Descriptor(const fs::path& path)
-      : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 }  // namespace
 
 SpoolReader::SpoolReader(fs::path folder) : folder_(std::move(folder)) {}
@@ -272,9 +256,10 @@ bool SpoolReader::read_process(Process& process, SpoolConsumer& consumer) {
       consumer.warn(fmt::format("{} is damaged at byte {} ({}); the rest of it is left out",
                                 file.path.string(), file.taken, what));
     };
-    const Descriptor fd(file.path);
+    // Never waits, whatever lies under that name.
+    const Descriptor fd(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     struct stat now {};
-    if (fd.get() < 0 || ::fstat(fd.get(), &now) != 0) {
+    if (!fd || ::fstat(fd.get(), &now) != 0) {
       damaged(std::strerror(errno));
       continue;
     }
@@ -393,8 +378,8 @@ bool SpoolReader::left_over() const {
 
 FolderLock FolderLock::take(const std::filesystem::path& folder, int how) {
   FolderLock lock;
-  lock.fd_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (lock.fd_ >= 0) lock.busy_ = ::flock(lock.fd_, how | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  lock.fd_ = Descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  lock.busy_ = lock.fd_ && ::flock(lock.fd_.get(), how | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   return lock;
 }
 
@@ -404,19 +389,6 @@ FolderLock FolderLock::of_reader(const std::filesystem::path& folder) {
 
 FolderLock FolderLock::of_visitor(const std::filesystem::path& folder) {
   return take(folder, LOCK_SH);
-}
-
-FolderLock::~FolderLock() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
-FolderLock::FolderLock(FolderLock&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), busy_(other.busy_) {}
-
-FolderLock& FolderLock::operator=(FolderLock&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  std::swap(busy_, other.busy_);
-  return *this;
 }
 
 }  // namespace jouleprof::spool

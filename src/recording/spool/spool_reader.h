@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/process/descriptor.h"
 #include "base/result.h"
 #include "model/activity/activity.h"
 #include "recording/spool/trace_check.h"
@@ -107,17 +108,12 @@ class FolderLock {
   // The lock of a process that changes nothing. busy(): another process has the lock of a reader.
   static FolderLock of_visitor(const std::filesystem::path& folder);
 
-  FolderLock() = default;
-  ~FolderLock();
-  FolderLock(FolderLock&& other) noexcept;
-  FolderLock& operator=(FolderLock&& other) noexcept;
-
   bool busy() const { return busy_; }
 
  private:
   static FolderLock take(const std::filesystem::path& folder, int how);
 
-  int fd_ = -1;
+  Descriptor fd_;
   bool busy_ = false;
 };
 

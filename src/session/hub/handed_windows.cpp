@@ -17,35 +17,28 @@ HostTime host(std::int64_t nanoseconds) { return HostTime{Duration{nanoseconds}}
 
 }  // namespace
 
-HandedWindows::~HandedWindows() {
-  for (const auto& [id, client] : clients_) {
-    if (client.rings >= 0) ::close(client.rings);
-  }
-}
-
-void HandedWindows::add(ClientId id, pid_t pid, int rings) {
+void HandedWindows::add(ClientId id, pid_t pid, Descriptor rings) {
   Client& client = clients_[id];
   client.pid = pid;
-  client.rings = rings;
+  client.rings = std::move(rings);
 }
 
 void HandedWindows::remove(ClientId id, HostTime now, bool has_ended) {
   const auto at = clients_.find(id);
   if (at == clients_.end()) return;
   Client& client = at->second;
-  if (client.rings >= 0) {
+  if (client.rings) {
     const auto overwritten = spans::read_left(
-        client.rings, [&](std::uint32_t ring) { return client.received[ring]; },
+        client.rings.get(), [&](std::uint32_t ring) { return client.received[ring]; },
         [&](pid_t thread, const auto& window) { record(client, thread, window, now); });
     if (overwritten > 0) take(id, meters::Lost{overwritten}, now);
-    const auto open = spans::read_left_open(client.rings);
+    const auto open = spans::read_left_open(client.rings.get());
     const char* const when = open.closed ? "its monitor was closed"
                              : has_ended ? "the process ended"
                                          : "the recording ended";
     for (auto& text : model::texts_of(named(client, open.windows, now), now, when)) {
       warn(std::move(text));
     }
-    ::close(client.rings);
   }
   clients_.erase(at);
 }
@@ -124,8 +117,8 @@ std::vector<model::OpenWindow> HandedWindows::named(const Client& client,
 void HandedWindows::look_at_open_windows(HostTime now) {
   std::vector<model::OpenWindow> open;
   for (const auto& [id, client] : clients_) {
-    if (client.rings < 0) continue;
-    auto found = named(client, spans::read_left_open(client.rings).windows, now);
+    if (!client.rings) continue;
+    auto found = named(client, spans::read_left_open(client.rings.get()).windows, now);
     std::ranges::move(found, std::back_inserter(open));
   }
   const std::lock_guard lock(mutex_);

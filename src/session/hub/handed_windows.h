@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/process/descriptor.h"
 #include "meters/shared/hub_protocol.h"
 #include "model/recording.h"
 #include "session/hub/window_names.h"
@@ -27,11 +28,9 @@ class HandedWindows {
   explicit HandedWindows(std::vector<model::DomainId> measured) : measured_(std::move(measured)) {}
   HandedWindows(const HandedWindows&) = delete;
   HandedWindows& operator=(const HandedWindows&) = delete;
-  ~HandedWindows();
 
-  // Of a program of process `pid`; `rings`: its rings' descriptor, which is closed in the end, or
-  // -1.
-  void add(ClientId client, pid_t pid, int rings);
+  // Of a program of process `pid`; `rings`: its rings' descriptor, or none.
+  void add(ClientId client, pid_t pid, Descriptor rings);
   // Takes what the program has left in its rings, and names the windows that it did not end.
   // `has_ended`: false where the hub stops before the program. Unknown clients are ignored.
   void remove(ClientId client, HostTime now, bool has_ended);
@@ -54,7 +53,7 @@ class HandedWindows {
  private:
   struct Client {
     pid_t pid = 0;
-    int rings = -1;
+    Descriptor rings;
     model::DeviceSet devices;
     std::unordered_map<std::uint32_t, std::string> names;
     std::map<std::uint32_t, std::uint64_t> received;  // windows, by ring

@@ -23,8 +23,8 @@ spans::WindowRecord window(int begin, int end, std::uint32_t name, std::uint32_t
 class HandedWindowsTest : public testing::Test {
  protected:
   HandedWindowsTest() {
-    handed_.add(1, 10, -1);
-    handed_.add(2, 20, -1);
+    handed_.add(1, 10, {});
+    handed_.add(2, 20, {});
   }
   std::vector<model::Window> windows() {
     std::vector<model::Window> windows;

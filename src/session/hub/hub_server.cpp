@@ -62,13 +62,13 @@ Result<std::unique_ptr<HubServer>> HubServer::start(HubSocket socket, HubOptions
                                                     std::vector<meters::OfferedDomain> domains,
                                                     std::vector<model::Sensor> sensors,
                                                     std::function<void()> wake) {
-  const int wake_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (wake_fd < 0) {
+  Descriptor wake_fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_fd) {
     return fail(Errc::kUnavailable, system_error("cannot make an event descriptor", errno).message);
   }
-  std::unique_ptr<HubServer> server(new HubServer(std::move(socket), wake_fd, std::move(options),
-                                                  std::move(domains), std::move(sensors),
-                                                  std::move(wake)));
+  std::unique_ptr<HubServer> server(new HubServer(std::move(socket), std::move(wake_fd),
+                                                  std::move(options), std::move(domains),
+                                                  std::move(sensors), std::move(wake)));
   auto* const self = server.get();
   auto thread =
       start_thread([self] { self->run(); }, [self](const char* why) { self->give_up(why); });
@@ -77,11 +77,11 @@ Result<std::unique_ptr<HubServer>> HubServer::start(HubSocket socket, HubOptions
   return server;
 }
 
-HubServer::HubServer(HubSocket socket, int wake_fd, HubOptions options,
+HubServer::HubServer(HubSocket socket, Descriptor wake_fd, HubOptions options,
                      std::vector<meters::OfferedDomain> domains, std::vector<model::Sensor> sensors,
                      std::function<void()> wake)
     : socket_(std::move(socket)),
-      wake_fd_(wake_fd),
+      wake_fd_(std::move(wake_fd)),
       options_(std::move(options)),
       domains_(std::move(domains)),
       sensors_(std::move(sensors)),
@@ -89,10 +89,7 @@ HubServer::HubServer(HubSocket socket, int wake_fd, HubOptions options,
       windows_(measured(domains_)),
       buffer_(meters::kLongestPacket, '\0') {}
 
-HubServer::~HubServer() {
-  stop();
-  ::close(wake_fd_);
-}
+HubServer::~HubServer() { stop(); }
 
 void HubServer::stop() {
   {
@@ -105,7 +102,7 @@ void HubServer::stop() {
 
 void HubServer::wake_thread() {
   const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t n = ::write(wake_fd_, &one, sizeof one);
+  [[maybe_unused]] const ssize_t n = ::write(wake_fd_.get(), &one, sizeof one);
 }
 
 std::optional<std::optional<HubServer::Pace>> HubServer::take_pace() {
@@ -171,8 +168,8 @@ void HubServer::release_leaving() {
 // Programs see that their connection has ended, and sample by themselves.
 void HubServer::give_up(const char* why) {
   ::shutdown(socket_.fd(), SHUT_RDWR);  // refuses further ones
-  for (const auto& [id, client] : clients_) {
-    ::close(client.fd);
+  for (auto& [id, client] : clients_) {
+    client.fd.close();
     members_.remove(id);
     try {
       windows_.remove(id, HostClock::now(), false);
@@ -227,7 +224,7 @@ void HubServer::run() {
 
 bool HubServer::wait() {
   HostTime next = next_open_look_;
-  std::vector<pollfd> fds{{wake_fd_, POLLIN, 0}};
+  std::vector<pollfd> fds{{wake_fd_.get(), POLLIN, 0}};
   if (HostClock::now() >= accept_again_) {
     fds.push_back({socket_.fd(), POLLIN, 0});
   } else {
@@ -236,20 +233,20 @@ bool HubServer::wait() {
   for (const auto& [id, client] : clients_) {
     if (!client.hello) next = std::min(next, client.since + kSilent);
     const bool has_unsent = !client.unsent.empty();
-    fds.push_back({client.fd, static_cast<short>(has_unsent ? POLLIN | POLLOUT : POLLIN), 0});
+    fds.push_back({client.fd.get(), static_cast<short>(has_unsent ? POLLIN | POLLOUT : POLLIN), 0});
   }
   ::poll(fds.data(), fds.size(), milliseconds_until(next));
   std::uint64_t count = 0;
-  [[maybe_unused]] const ssize_t n = ::read(wake_fd_, &count, sizeof count);
+  [[maybe_unused]] const ssize_t n = ::read(wake_fd_.get(), &count, sizeof count);
   const std::lock_guard lock(mutex_);
   return !stop_;
 }
 
 void HubServer::accept_clients() {
   for (;;) {
-    const int fd = ::accept4(socket_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd >= 0) {
-      add_client(fd);
+    Descriptor fd(::accept4(socket_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (fd) {
+      add_client(std::move(fd));
       continue;
     }
     const bool none_left = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
@@ -264,14 +261,11 @@ void HubServer::accept_clients() {
   }
 }
 
-void HubServer::add_client(int fd) {
+void HubServer::add_client(Descriptor fd) {
   ucred peer{};
   socklen_t size = sizeof peer;
-  const bool is_known = ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
-  if (options_.records && (!is_known || peer.uid != ::geteuid() || peer.pid <= 0)) {
-    ::close(fd);
-    return;
-  }
+  const bool is_known = ::getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
+  if (options_.records && (!is_known || peer.uid != ::geteuid() || peer.pid <= 0)) return;
   const auto of_user =
       std::ranges::count_if(clients_, [&](const auto& c) { return c.second.uid == peer.uid; });
   const bool is_full =
@@ -279,12 +273,11 @@ void HubServer::add_client(int fd) {
   if (!is_known || (is_full && !options_.records)) {
     const auto refusal =
         packet_of(meters::Refused{meters::kHubProtocol, "it serves as many programs as it can"});
-    (void)::send(fd, refusal->data(), refusal->size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-    ::close(fd);
+    (void)::send(fd.get(), refusal->data(), refusal->size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     return;
   }
   Client& client = clients_[next_client_++];
-  client.fd = fd;
+  client.fd = std::move(fd);
   client.uid = peer.uid;
   client.pid = peer.pid;
   client.since = HostClock::now();
@@ -300,8 +293,8 @@ void HubServer::receive_all() {
 
 bool HubServer::receive(ClientId id, Client& client) {
   for (int i = 0; i < kPacketsInTurn; ++i) {
-    int descriptor = -1;
-    const ssize_t n = receive_with_descriptor(client.fd, buffer_, descriptor);
+    Descriptor descriptor;
+    const ssize_t n = receive_with_descriptor(client.fd.get(), buffer_, descriptor);
     // Reported once for a program that ended without reading all; what it sent is still there.
     if (n < 0 && errno == ECONNRESET) continue;
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
@@ -312,15 +305,13 @@ bool HubServer::receive(ClientId id, Client& client) {
       auto message = meters::decode_program_message({buffer_.data(), static_cast<std::size_t>(n)});
       is_valid = message && take(id, client, *message, descriptor);
     }
-    if (descriptor >= 0) ::close(descriptor);
     if (!is_valid) return false;
   }
   return true;
 }
 
-// A descriptor that is kept is then -1.
 bool HubServer::take(ClientId id, Client& client, meters::ProgramMessage& message,
-                     int& descriptor) {
+                     Descriptor& descriptor) {
   if (const auto* hello = std::get_if<meters::Hello>(&message)) {
     return greet(id, client, *hello, descriptor);
   }
@@ -354,7 +345,8 @@ bool HubServer::take(ClientId id, Client& client, meters::ProgramMessage& messag
       std::move(message));
 }
 
-bool HubServer::greet(ClientId id, Client& client, const meters::Hello& hello, int& descriptor) {
+bool HubServer::greet(ClientId id, Client& client, const meters::Hello& hello,
+                      Descriptor& descriptor) {
   if (client.hello) return false;
   post(client,
        packet_of(meters::Welcome{meters::kHubProtocol, HostClock::now(), options_.fastest}));
@@ -367,7 +359,7 @@ bool HubServer::greet(ClientId id, Client& client, const meters::Hello& hello, i
   for (const auto& sensor : sensors_) post(client, packet_of(sensor));
   post(client, packet_of(meters::Ready{}));
   if (options_.records) {
-    windows_.add(id, client.pid, std::exchange(descriptor, -1));
+    windows_.add(id, client.pid, std::move(descriptor));
     next_open_look_ = std::min(next_open_look_, HostClock::now() + kOpenPeriod);
     const std::lock_guard lock(mutex_);
     newcomers_.push_back(client.pid);
@@ -460,7 +452,7 @@ void HubServer::send_all() {
 bool HubServer::send_unsent(Client& client) {
   while (!client.unsent.empty()) {
     const std::string& packet = *client.unsent.front();
-    if (::send(client.fd, packet.data(), packet.size(), MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+    if (::send(client.fd.get(), packet.data(), packet.size(), MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
       if (errno == EAGAIN || errno == EINTR) return client.unsent_bytes <= kMostUnsent;
       client.unsent.clear();  // it is gone; what it sent before is still to be received
       client.unsent_bytes = 0;
@@ -475,7 +467,6 @@ bool HubServer::send_unsent(Client& client) {
 void HubServer::drop(ClientId id, bool has_ended) {
   const auto client = clients_.find(id);
   const bool was_reader = client->second.wants_readings();
-  ::close(client->second.fd);
   clients_.erase(client);
   windows_.remove(id, HostClock::now(), has_ended);
   const bool was_member = members_.remove(id);

@@ -17,6 +17,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/process/descriptor.h"
 #include "meters/shared/hub_protocol.h"
 #include "session/hub/handed_windows.h"
 #include "session/hub/hub_socket.h"
@@ -89,7 +90,7 @@ class HubServer {
   using Packet = std::shared_ptr<const std::string>;
   using Done = std::vector<std::pair<ClientId, std::uint64_t>>;
   struct Client {
-    int fd = -1;
+    Descriptor fd;
     uid_t uid = 0;
     pid_t pid = 0;
     HostTime since{};
@@ -104,7 +105,7 @@ class HubServer {
     std::vector<Packet> packets;
   };
 
-  HubServer(HubSocket socket, int wake_fd, HubOptions options,
+  HubServer(HubSocket socket, Descriptor wake_fd, HubOptions options,
             std::vector<meters::OfferedDomain> domains, std::vector<model::Sensor> sensors,
             std::function<void()> wake);
 
@@ -112,11 +113,11 @@ class HubServer {
   void give_up(const char* why);
   bool wait();  // false: stopped
   void accept_clients();
-  void add_client(int fd);
+  void add_client(Descriptor fd);
   void receive_all();
   bool receive(ClientId id, Client& client);  // false: to be dropped
-  bool take(ClientId id, Client& client, meters::ProgramMessage& message, int& descriptor);
-  bool greet(ClientId id, Client& client, const meters::Hello& hello, int& descriptor);
+  bool take(ClientId id, Client& client, meters::ProgramMessage& message, Descriptor& descriptor);
+  bool greet(ClientId id, Client& client, const meters::Hello& hello, Descriptor& descriptor);
   void distribute();
   void distribute(const model::Readings& readings);
   void distribute(const meters::GpuUses& uses);
@@ -129,7 +130,7 @@ class HubServer {
   void wake_thread();
 
   const HubSocket socket_;
-  const int wake_fd_;  // an eventfd
+  const Descriptor wake_fd_;  // an eventfd
   const HubOptions options_;
   const std::vector<meters::OfferedDomain> domains_;
   const std::vector<model::Sensor> sensors_;

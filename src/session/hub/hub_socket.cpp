@@ -60,8 +60,8 @@ Result<void> remove_left(const fs::path& path) {
 constexpr std::string_view kPrefix = "jouleprof-";
 constexpr std::size_t kRandomLetters = 6;
 
-int open_folder(const fs::path& path) {
-  return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+Descriptor open_folder(const fs::path& path) {
+  return Descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
 bool is_name_of_ours(std::string_view name) {
@@ -79,14 +79,12 @@ bool is_old_and_mine(int folder, Duration age) {
 }
 
 void remove_if_dead(const fs::path& path, Duration age) {
-  const int folder = open_folder(path);
-  if (folder < 0) return;
-  if (is_old_and_mine(folder, age) && ::flock(folder, LOCK_EX | LOCK_NB) == 0 &&
-      is_free(path / "session")) {
-    ::unlinkat(folder, "session", 0);
+  const Descriptor folder = open_folder(path);
+  if (folder && is_old_and_mine(folder.get(), age) &&
+      ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0 && is_free(path / "session")) {
+    ::unlinkat(folder.get(), "session", 0);
     ::rmdir(path.c_str());  // fails where there is anything else in it
   }
-  ::close(folder);
 }
 
 template <typename T>
@@ -114,7 +112,7 @@ Result<HubSocket> HubSocket::create(const ShareAccess& access) {
   if (!fd) {
     return fail(Errc::kUnavailable, "cannot share the sensors: " + fd.error().message);
   }
-  HubSocket socket(path, *fd);
+  HubSocket socket(path, Descriptor(*fd));
   if (access.group && ::chown(path.c_str(), static_cast<uid_t>(-1), *access.group) != 0) {
     return cannot(fmt::format("cannot give {} to group {} (is the service a member of it?)",
                               path.string(), *access.group),
@@ -136,23 +134,16 @@ Result<HubSocket> HubSocket::in_session_folder() {
       error = fd.error();
       continue;
     }
-    HubSocket socket(folder->socket(), *fd);
+    HubSocket socket(folder->socket(), Descriptor(*fd));
     socket.folder_.emplace(std::move(*folder));
     return socket;
   }
   return tl::unexpected(std::move(error));
 }
 
-HubSocket::HubSocket(HubSocket&& other) noexcept
-    : folder_(std::move(other.folder_)),
-      path_(std::move(other.path_)),
-      fd_(std::exchange(other.fd_, -1)) {
-  other.folder_.reset();
-}
-
 HubSocket::~HubSocket() {
-  if (fd_ < 0) return;
-  ::close(fd_);
+  if (!fd_) return;
+  fd_.close();
   ::unlink(path_.c_str());
 }
 
@@ -163,20 +154,19 @@ Result<SessionFolder> SessionFolder::create(const fs::path& parent) {
     error.code = Errc::kUnavailable;
     return tl::unexpected(std::move(error));
   }
-  const int lock = open_folder(made);
-  if (lock >= 0) ::flock(lock, LOCK_EX | LOCK_NB);
-  return SessionFolder(made, lock);
+  Descriptor lock = open_folder(made);
+  if (lock) ::flock(lock.get(), LOCK_EX | LOCK_NB);
+  return SessionFolder(made, std::move(lock));
 }
 
 SessionFolder::SessionFolder(SessionFolder&& other) noexcept
-    : path_(std::exchange(other.path_, {})), lock_(std::exchange(other.lock_, -1)) {}
+    : path_(std::exchange(other.path_, {})), lock_(std::move(other.lock_)) {}
 
 SessionFolder::~SessionFolder() {
   if (path_.empty()) return;
   std::error_code ignored;
   fs::remove(socket(), ignored);
   fs::remove(path_, ignored);
-  if (lock_ >= 0) ::close(lock_);
 }
 
 void SessionFolder::remove_dead(const fs::path& parent, Duration age) {

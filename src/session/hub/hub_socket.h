@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/process/descriptor.h"
 #include "base/result.h"
 #include "jouleprof/units.h"
 #include "meters/shared/hub_protocol.h"
@@ -36,10 +37,11 @@ class SessionFolder {
                           Duration age = std::chrono::minutes{1});
 
  private:
-  SessionFolder(std::filesystem::path path, int lock) : path_(std::move(path)), lock_(lock) {}
+  SessionFolder(std::filesystem::path path, Descriptor lock)
+      : path_(std::move(path)), lock_(std::move(lock)) {}
 
   std::filesystem::path path_;  // empty: moved from
-  int lock_ = -1;
+  Descriptor lock_;
 };
 
 struct ShareAccess {
@@ -58,20 +60,21 @@ class HubSocket {
   // In a folder of its own, for this user alone, in XDG_RUNTIME_DIR, TMPDIR or /tmp, the first in
   // which that is possible. Removes there what sessions left that were killed. Errors: unavailable.
   static Result<HubSocket> in_session_folder();
-  HubSocket(HubSocket&& other) noexcept;
+  HubSocket(HubSocket&&) noexcept = default;
   HubSocket& operator=(HubSocket&&) = delete;
   HubSocket(const HubSocket&) = delete;
   ~HubSocket();
 
-  int fd() const { return fd_; }
+  int fd() const { return fd_.get(); }
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  HubSocket(std::filesystem::path path, int fd) : path_(std::move(path)), fd_(fd) {}
+  HubSocket(std::filesystem::path path, Descriptor fd)
+      : path_(std::move(path)), fd_(std::move(fd)) {}
 
   std::optional<SessionFolder> folder_;
   std::filesystem::path path_;
-  int fd_;
+  Descriptor fd_;
 };
 
 // The effective user of a process; absent where it cannot be read.

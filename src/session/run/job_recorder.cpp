@@ -42,18 +42,17 @@ fs::path file_of(const fs::path& folder, const std::string& key) {
          fmt::format("jouleprof-job-{}-{:016x}", ::geteuid(), std::hash<std::string>{}(key));
 }
 
-// A file of this user that no other user can write to; -1: it is none.
-int open_own(const fs::path& path, int flags) {
-  const int fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return -1;
+// A file of this user that no other user can write to; none: errno says why.
+Descriptor open_own(const fs::path& path, int flags) {
+  Descriptor fd(::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0600));
   struct stat info {};
-  if (::fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == ::geteuid() &&
-      (info.st_mode & 077) == 0) {
+  if (!fd || (::fstat(fd.get(), &info) == 0 && S_ISREG(info.st_mode) &&
+              info.st_uid == ::geteuid() && (info.st_mode & 077) == 0)) {
     return fd;
   }
-  ::close(fd);
+  fd.close();
   errno = EPERM;
-  return -1;
+  return fd;
 }
 
 // What a recorder publishes, each on a line of its own.
@@ -90,10 +89,8 @@ void tidy(const fs::path& folder) {
     std::error_code ignored;
     const auto written = fs::last_write_time(file, ignored);
     if (ignored || written > old) continue;
-    const int fd = open_own(file, O_RDWR);
-    if (fd < 0) continue;
-    if (::flock(fd, LOCK_EX | LOCK_NB) == 0) ::unlink(file.c_str());
-    ::close(fd);
+    const Descriptor fd = open_own(file, O_RDWR);
+    if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(file.c_str());
   }
 }
 
@@ -159,52 +156,45 @@ Result<std::optional<RecorderLock>> RecorderLock::take(const fs::path& folder,
                                                        const std::string& key) {
   const fs::path path = file_of(folder, key);
   for (;;) {
-    const int fd = open_own(path, O_RDWR | O_CREAT);
-    if (fd < 0) {
+    Descriptor fd = open_own(path, O_RDWR | O_CREAT);
+    if (!fd) {
       Error error = system_error("cannot open " + path.string(), errno);
       error.code = Errc::kUnavailable;
       return tl::unexpected(std::move(error));
     }
-    if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
-      ::close(fd);
-      return std::optional<RecorderLock>();
+    if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return std::optional<RecorderLock>();
+    if (!is_at(fd.get(), path)) continue;
+    const Published before = read_published(fd.get());
+    RecorderLock lock(path, std::move(fd));
+    if (before.launcher == launcher_here()) {
+      lock.left_ = {before.recording, !before.socket.empty()};
     }
-    if (is_at(fd, path)) {
-      const Published before = read_published(fd);
-      RecorderLock lock(path, fd);
-      if (before.launcher == launcher_here()) {
-        lock.left_ = {before.recording, !before.socket.empty()};
-      }
-      // Until this one announces its own recording: it may be killed before it has one.
-      if (lock.left_.recording.empty()) {
-        (void)!::ftruncate(fd, 0);
-      } else if (lock.left_.was_killed) {
-        lock.write(kStarting, lock.left_.recording);
-      }
-      tidy(folder);
-      return std::optional<RecorderLock>(std::move(lock));
+    // Until this one announces its own recording: it may be killed before it has one.
+    if (lock.left_.recording.empty()) {
+      (void)!::ftruncate(lock.fd_.get(), 0);
+    } else if (lock.left_.was_killed) {
+      lock.write(kStarting, lock.left_.recording);
     }
-    ::close(fd);
+    tidy(folder);
+    return std::optional<RecorderLock>(std::move(lock));
   }
 }
 
 fs::path RecorderLock::socket(const fs::path& folder, const std::string& key) {
-  const int fd = open_own(file_of(folder, key), O_RDONLY);
-  if (fd < 0) return {};
-  const auto published = read_published(fd);
-  ::close(fd);
+  const Descriptor fd = open_own(file_of(folder, key), O_RDONLY);
+  if (!fd) return {};
+  const auto published = read_published(fd.get());
   return published.socket == kStarting ? fs::path() : published.socket;
 }
 
 RecorderLock::~RecorderLock() {
-  if (fd_ < 0) return;
+  if (!fd_) return;
   const fs::path& known = recording_.empty() ? left_.recording : recording_;
   if (known.empty()) {
     ::unlink(path_.c_str());
   } else {
     write({}, known);
   }
-  ::close(fd_);
 }
 
 void RecorderLock::announce(const fs::path& recording) {
@@ -221,8 +211,8 @@ void RecorderLock::write(const fs::path& socket, const fs::path& recording) cons
   const std::string lines =
       fmt::format("{}\n{}\n{}\n", socket.string(), recording.string(), launcher_here());
   // In this order a death in between leaves all that is read.
-  (void)!::pwrite(fd_, lines.data(), lines.size(), 0);
-  (void)!::ftruncate(fd_, static_cast<off_t>(lines.size()));
+  (void)!::pwrite(fd_.get(), lines.data(), lines.size(), 0);
+  (void)!::ftruncate(fd_.get(), static_cast<off_t>(lines.size()));
 }
 
 fs::path recorder_folder() {
@@ -249,17 +239,13 @@ Result<Membership> join_recorder(const fs::path& socket, const Environment& envi
   if (joined == nullptr) return fail(Errc::kUnsupported, "the recorder gave another answer");
   made.recording = std::move(joined->recording);
   made.variables = std::move(joined->variables);
-  made.fd = link->release();
+  made.fd = Descriptor(link->release());
   return made;
 }
 
 Result<JoinedResult> run_joined(const std::vector<std::string>& command, Membership membership,
                                 const Succeed& succeed) {
-  int fd = membership.fd;
-  struct Closer {
-    int& fd;
-    ~Closer() { ::close(fd); }
-  } const closer{fd};
+  Descriptor fd = std::move(membership.fd);
   auto signals = SignalStream::create();
   if (!signals) return forward_error(signals);
   // Orphans of the command stay below this process, which the recorder follows.
@@ -279,24 +265,24 @@ Result<JoinedResult> run_joined(const std::vector<std::string>& command, Members
       if (signal->number == SIGTSTP) (*signals)->stop_self();
     }
     if (child->has_ended()) break;
-    if (is_member && has_ended(fd)) {
+    if (is_member && has_ended(fd.get())) {
       is_member = false;
       auto next = succeed ? succeed(child->pid(), *signals) : Succession{};
       result.was_recorded = next.was_recorded || next.membership.has_value();
       if (*signals == nullptr) break;  // a session of this process lasted until the command's end
       if (next.membership) {
-        ::close(std::exchange(fd, next.membership->fd));
+        fd = std::move(next.membership->fd);
         is_member = true;
       }
     }
-    (*signals)->wait(HostClock::now() + 1h, is_member ? fd : -1);
+    (*signals)->wait(HostClock::now() + 1h, is_member ? fd.get() : -1);
   }
   // It is still readable: the recorder takes its last figures, and then ends the connection.
   if (is_member) {
     result.was_recorded =
-        !has_ended(fd) &&
-        send_with_descriptor(fd, encode(meters::ProgramMessage(meters::Leave{})), -1);
-    if (result.was_recorded) (void)wait_for(fd, HostClock::now() + kLeavePatience);
+        !has_ended(fd.get()) &&
+        send_with_descriptor(fd.get(), encode(meters::ProgramMessage(meters::Leave{})), -1);
+    if (result.was_recorded) (void)wait_for(fd.get(), HostClock::now() + kLeavePatience);
   }
   result.exit_status = child->reap();
   return result;

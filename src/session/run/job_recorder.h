@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/process/descriptor.h"
 #include "base/result.h"
 #include "session/run/session.h"
 #include "session/run/signals.h"
@@ -35,11 +36,7 @@ class RecorderLock {
   // The socket that the recorder published; empty: not yet, or there is no recorder.
   static std::filesystem::path socket(const std::filesystem::path& folder, const std::string& key);
 
-  RecorderLock(RecorderLock&& other) noexcept
-      : path_(std::move(other.path_)),
-        fd_(std::exchange(other.fd_, -1)),
-        recording_(std::move(other.recording_)),
-        left_(std::move(other.left_)) {}
+  RecorderLock(RecorderLock&&) noexcept = default;
   RecorderLock& operator=(RecorderLock&&) = delete;
   RecorderLock(const RecorderLock&) = delete;
   ~RecorderLock();  // leaves the name of the recording for processes that come later
@@ -57,11 +54,12 @@ class RecorderLock {
   const Left& left() const { return left_; }
 
  private:
-  RecorderLock(std::filesystem::path path, int fd) : path_(std::move(path)), fd_(fd) {}
+  RecorderLock(std::filesystem::path path, Descriptor fd)
+      : path_(std::move(path)), fd_(std::move(fd)) {}
   void write(const std::filesystem::path& socket, const std::filesystem::path& recording) const;
 
   std::filesystem::path path_;
-  int fd_ = -1;
+  Descriptor fd_;
   std::filesystem::path recording_;
   Left left_;
 };
@@ -77,7 +75,7 @@ struct JoinedResult {
 
 // What the recorder said as it let the process in.
 struct Membership {
-  int fd = -1;  // the connection, which is the membership
+  Descriptor fd;  // the connection, which is the membership
   pid_t recorder = 0;
   std::string recording;  // its file; empty: none
   std::vector<std::string> variables;

@@ -109,17 +109,16 @@ void raise_file_limit() {
 
 Result<Child> Child::prepare(const std::vector<std::string>& command, const SignalStream& signals,
                              const std::vector<std::string>& variables) {
-  int go[2];
-  int failure[2];
+  Descriptor go;
+  Descriptor go_of_child;
+  Descriptor failure;
+  Descriptor failure_of_child;
   // A socket, because writing to it can be kept from raising SIGPIPE should the child be killed.
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go) != 0) {
+  if (!make_socket_pair(go_of_child, go)) {
     return system_failure("cannot make a socket for the command", errno);
   }
-  if (::pipe2(failure, O_CLOEXEC) != 0) {
-    const int err = errno;
-    ::close(go[0]);
-    ::close(go[1]);
-    return system_failure("cannot make a pipe for the command", err);
+  if (!make_pipe(failure, failure_of_child)) {
+    return system_failure("cannot make a pipe for the command", errno);
   }
   std::vector<char*> argv;
   for (const auto& word : command) argv.push_back(const_cast<char*>(word.c_str()));
@@ -138,46 +137,32 @@ Result<Child> Child::prepare(const std::vector<std::string>& command, const Sign
     if (given_files) (void)::setrlimit(RLIMIT_NOFILE, &*given_files);
     signals.restore();
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    ::close(go[1]);
-    become(argv.data(), environment.data(), go[0], failure[1]);
+    go.close();
+    become(argv.data(), environment.data(), go_of_child.get(), failure_of_child.get());
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  ::close(go[0]);
-  ::close(failure[1]);
-  if (pid < 0) {
-    ::close(go[1]);
-    ::close(failure[0]);
-    return system_failure("cannot start another process", err);
-  }
-  return Child(command.front(), pid, go[1], failure[0]);
+  if (pid < 0) return system_failure("cannot start another process", err);
+  return Child(command.front(), pid, std::move(go), std::move(failure));
 }
 
-Child::Child(Child&& other) noexcept
-    : program_(std::move(other.program_)),
-      pid_(std::exchange(other.pid_, 0)),
-      go_(std::exchange(other.go_, -1)),
-      failure_(std::exchange(other.failure_, -1)),
-      reaped_(std::exchange(other.reaped_, true)) {}
-
 Child::~Child() {
-  const bool waiting = go_ >= 0;
-  if (go_ >= 0) ::close(go_);
-  if (failure_ >= 0) ::close(failure_);
-  if (waiting && !reaped_) wait();  // it never became the command, which has still to run
+  if (!go_ || reaped_) return;
+  go_.close();  // it never became the command, which has still to run
+  wait();
 }
 
 std::optional<StartFailure> Child::release() {
   const char byte = 'g';
   last_resort::has_started(pid_);
-  [[maybe_unused]] const ssize_t reported = ::send(go_, &byte, 1, MSG_NOSIGNAL);
-  ::close(std::exchange(go_, -1));
+  [[maybe_unused]] const ssize_t reported = ::send(go_.get(), &byte, 1, MSG_NOSIGNAL);
+  go_.close();
   // A successful exec closes the other end without a word.
   int err = 0;
   ssize_t n = 0;
   do {
-    n = ::read(failure_, &err, sizeof err);
+    n = ::read(failure_.get(), &err, sizeof err);
   } while (n < 0 && errno == EINTR);
-  ::close(std::exchange(failure_, -1));
+  failure_.close();
   if (n != sizeof err) return std::nullopt;
   reap();
   return start_failure(program_, err);
@@ -246,40 +231,27 @@ Environment environment_of(pid_t pid, const std::filesystem::path& root) {
 }
 
 EndWatch::EndWatch(const std::vector<pid_t>& pids) : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
-  bool complete = epoll_ >= 0;
+  bool complete = bool(epoll_);
   for (const pid_t pid : pids) {
-    const Process process{pid, static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
+    Process process{pid, Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)))};
     epoll_event event{};
     event.events = EPOLLIN;
-    complete =
-        complete && process.fd >= 0 && ::epoll_ctl(epoll_, EPOLL_CTL_ADD, process.fd, &event) == 0;
-    alive_.push_back(process);
+    complete = complete && process.fd &&
+               ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, process.fd.get(), &event) == 0;
+    alive_.push_back(std::move(process));
   }
-  if (complete || epoll_ < 0) return;
-  ::close(epoll_);
-  epoll_ = -1;
-}
-
-EndWatch::~EndWatch() {
-  for (const Process& process : alive_) {
-    if (process.fd >= 0) ::close(process.fd);
-  }
-  if (epoll_ >= 0) ::close(epoll_);
+  if (!complete) epoll_.close();
 }
 
 bool EndWatch::has_ended(const Process& process) const {
-  if (process.fd < 0) return ::kill(process.pid, 0) != 0 && errno == ESRCH;
-  pollfd poll{process.fd, POLLIN, 0};
+  if (!process.fd) return ::kill(process.pid, 0) != 0 && errno == ESRCH;
+  pollfd poll{process.fd.get(), POLLIN, 0};
   return ::poll(&poll, 1, 0) == 1;
 }
 
 bool EndWatch::have_ended() {
   // Closing also takes it out of the set that is waited for: it would stay readable.
-  std::erase_if(alive_, [this](const Process& process) {
-    if (!has_ended(process)) return false;
-    if (process.fd >= 0) ::close(process.fd);
-    return true;
-  });
+  std::erase_if(alive_, [this](const Process& process) { return has_ended(process); });
   return alive_.empty();
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/process/descriptor.h"
 #include "base/result.h"
 #include "session/run/signals.h"
 #include "session/sampling/visible_devices.h"
@@ -36,7 +37,7 @@ class Child {
   static Result<Child> prepare(const std::vector<std::string>& command, const SignalStream& signals,
                                const std::vector<std::string>& variables = {});
 
-  Child(Child&& other) noexcept;
+  Child(Child&& other) noexcept = default;
   Child& operator=(Child&&) = delete;
   Child(const Child&) = delete;
   ~Child();  // one that never became the command is ended and reaped
@@ -57,12 +58,12 @@ class Child {
 
  private:
   void wait();
-  Child(std::string program, pid_t pid, int go, int failure)
-      : program_(std::move(program)), pid_(pid), go_(go), failure_(failure) {}
+  Child(std::string program, pid_t pid, Descriptor go, Descriptor failure)
+      : program_(std::move(program)), pid_(pid), go_(std::move(go)), failure_(std::move(failure)) {}
   std::string program_;
   pid_t pid_ = 0;
-  int go_ = -1;
-  int failure_ = -1;
+  Descriptor go_;  // none: it has become the command
+  Descriptor failure_;
   bool reaped_ = false;
 };
 
@@ -83,21 +84,20 @@ Environment environment_of(pid_t pid, const std::filesystem::path& root);
 class EndWatch {
  public:
   explicit EndWatch(const std::vector<pid_t>& pids);
-  EndWatch(const EndWatch&) = delete;
-  EndWatch& operator=(const EndWatch&) = delete;
-  ~EndWatch();
 
-  int fd() const { return epoll_; }  // readable when one has ended; -1: it cannot be waited for
-  bool have_ended();                 // all of them
+  int fd() const {
+    return epoll_.get();
+  }                   // readable when one has ended; -1: it cannot be waited for
+  bool have_ended();  // all of them
 
  private:
   struct Process {
     pid_t pid = 0;
-    int fd = -1;  // -1 before Linux 5.3
+    Descriptor fd;  // none before Linux 5.3
   };
   bool has_ended(const Process& process) const;
 
-  int epoll_ = -1;
+  Descriptor epoll_;
   std::vector<Process> alive_;
 };
 

@@ -46,27 +46,24 @@ std::optional<double> loss_in(const std::string& line) {
 }
 
 Result<std::unique_ptr<OutputTap>> OutputTap::open(const std::string& expression) {
-  std::array<int, 2> ends{-1, -1};
   std::fflush(stdout);
-  const int before = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-  const int wake = ::eventfd(0, EFD_CLOEXEC);
-  if (before < 0 || wake < 0 || ::pipe2(ends.data(), O_CLOEXEC) != 0 ||
-      ::dup2(ends[1], STDOUT_FILENO) < 0) {
-    const int err = errno;
-    for (const int fd : {before, wake, ends[0], ends[1]}) {
-      if (fd >= 0) ::close(fd);
-    }
-    return system_failure("cannot read the command's output", err);
+  Descriptor before(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+  Descriptor wake(::eventfd(0, EFD_CLOEXEC));
+  Descriptor pipe;
+  Descriptor input;
+  if (!before || !wake || !make_pipe(pipe, input) || ::dup2(input.get(), STDOUT_FILENO) < 0) {
+    return system_failure("cannot read the command's output", errno);
   }
-  ::close(ends[1]);
-  return std::unique_ptr<OutputTap>(new OutputTap(expression, before, ends[0], wake));
+  return std::unique_ptr<OutputTap>(
+      new OutputTap(expression, std::move(before), std::move(pipe), std::move(wake)));
 }
 
-OutputTap::OutputTap(const std::string& expression, int standard_output, int pipe, int wake)
+OutputTap::OutputTap(const std::string& expression, Descriptor standard_output, Descriptor pipe,
+                     Descriptor wake)
     : expression_(expression.empty() ? std::nullopt : std::optional<std::regex>(expression)),
-      standard_output_(standard_output),
-      pipe_(pipe),
-      wake_(wake) {
+      standard_output_(std::move(standard_output)),
+      pipe_(std::move(pipe)),
+      wake_(std::move(wake)) {
   auto thread = start_thread([this] { copy(true); },
                              [this](const char* why) {
                                problem_ = why;
@@ -77,22 +74,17 @@ OutputTap::OutputTap(const std::string& expression, int standard_output, int pip
     return;
   }
   problem_ = thread.error().message;
-  ::dup2(standard_output_, STDOUT_FILENO);
+  ::dup2(standard_output_.get(), STDOUT_FILENO);
 }
 
-OutputTap::~OutputTap() {
-  (void)finish();
-  ::close(standard_output_);
-  ::close(pipe_);
-  ::close(wake_);
-}
+OutputTap::~OutputTap() { (void)finish(); }
 
 Result<Printed> OutputTap::finish() {
   if (thread_.joinable()) {
     std::fflush(stdout);
-    ::dup2(standard_output_, STDOUT_FILENO);
+    ::dup2(standard_output_.get(), STDOUT_FILENO);
     const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = ::write(wake_, &one, sizeof one);
+    [[maybe_unused]] const auto written = ::write(wake_.get(), &one, sizeof one);
     thread_.join();
     if (!line_.empty() && problem_.empty()) match(line_);
     line_.clear();
@@ -105,14 +97,14 @@ Result<Printed> OutputTap::finish() {
 void OutputTap::copy(bool reads_along) {
   std::array<char, 1 << 14> buffer{};
   for (;;) {
-    std::array<pollfd, 2> ready{{{pipe_, POLLIN, 0}, {wake_, POLLIN, 0}}};
+    std::array<pollfd, 2> ready{{{pipe_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}}};
     if (::poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR) return;
     if (ready[0].revents != 0) {
-      const auto got = ::read(pipe_, buffer.data(), buffer.size());
+      const auto got = ::read(pipe_.get(), buffer.data(), buffer.size());
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0) return;
       const std::string_view text(buffer.data(), static_cast<std::size_t>(got));
-      write_all(standard_output_, text);
+      write_all(standard_output_.get(), text);
       if (reads_along) take(text);
     } else if (ready[1].revents != 0) {
       return;  // and nothing is left in the pipe

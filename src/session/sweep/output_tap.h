@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/process/descriptor.h"
 #include "base/result.h"
 #include "session/sweep/run_measures.h"
 
@@ -39,15 +40,16 @@ class OutputTap {
   Result<Printed> finish();
 
  private:
-  OutputTap(const std::string& expression, int standard_output, int pipe, int wake);
+  OutputTap(const std::string& expression, Descriptor standard_output, Descriptor pipe,
+            Descriptor wake);
   void copy(bool reads_along);
   void take(std::string_view text);
   void match(const std::string& line);
 
   const std::optional<std::regex> expression_;
-  const int standard_output_;  // where it went before
-  const int pipe_;
-  const int wake_;
+  const Descriptor standard_output_;  // where it went before
+  const Descriptor pipe_;
+  const Descriptor wake_;
   std::string line_;  // begun
   Printed found_;
   std::string problem_;  // why the numbers are not all there
