@@ -240,15 +240,14 @@ Result<MeterSet> open_own(const MeterOptions& options, std::vector<std::string> 
 // scheduler, fewer than the machine has.
 std::set<std::string> own_gpus() {
   std::set<std::string> uuids;
-  auto api = nvml::load_nvml(environment("JOULEPROF_NVML_LIBRARY"));
-  if (!api || api->init() != abi::Return::kSuccess) return uuids;
-  if (const auto gpus = nvml::list_gpus(*api)) {
+  const auto nvml = nvml::open_nvml(environment("JOULEPROF_NVML_LIBRARY"));
+  if (!nvml) return uuids;
+  if (const auto gpus = nvml::list_gpus(**nvml)) {
     for (const auto& gpu : *gpus) {
       uuids.insert(gpu.uuid);
       for (const auto& mig : gpu.mig_devices) uuids.insert(mig.uuid);
     }
   }
-  api->shutdown();
   return uuids;
 }
 
@@ -327,8 +326,9 @@ bool is_gpu(const std::string& name) { return name.starts_with("GPU-"); }
 void add_gpus(std::set<std::string>& out) {
   const std::string library = environment("JOULEPROF_NVML_LIBRARY");
   if (library.empty() && !has_driver()) return;
-  const auto api = nvml::load_nvml(library);
-  if (!api || !api->uuid || api->init() != abi::Return::kSuccess) return;
+  const auto nvml = nvml::open_nvml(library);
+  if (!nvml || !(*nvml)->uuid) return;
+  const auto& api = *nvml;
   unsigned count = 0;
   if (api->device_count(&count) != abi::Return::kSuccess) count = 0;
   for (unsigned i = 0; i < count; ++i) {
@@ -344,7 +344,6 @@ void add_gpus(std::set<std::string>& out) {
     uuid.back() = '\0';
     out.insert(uuid.data());
   }
-  api->shutdown();
 }
 
 std::set<std::string> offered_files() {

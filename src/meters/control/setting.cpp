@@ -215,22 +215,9 @@ std::optional<bool> Board::is_persistent() const {
 }
 
 Result<NvmlSession> NvmlSession::open(const std::string& library) {
-  auto api = nvml::load_nvml(library);
+  auto api = nvml::open_nvml(library);
   if (!api) return forward_error(api);
-  const Return code = api->init();
-  if (code != Return::kSuccess) {
-    Error error = nvml::nvml_error(*api, "nvmlInit", code);
-    if (const auto fix = nvml::fix_for(code); !fix.empty()) error.message += ": " + fix;
-    return tl::unexpected(std::move(error));
-  }
   return NvmlSession(std::move(*api));
-}
-
-NvmlSession::NvmlSession(NvmlSession&& other) noexcept
-    : api_(other.api_), open_(std::exchange(other.open_, false)) {}
-
-NvmlSession::~NvmlSession() {
-  if (open_) api_.shutdown();
 }
 
 Result<std::vector<Board>> NvmlSession::boards(const std::vector<std::string>& wanted) const {
@@ -241,7 +228,7 @@ Result<std::vector<Board>> NvmlSession::boards(const std::vector<std::string>& w
   std::vector<Board> boards;
   for (auto& gpu : *selected) {
     if (gpu.error) return tl::unexpected(*gpu.error);
-    boards.emplace_back(api_, std::move(gpu));
+    boards.emplace_back(*api_, std::move(gpu));
   }
   return boards;
 }

@@ -1,6 +1,7 @@
 // The settings of GPUs that a sweep changes: knobs, their ranges, and one board through NVML.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -101,24 +102,19 @@ class Board {
 // NVML, initialised. While one exists the driver keeps limits that were set.
 class NvmlSession {
  public:
-  // `library`: empty for the driver's. Errors: as load_nvml; of nvmlInit.
+  // As open_nvml.
   static Result<NvmlSession> open(const std::string& library);
-  NvmlSession(NvmlSession&& other) noexcept;
-  NvmlSession& operator=(NvmlSession&&) = delete;
-  NvmlSession(const NvmlSession&) = delete;
-  ~NvmlSession();
 
   // Errors: of list_gpus.
-  Result<std::vector<nvml::Gpu>> gpus() const { return nvml::list_gpus(api_); }
+  Result<std::vector<nvml::Gpu>> gpus() const { return nvml::list_gpus(*api_); }
   // The boards that `wanted` names, as select_gpus does; none named: all. Errors: of list_gpus and
   // select_gpus, and of a board without a handle.
   Result<std::vector<Board>> boards(const std::vector<std::string>& wanted) const;
-  bool is_simulated() const { return api_.simulated; }
+  bool is_simulated() const { return api_->simulated; }
 
  private:
-  explicit NvmlSession(nvml::NvmlApi api) : api_(std::move(api)), open_(true) {}
-  nvml::NvmlApi api_;
-  bool open_ = false;
+  explicit NvmlSession(std::shared_ptr<const nvml::NvmlApi> api) : api_(std::move(api)) {}
+  std::shared_ptr<const nvml::NvmlApi> api_;
 };
 
 }  // namespace jouleprof::meters::control

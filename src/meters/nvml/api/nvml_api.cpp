@@ -139,6 +139,20 @@ Result<NvmlApi> load_nvml(const std::string& path) {
   return api;
 }
 
+Result<std::shared_ptr<const NvmlApi>> open_nvml(const std::string& path) {
+  auto api = load_nvml(path);
+  if (!api) return forward_error(api);
+  if (const Return code = api->init(); code != Return::kSuccess) {
+    Error error = nvml_error(*api, "nvmlInit", code);
+    if (const auto fix = fix_for(code); !fix.empty()) error.message += ": " + fix;
+    return tl::unexpected(std::move(error));
+  }
+  return std::shared_ptr<const NvmlApi>(new NvmlApi(std::move(*api)), [](const NvmlApi* opened) {
+    opened->shutdown();
+    delete opened;
+  });
+}
+
 bool is_lost(Return code) {
   return code == Return::kGpuIsLost || code == Return::kResetRequired ||
          code == Return::kUninitialized || code == Return::kDriverNotLoaded;

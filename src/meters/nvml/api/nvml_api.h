@@ -84,6 +84,8 @@ struct NvmlApi {
 // Loads `path` (empty: libnvidia-ml.so.1) without initialising it. Errors: not_found, with what to
 // install; unsupported when the file is no NVML library.
 Result<NvmlApi> load_nvml(const std::string& path);
+// Initialised until the last owner is gone. Errors: also those of nvmlInit.
+Result<std::shared_ptr<const NvmlApi>> open_nvml(const std::string& path);
 
 // --- NVML's return codes as errors ---
 

@@ -132,30 +132,9 @@ std::vector<model::CounterReading> read_counter(const NvmlApi& api, const Gpu& g
 
 }  // namespace
 
-// A second use of NVML besides the meter's, because the meter limits how often it reads.
-class Calibrator::Session {
- public:
-  static Result<std::unique_ptr<Session>> open(const std::string& library) {
-    auto api = load_nvml(library);
-    if (!api) return forward_error(api);
-    if (const auto code = api->init(); code != abi::Return::kSuccess) {
-      return tl::unexpected(nvml_error(*api, "nvmlInit", code));
-    }
-    return std::unique_ptr<Session>(new Session(std::move(*api)));
-  }
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
-  ~Session() { api_.shutdown(); }
-  const NvmlApi& api() const { return api_; }
-
- private:
-  explicit Session(NvmlApi api) : api_(std::move(api)) {}
-  NvmlApi api_;
-};
-
-Calibrator::Calibrator(std::unique_ptr<NvmlMeter> meter, std::unique_ptr<Session> session,
+Calibrator::Calibrator(std::unique_ptr<NvmlMeter> meter, std::shared_ptr<const NvmlApi> api,
                        Progress progress)
-    : meter_(std::move(meter)), session_(std::move(session)), progress_(std::move(progress)) {}
+    : meter_(std::move(meter)), api_(std::move(api)), progress_(std::move(progress)) {}
 
 Calibrator::Calibrator(Calibrator&&) noexcept = default;
 Calibrator::~Calibrator() = default;
@@ -163,9 +142,9 @@ Calibrator::~Calibrator() = default;
 Result<Calibrator> Calibrator::open(const NvmlOptions& options, Progress progress) {
   auto meter = NvmlMeter::open(options);
   if (!meter) return forward_error(meter);
-  auto session = Session::open(options.library);
-  if (!session) return forward_error(session);
-  return Calibrator(std::move(*meter), std::move(*session), std::move(progress));
+  auto api = open_nvml(options.library);
+  if (!api) return forward_error(api);
+  return Calibrator(std::move(*meter), std::move(*api), std::move(progress));
 }
 
 std::optional<model::SensorTraits> Calibrator::assumed_traits(const Gpu& gpu,
@@ -199,7 +178,7 @@ Result<void> Calibrator::check_own_power(const Gpu& gpu) const {
 }
 
 Result<model::KnownLevel> Calibrator::observe_level(const Gpu& gpu, Duration length) {
-  SensorWatch watch(session_->api(), gpu);
+  SensorWatch watch(*api_, gpu);
   const HostTime begin = HostClock::now();
   std::this_thread::sleep_for(length);
   const Watched seen = watch.stop();
@@ -249,7 +228,7 @@ Result<void> Calibrator::check_unused(const Gpu& gpu) {
         Errc::kUnavailable,
         fmt::format("the GPU is in use: {}. Calibrate it when no other program uses it", what));
   };
-  const NvmlApi& api = session_->api();
+  const NvmlApi& api = *api_;
   const HostTime end = HostClock::now() + kCheck;
   do {
     abi::Utilization use{};
@@ -290,13 +269,13 @@ Result<LoadObservation> Calibrator::observe(const Gpu& gpu) {
   std::this_thread::sleep_for(kRest - kHeldTime);
   LoadObservation observed;
   observed.held = observe_held(gpu);
-  SensorWatch watch(session_->api(), gpu);
+  SensorWatch watch(*api_, gpu);
   auto busy = run_bursts(*load);
   if (!busy) return forward_error(busy);
   std::this_thread::sleep_for(kRest);
   observed.busy = std::move(*busy);
   observed.powers = watch.stop();
-  observed.counter = read_counter(session_->api(), gpu, kCounterTime);
+  observed.counter = read_counter(*api_, gpu, kCounterTime);
   return observed;
 }
 

@@ -86,15 +86,16 @@ class Calibrator {
   Result<LoadObservation> observe(const Gpu& gpu);
 
  private:
-  class Session;
-  Calibrator(std::unique_ptr<NvmlMeter> meter, std::unique_ptr<Session> session, Progress progress);
+  Calibrator(std::unique_ptr<NvmlMeter> meter, std::shared_ptr<const NvmlApi> api,
+             Progress progress);
   Result<void> check_unused(const Gpu& gpu);
   Result<void> check_own_power(const Gpu& gpu) const;
   Result<model::KnownLevel> observe_level(const Gpu& gpu, Duration length);
   Result<model::KnownLevel> observe_held(const Gpu& gpu);
 
   std::unique_ptr<NvmlMeter> meter_;
-  std::unique_ptr<Session> session_;
+  // Of its own, because the meter limits how often it reads.
+  std::shared_ptr<const NvmlApi> api_;
   Progress progress_;
 };
 
