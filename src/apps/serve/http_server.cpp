@@ -77,6 +77,17 @@ Result<tcp::endpoint> endpoint_of(const std::string& text) {
 
 }  // namespace
 
+HttpResponse HttpResponse::of(std::string type, std::shared_ptr<const std::string> body) {
+  HttpResponse out;
+  out.type = std::move(type);
+  out.body = std::move(body);
+  return out;
+}
+
+HttpResponse HttpResponse::json(std::string body) {
+  return of("application/json", std::make_shared<const std::string>(std::move(body)));
+}
+
 HttpResponse HttpResponse::text(unsigned status, std::string body) {
   HttpResponse out;
   out.status = status;

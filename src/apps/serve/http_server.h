@@ -47,6 +47,8 @@ struct HttpResponse {
   bool is_final = true;
   bool stream = false;  // after the body the connection is sent what publish() is given
 
+  static HttpResponse of(std::string type, std::shared_ptr<const std::string> body);
+  static HttpResponse json(std::string body);
   static HttpResponse text(unsigned status, std::string body);
 };
 

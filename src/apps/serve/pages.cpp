@@ -65,6 +65,23 @@ std::string why_nothing_is_measured(const analysis::MachineState& state) {
 
 constexpr std::string_view kPath = "/api/v1/windows/";
 
+// Whether one of the listed is `name`, in a version that is written here, and not ruled out by q=0.
+bool accepts(std::string_view list, std::string_view name) {
+  return std::ranges::any_of(split(list, ','), [name](std::string_view part) {
+    const auto fields = split(part, ';');
+    return trim(fields[0]) == name &&
+           std::all_of(fields.begin() + 1, fields.end(), [](std::string_view field) {
+             field = trim(field);
+             if (field.starts_with("version=")) {
+               return field == "version=1.0.0" || field == "version=0.0.1";
+             }
+             if (!field.starts_with("q=")) return true;
+             const auto q = parse_number(field.substr(2));
+             return q && *q > 0;
+           });
+  });
+}
+
 unsigned status_of(Errc code) {
   switch (code) {
     case Errc::kInvalidArgument:
@@ -81,35 +98,10 @@ unsigned status_of(Errc code) {
 }  // namespace
 
 bool accepts_open_metrics(std::string_view accept) {
-  for (const auto part : split(accept, ',')) {
-    const auto fields = split(part, ';');
-    if (trim(fields[0]) != "application/openmetrics-text") continue;
-    const bool is_known = std::all_of(fields.begin() + 1, fields.end(), [](std::string_view field) {
-      field = trim(field);
-      if (field.starts_with("version=")) {
-        return field == "version=1.0.0" || field == "version=0.0.1";
-      }
-      if (!field.starts_with("q=")) return true;
-      const auto q = parse_number(field.substr(2));
-      return q && *q > 0;
-    });
-    if (is_known) return true;
-  }
-  return false;
+  return accepts(accept, "application/openmetrics-text");
 }
 
-bool accepts_gzip(std::string_view accept_encoding) {
-  for (const auto part : split(accept_encoding, ',')) {
-    const auto fields = split(part, ';');
-    if (trim(fields[0]) != "gzip") continue;
-    return std::all_of(fields.begin() + 1, fields.end(), [](std::string_view field) {
-      field = trim(field);
-      const auto q = field.starts_with("q=") ? parse_number(field.substr(2)) : std::optional(1.0);
-      return q && *q > 0;
-    });
-  }
-  return false;
-}
+bool accepts_gzip(std::string_view accept_encoding) { return accepts(accept_encoding, "gzip"); }
 
 bool is_free_path(std::string_view path) {
   constexpr std::array<std::string_view, 5> kTaken{"/healthz", "/readyz", "/-/healthy", "/-/ready",
@@ -292,15 +284,10 @@ Pages::Text Pages::page(Kind kind) {
 }
 
 HttpResponse Pages::page(Kind kind, std::string_view type) {
-  HttpResponse out;
-  out.body = page(kind);
-  if (!out.body) {
-    const std::lock_guard lock(mutex_);
-    out = HttpResponse::text(503, "the first tick has not ended yet\n");
-    out.is_final = tick_ == 0;
-    return out;
-  }
-  out.type = type;
+  if (auto body = page(kind)) return HttpResponse::of(std::string(type), std::move(body));
+  auto out = HttpResponse::text(503, "the first tick has not ended yet\n");
+  const std::lock_guard lock(mutex_);
+  out.is_final = tick_ == 0;
   return out;
 }
 
@@ -348,28 +335,17 @@ HttpResponse Pages::respond(const HttpRequest& request) {
   if (request.path == "/readyz" || request.path == "/-/ready") return ready();
   if (request.path == "/") {
     static const auto page = std::make_shared<const std::string>(kLivePage);
-    HttpResponse out;
-    out.type = "text/html; charset=utf-8";
+    auto out = HttpResponse::of("text/html; charset=utf-8", page);
     out.policy = kPolicy;
-    out.body = page;
     return out;
   }
   if (request.path == "/api/v1/events") {
-    HttpResponse out;
-    out.type = "text/event-stream";
-    out.body = page(kEvent);
+    auto out = HttpResponse::of("text/event-stream", page(kEvent));
     out.stream = true;
     return out;
   }
-  if (request.path == "/api/v1/history") {
-    HttpResponse out;
-    out.type = "application/json";
-    out.body = std::make_shared<const std::string>(history());
-    return out;
-  }
-  if (request.path == "/api/v1/snapshot") {
-    return page(kJson, "application/json");
-  }
+  if (request.path == "/api/v1/history") return HttpResponse::json(history());
+  if (request.path == "/api/v1/snapshot") return page(kJson, "application/json");
   return HttpResponse::text(404, "there is no such page; docs/metrics.md lists the pages\n");
 }
 
@@ -403,10 +379,8 @@ HttpResponse WindowApi::respond(const HttpRequest& request) {
   if (!window) {
     return HttpResponse::text(status_of(window.error().code), window.error().message + "\n");
   }
-  HttpResponse out;
+  auto out = HttpResponse::json(writer_(*window));
   out.status = begins ? 201 : 200;
-  out.type = "application/json";
-  out.body = std::make_shared<const std::string>(writer_(*window));
   out.is_final = !window->end || window->is_settled;
   return out;
 }

@@ -171,14 +171,14 @@ class Reader {
             std::ranges::find_if(kClientAuths, [&](const auto& c) { return c.first == word; });
         if (found == kClientAuths.end()) return add(key, "is none of the toolkit's types");
         tls.client_auth = found->second;
-      } else if (name == "min_version") {
+      } else if (name == "min_version" || name == "max_version") {
         const auto word = text(value, key);
         if (word != "TLS12" && word != "TLS13") return add(key, "must be TLS12 or TLS13");
-        tls.allows_1_2 = word == "TLS12";
-      } else if (name == "max_version") {
-        const auto word = text(value, key);
-        if (word != "TLS12" && word != "TLS13") return add(key, "must be TLS12 or TLS13");
-        tls.allows_1_3 = word == "TLS13";
+        if (name == "min_version") {
+          tls.allows_1_2 = word == "TLS12";
+        } else {
+          tls.allows_1_3 = word == "TLS13";
+        }
       } else if (name == "prefer_server_cipher_suites") {
         (void)text(value, key);
       } else if (name == "cipher_suites") {
