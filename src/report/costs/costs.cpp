@@ -16,8 +16,6 @@
 namespace jouleprof::report {
 namespace {
 
-constexpr double kJoulesPerKilowattHour = 3.6e6;
-
 const CarbonSeries::Step* step_at(const CarbonSeries& series, RealTime t) {
   const auto after = std::ranges::upper_bound(series.steps, t, {}, &CarbonSeries::Step::begin);
   if (after == series.steps.begin()) return nullptr;
@@ -74,7 +72,7 @@ class SeriesCost {
       costs.mean_grams = grams / joules;
       grams *= costs.energy.joules() / joules;
     }
-    costs.carbon_grams = grams / kJoulesPerKilowattHour * costs.factors.pue.value_or(1);
+    costs.carbon_grams = costs.factors.kilowatt_hours(grams);
     return {};
   }
 
@@ -142,6 +140,31 @@ Result<Price> parse_price(std::string_view text) {
   return Price{*number, currency};
 }
 
+std::optional<double> CostFactors::money(std::optional<double> joules) const {
+  if (!price || !joules) return std::nullopt;
+  return kilowatt_hours(*joules) * price->per_kilowatt_hour;
+}
+
+std::optional<double> CostFactors::carbon_grams(std::optional<double> joules) const {
+  if (!grams || !joules) return std::nullopt;
+  return kilowatt_hours(*joules) * *grams;
+}
+
+Costs costs_of(const CostFactors& factors, const Quoted& quote) {
+  Costs costs;
+  costs.factors = factors;
+  costs.energy = quote.energy;
+  costs.is_command = quote.is_command;
+  costs.error = quote.error;
+  costs.upper_error = quote.upper_error;
+  costs.has_interval = quote.has_interval;
+  costs.is_partial = quote.is_partial;
+  costs.money = factors.money(costs.energy.joules());
+  costs.carbon_grams = factors.carbon_grams(costs.energy.joules());
+  costs.mean_grams = factors.grams;
+  return costs;
+}
+
 Result<Costs> costs_of(const analysis::Run& run, const analysis::Part& part,
                        const CostFactors& factors, bool whole_machine) {
   const auto& profile = run.profile(part);
@@ -151,24 +174,10 @@ Result<Costs> costs_of(const analysis::Run& run, const analysis::Part& part,
   if (!quote) {
     return fail(Errc::kUnavailable, "no energy is known, so that there are no costs");
   }
-  Costs costs;
-  costs.factors = factors;
-  costs.energy = quote->energy;
-  costs.is_command = quote->is_command;
-  costs.error = quote->error;
-  costs.upper_error = quote->upper_error;
-  costs.has_interval = quote->has_interval;
-  costs.is_partial = quote->is_partial;
-  const double joules = costs.energy.joules();
+  Costs costs = costs_of(factors, *quote);
   const auto labels = labels_of(*profile);
   for (const auto* domain : total.reported ? total.reporting : total.counted) {
     costs.domains.push_back(labels.at(static_cast<std::size_t>(domain - profile->domains.data())));
-  }
-  const double site = joules / kJoulesPerKilowattHour * factors.pue.value_or(1);
-  if (factors.price) costs.money = site * factors.price->per_kilowatt_hour;
-  if (factors.grams) {
-    costs.carbon_grams = site * *factors.grams;
-    costs.mean_grams = factors.grams;
   }
   if (factors.series) {
     if (auto added = SeriesCost(run, *profile, total, *factors.series).add_to(costs); !added) {
@@ -285,13 +294,12 @@ Result<CarbonSeries> parse_carbon_series(std::string_view text, std::string file
 
 std::optional<double> Costs::shown_money() const {
   if (!is_bound() || !money) return money;
-  return shown().joules() / kJoulesPerKilowattHour * factors.pue.value_or(1) *
-         factors.price->per_kilowatt_hour;
+  return factors.money(shown().joules());
 }
 
 std::optional<double> Costs::shown_grams() const {
   if (!is_bound() || !carbon_grams || !mean_grams) return carbon_grams;
-  return shown().joules() / kJoulesPerKilowattHour * factors.pue.value_or(1) * *mean_grams;
+  return factors.kilowatt_hours(shown().joules()) * *mean_grams;
 }
 
 void add_costs(PerUnit& per, const Costs& costs) {

@@ -13,6 +13,10 @@
 
 namespace jouleprof::report {
 
+inline constexpr double kJoulesPerKilowattHour = 3.6e6;
+
+struct Quoted;
+
 struct Price {
   double per_kilowatt_hour = 0;
   std::string currency;  // as it was given; may be empty
@@ -41,6 +45,14 @@ struct CostFactors {
   std::optional<double> pue;
 
   bool any() const { return price || grams || series; }
+  // Of the whole site, for an energy of its machines.
+  double kilowatt_hours(double joules) const {
+    return joules / kJoulesPerKilowattHour * pue.value_or(1);
+  }
+  // By the price, and by an intensity that holds at all times; absent where it was not given, or
+  // where the energy is.
+  std::optional<double> money(std::optional<double> joules) const;
+  std::optional<double> carbon_grams(std::optional<double> joules) const;
 };
 
 // "0.30/kWh", "0.30 EUR/kWh", "$0.30/kWh", "0.30". Errors: invalid_argument.
@@ -72,6 +84,9 @@ struct Costs {
   std::optional<double> shown_money() const;
   std::optional<double> shown_grams() const;
 };
+
+// Without a series, and without domains.
+Costs costs_of(const CostFactors& factors, const Quoted& quote);
 
 // Of what a run, or a part of it, quotes (report/total.h). With a series, the energy in each
 // interval is multiplied by that interval's intensity; the command's is spread over time as the

@@ -17,8 +17,8 @@ using analysis::BenchEnergy;
 
 constexpr const char* kBenchSchema = "jouleprof.bench/1";
 
-// Nine decimals: one token may take less than a microjoule.
-Json small_json(double joules) { return decimal(fixed_decimal(joules, 9)); }
+// Nine decimals: one token may take less than a microjoule, and cost less than a millionth.
+Json small_json(double value) { return decimal(fixed_decimal(value, 9)); }
 
 Json per_json(const std::optional<JoulesPer>& j) {
   if (!j) return nullptr;
@@ -82,19 +82,18 @@ Json gate_json(const ComparisonReport& report, const JudgedGate& judged) {
 Json costs_json(const ComparisonReport& report) {
   const auto& factors = report.costs;
   if (!factors.any()) return nullptr;
-  const SideCost before = cost_of(factors, report.comparison.energy.before);
-  const SideCost after = cost_of(factors, report.comparison.energy.after);
-  const auto exact = [](double value) { return decimal(fixed_decimal(value, 9)); };
+  const auto& before = report.comparison.energy.before;
+  const auto& after = report.comparison.energy.after;
   Json j = Json::object();
   j["pue"] = optional_json(factors.pue, number_json);
   j["price_per_kilowatt_hour"] =
       factors.price ? number_json(factors.price->per_kilowatt_hour) : Json(nullptr);
   j["currency"] = factors.price ? text_json(factors.price->currency) : Json(nullptr);
   j["carbon_grams_per_kilowatt_hour"] = optional_json(factors.grams, number_json);
-  j["before_money"] = optional_json(before.money, exact);
-  j["after_money"] = optional_json(after.money, exact);
-  j["before_carbon_grams"] = optional_json(before.carbon_grams, exact);
-  j["after_carbon_grams"] = optional_json(after.carbon_grams, exact);
+  j["before_money"] = optional_json(factors.money(before), small_json);
+  j["after_money"] = optional_json(factors.money(after), small_json);
+  j["before_carbon_grams"] = optional_json(factors.carbon_grams(before), small_json);
+  j["after_carbon_grams"] = optional_json(factors.carbon_grams(after), small_json);
   j["scope"] = scope_of_costs();
   return j;
 }

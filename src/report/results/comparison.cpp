@@ -39,8 +39,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kReasons
     {"not_resolvable", "the energy is not resolvable in each run"},
 }};
 
-constexpr double kJoulesPerKilowattHour = 3.6e6;
-
 double rounded(double percent) { return std::abs(percent) < 0.005 ? 0.0 : percent; }
 
 std::string number(double percent) {
@@ -207,15 +205,6 @@ std::string domains_text(const analysis::Comparison& comparison) {
 }
 
 std::string verdict_sentence(const ComparisonReport& report) { return Sentence(report).text(); }
-
-SideCost cost_of(const CostFactors& factors, const std::optional<double>& joules) {
-  SideCost cost;
-  if (!joules) return cost;
-  const double site = *joules / kJoulesPerKilowattHour * factors.pue.value_or(1);
-  if (factors.price) cost.money = site * factors.price->per_kilowatt_hour;
-  if (factors.grams) cost.carbon_grams = site * *factors.grams;
-  return cost;
-}
 
 std::string reason_text(const std::string& code) {
   for (const auto& [known, text] : kReasons) {

@@ -47,13 +47,6 @@ struct ComparisonReport {
   CostFactors costs;           // without a series
 };
 
-// What one unit of one side costs; absent where the factor or the energy is.
-struct SideCost {
-  std::optional<double> money;
-  std::optional<double> carbon_grams;
-};
-SideCost cost_of(const CostFactors& factors, const std::optional<double>& joules);
-
 std::string comparison_to_text(const ComparisonReport& report, const TextOptions& text = {});
 
 // The documented JSON object (docs/json.md).

@@ -73,15 +73,7 @@ std::optional<Costs> costs_of(const analysis::Job& job, const CostFactors& facto
                               bool whole_machine) {
   const auto quote = quoted(job, whole_machine);
   if (!quote || !factors.any()) return std::nullopt;
-  constexpr double kJoulesPerKilowattHour = 3.6e6;
-  Costs costs;
-  costs.factors = factors;
-  costs.is_command = quote->is_command;
-  costs.is_partial = quote->is_partial;
-  costs.energy = quote->energy;
-  costs.error = quote->error;
-  costs.upper_error = quote->upper_error;
-  const double joules = costs.energy.joules();
+  Costs costs = costs_of(factors, *quote);
   std::set<std::string> domains;
   for (const auto& host : job.hosts) {
     for (const auto& domain : host.domains) {
@@ -89,10 +81,6 @@ std::optional<Costs> costs_of(const analysis::Job& job, const CostFactors& facto
     }
   }
   costs.domains.assign(domains.begin(), domains.end());
-  const double site = joules / kJoulesPerKilowattHour * factors.pue.value_or(1);
-  if (factors.price) costs.money = site * factors.price->per_kilowatt_hour;
-  if (factors.grams) costs.carbon_grams = site * *factors.grams;
-  costs.mean_grams = factors.grams;
   return costs;
 }
 

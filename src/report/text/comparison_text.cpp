@@ -156,21 +156,22 @@ class Writer {
 
   void costs() {
     const auto& factors = report_.costs;
-    const SideCost before = cost_of(factors, c_.energy.before);
-    const SideCost after = cost_of(factors, c_.energy.after);
+    const auto& before = c_.energy.before;
+    const auto& after = c_.energy.after;
     const std::string pue =
         factors.pue ? fmt::format(" x PUE {:g} (--pue)", *factors.pue) : std::string();
-    if (before.money && after.money) {
+    if (factors.price && before && after) {
       const auto& price = *factors.price;
       const std::string unit = price.currency.empty() ? "" : " " + price.currency;
       page_.note("cost", fmt::format("{:.4g}{} before, {:.4g}{} after, at {:g}{}/kWh (--price){}",
-                                     *before.money, unit, *after.money, unit,
+                                     *factors.money(before), unit, *factors.money(after), unit,
                                      price.per_kilowatt_hour, unit, pue));
     }
-    if (before.carbon_grams && after.carbon_grams) {
+    if (factors.grams && before && after) {
       page_.note("carbon",
                  fmt::format("{:.4g} g CO2e before, {:.4g} g after, at {:g} g/kWh (--carbon){}",
-                             *before.carbon_grams, *after.carbon_grams, *factors.grams, pue));
+                             *factors.carbon_grams(before), *factors.carbon_grams(after),
+                             *factors.grams, pue));
     }
     if (factors.any() && page_.text.details) page_.note("scope", std::string(scope_of_costs()));
   }

@@ -15,7 +15,6 @@ namespace {
 
 using analysis::Recommendation;
 
-constexpr double kJoulesPerKilowattHour = 3.6e6;
 constexpr std::size_t kMostNoteLines = 3;
 
 std::string setting_text(const analysis::Sweep& sweep, double setting) {

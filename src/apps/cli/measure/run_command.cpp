@@ -42,7 +42,6 @@ void end_at_second(int) {
 constexpr Duration kPatience = 60s;  // for a place in the job
 constexpr Duration kLookAgain = 50ms;
 constexpr Duration kPatienceWithNext = 20s;  // to open its meters and its file
-constexpr double kJoulesPerKilowattHour = 3.6e6;
 
 struct Spread {
   double mean = 0;
@@ -298,15 +297,12 @@ std::string repeats_to_text(const std::vector<RepeatedRun>& runs,
                            unknown));
   }
   add("time", spread_text(spread_of(times), seconds_text));
-  report::Costs costs;
-  costs.factors = factors;
-  costs.is_command = is_command;
-  costs.energy = Energy::joules(energy.mean);
-  costs.error = costs.upper_error = Energy::joules(half);
-  costs.mean_grams = factors.grams;
-  const double kilowatt_hours = energy.mean * factors.pue.value_or(1) / kJoulesPerKilowattHour;
-  if (factors.price) costs.money = factors.price->per_kilowatt_hour * kilowatt_hours;
-  if (factors.grams) costs.carbon_grams = *factors.grams * kilowatt_hours;
+  const report::Costs costs = report::costs_of(factors, {Energy::joules(energy.mean),
+                                                         Energy::joules(half),
+                                                         Energy::joules(half),
+                                                         {},
+                                                         provenance,
+                                                         is_command});
   if (factors.any()) {
     add("cost",
         (costs.is_bound() ? "at most " : "") +
