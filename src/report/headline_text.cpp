@@ -65,7 +65,6 @@ std::string quoted_error_text(const Quoted& q, bool ascii) {
 
 std::string partial_text(const Profile& profile, const Total& total) {
   if (!total.lost) return {};
-  const auto labels = labels_of(profile);
   // Of many, such as of all boards after the driver ended, the text above the answer stays short.
   constexpr std::size_t kMost = 4;
   std::vector<std::string> parts;
@@ -78,10 +77,9 @@ std::string partial_text(const Profile& profile, const Total& total) {
       of_more += *excluded.domain->least;
       continue;
     }
-    parts.push_back(
-        fmt::format("{} took {} more before its readings ended",
-                    labels[static_cast<std::size_t>(excluded.domain - profile.domains.data())],
-                    energy_text(*excluded.domain->least)));
+    parts.push_back(fmt::format("{} took {} more before its readings ended",
+                                label_of(profile, *excluded.domain),
+                                energy_text(*excluded.domain->least)));
   }
   if (more > 0) {
     parts.push_back(
@@ -141,17 +139,17 @@ Duration run_duration(const Profile& profile) {
   return run.work_begin && run.work_end ? *run.work_end - *run.work_begin : profile.duration();
 }
 
+std::string exit_text(int status) {
+  std::string text = fmt::format("exit status {}", status);
+  if (status > 128 && status <= 192) text += fmt::format(" (signal {})", status - 128);
+  return text;
+}
+
 std::string run_line(const Profile& profile) {
   const auto& run = profile.run;
-  std::string text;
-  if (run.exit_status) {
-    text = fmt::format("exit status {}", *run.exit_status);
-    if (*run.exit_status > 128 && *run.exit_status <= 192) {
-      text += fmt::format(" (signal {})", *run.exit_status - 128);
-    }
-  } else {
-    text = run.source.empty() ? "no command" : "source: " + run.source;
-  }
+  std::string text = run.exit_status      ? exit_text(*run.exit_status)
+                     : run.source.empty() ? "no command"
+                                          : "source: " + run.source;
   if (profile.start_time != RealTime{}) {
     text += ", started " + utc_seconds_text(run_start(profile));
   }
@@ -160,18 +158,14 @@ std::string run_line(const Profile& profile) {
 }
 
 std::string coverage_text(const Profile& profile, const Total& total) {
-  const auto labels = labels_of(profile);
-  const auto label = [&](const DomainProfile* d) {
-    return labels[static_cast<std::size_t>(d - profile.domains.data())];
-  };
   std::string text = "Total: ";
   const auto& domains = total.reported ? total.reporting : total.counted;
   for (std::size_t i = 0; i < domains.size(); ++i) {
-    text += (i > 0 ? " + " : "") + label(domains[i]);
+    text += (i > 0 ? " + " : "") + label_of(profile, *domains[i]);
   }
   if (total.reported) return text + ", of windows that another tool reported.";
   for (const auto& excluded : total.excluded) {
-    text += fmt::format("; without {} ({})", label(excluded.domain), excluded.why);
+    text += fmt::format("; without {} ({})", label_of(profile, *excluded.domain), excluded.why);
   }
   return text + ".";
 }

@@ -26,6 +26,7 @@ std::string part_text(const model::Profile& profile);
 // Of the run, also where the profile is of a part.
 RealTime run_start(const model::Profile& profile);
 Duration run_duration(const model::Profile& profile);
+std::string exit_text(int status);  // "exit status 137 (signal 9)"
 // "exit status 0, started ... on HOST", and the part where it is one.
 std::string run_line(const model::Profile& profile);
 // "±5.0 %"

@@ -163,7 +163,6 @@ std::optional<Quoted> quoted(const Total& total, bool whole_machine) {
 
 // "; rest of gpu0 is not its own: others used it"
 std::string without_rest(const Profile& profile, const Total& total, bool by_mig) {
-  const auto labels = labels_of(profile);
   std::vector<std::string> names;
   for (const DomainProfile* d : total.counted) {
     const bool is_left_out = d->idle_part && d->command && !d->command->rest;
@@ -171,7 +170,7 @@ std::string without_rest(const Profile& profile, const Total& total, bool by_mig
       return analysis::is_instance_of(other.domain, d->domain.id);
     });
     if (!is_left_out || is_divided != by_mig) continue;
-    names.push_back(labels[static_cast<std::size_t>(d - profile.domains.data())]);
+    names.push_back(label_of(profile, *d));
   }
   if (names.empty()) return "";
   const char* it = names.size() > 1 ? "them" : "it";
@@ -198,20 +197,19 @@ std::string command_parts_text(const Profile& profile, const Total& total) {
   return text;
 }
 
+std::string label_of(const Profile& profile, const DomainProfile& d) {
+  const auto same = std::ranges::count_if(profile.domains, [&](const DomainProfile& other) {
+    return other.domain.device == d.domain.device;
+  });
+  const std::string kind(to_string(d.domain.kind));
+  if (d.domain.device.empty()) return kind;
+  const bool is_whole = d.domain.kind == DomainKind::kCpu || d.domain.kind == DomainKind::kGpu;
+  return same > 1 && !is_whole ? kind + " " + d.domain.device : d.domain.device;
+}
+
 std::vector<std::string> labels_of(const Profile& profile) {
   std::vector<std::string> labels;
-  for (const DomainProfile& d : profile.domains) {
-    const auto same = std::ranges::count_if(profile.domains, [&](const DomainProfile& other) {
-      return other.domain.device == d.domain.device;
-    });
-    const std::string kind(to_string(d.domain.kind));
-    const bool is_whole = d.domain.kind == DomainKind::kCpu || d.domain.kind == DomainKind::kGpu;
-    if (d.domain.device.empty()) {
-      labels.push_back(kind);
-    } else {
-      labels.push_back(same > 1 && !is_whole ? kind + " " + d.domain.device : d.domain.device);
-    }
-  }
+  for (const DomainProfile& d : profile.domains) labels.push_back(label_of(profile, d));
   return labels;
 }
 

@@ -97,6 +97,7 @@ Energy energy_of(const model::Profile& profile, const model::ProcessProfile& pro
 // A short name for each domain, in order and different from each other: its device, and where
 // others have the same device too ("gpu0" and its memory), the kind before it.
 std::vector<std::string> labels_of(const model::Profile& profile);
+std::string label_of(const model::Profile& profile, const model::DomainProfile& domain);
 
 // --- Energy of one unit of work, which the user counts: inferences, images, tokens ---
 

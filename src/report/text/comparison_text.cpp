@@ -82,15 +82,20 @@ class Writer {
     page_.note("energy of", total);
   }
 
+  static void add_row(Table& table, std::string label, const Difference& d,
+                      const std::string& metric) {
+    table.add({{std::move(label)},
+               {figure_text(metric, d.before)},
+               {figure_text(metric, d.after)},
+               {change_text(d.ratio())},
+               {interval_text(d)},
+               {std::string(to_string(d.verdict)), style_of(d)}});
+  }
+
   void totals() {
     Table table({"", "before", "after", "change", "95 %", "<verdict"});
     for (const Difference* d : {&c_.energy, &c_.time, &c_.power}) {
-      table.add({{d->name},
-                 {figure_text(d->name, d->before)},
-                 {figure_text(d->name, d->after)},
-                 {change_text(d->ratio())},
-                 {interval_text(*d)},
-                 {std::string(to_string(d->verdict)), style_of(*d)}});
+      add_row(table, d->name, *d, d->name);
     }
     page_.add(table);
   }
@@ -113,12 +118,7 @@ class Writer {
     for (const Difference& d : c_.rows) {
       if (report_.most_rows > 0 && left >= report_.most_rows) break;
       ++left;
-      table.add({{label(d.name, d.detail)},
-                 {figure_text("energy", d.before)},
-                 {figure_text("energy", d.after)},
-                 {change_text(d.ratio())},
-                 {interval_text(d)},
-                 {std::string(to_string(d.verdict)), style_of(d)}});
+      add_row(table, label(d.name, d.detail), d, "energy");
     }
     page_.add(table);
     if (left < c_.rows.size()) {

@@ -71,12 +71,11 @@ Result<void> write(const analysis::Run& run, const analysis::Part& part,
 
 }  // namespace
 
-extern const Format text_format;
-constinit const Format text_format{.name = "text",
-                                   .extension = ".txt",
-                                   .shows = "the summary, or a table of --by, for people",
-                                   .has_tables = true,
-                                   .write = write};
+extern constinit const Format text_format{.name = "text",
+                                          .extension = ".txt",
+                                          .shows = "the summary, or a table of --by, for people",
+                                          .has_tables = true,
+                                          .write = write};
 
 namespace {
 
@@ -97,10 +96,8 @@ constexpr std::size_t kFewestDomainLines = 4;
 constexpr std::size_t kFewestBriefWindows = 2;
 constexpr std::size_t kFewestBriefProcesses = 3;
 
-std::string command_text(const model::RunInfo& run) {
-  std::string text;
-  for (const std::string& word : run.command) text += (text.empty() ? "" : " ") + shell_word(word);
-  if (!text.empty()) return text;
+std::string command_or_source(const model::RunInfo& run) {
+  if (!run.command.empty()) return command_text(run);
   return run.source.empty() ? "none" : fmt::format("none ({})", run.source);
 }
 
@@ -113,13 +110,7 @@ std::string result_text(const TextContext& c) {
     return fmt::format("{} windows that another tool measured, without readings and time stamps",
                        windows);
   }
-  if (run.exit_status) {
-    text = fmt::format("exit status {}", *run.exit_status);
-    if (*run.exit_status > 128 && *run.exit_status <= 192) {
-      text += fmt::format(" (signal {})", *run.exit_status - 128);
-    }
-    text += " after ";
-  }
+  if (run.exit_status) text = exit_text(*run.exit_status) + " after ";
   const std::string part = part_text(c.profile);
   const bool is_of_part = !run.exit_status && !part.empty();
   text += duration_text(is_of_part ? c.profile.duration() : run_duration(c.profile));
@@ -159,7 +150,7 @@ Lines answer(const TextContext& c, std::size_t finding_lines) {
 
 Lines head(const TextContext& c) {
   Lines lines;
-  c.note(lines, "command", Style::kDim, c.safe(command_text(c.profile.run)), 1, Style::kBold);
+  c.note(lines, "command", Style::kDim, c.safe(command_or_source(c.profile.run)), 1, Style::kBold);
   const bool failed = c.profile.run.exit_status.value_or(0) != 0;
   c.note(lines, "result", Style::kDim, result_text(c), 2,
          failed ? Style::kAttention : Style::kPlain);
