@@ -23,77 +23,46 @@ const CarbonSeries::Step* step_at(const CarbonSeries& series, RealTime t) {
   return t < step.begin + series.length ? &step : nullptr;
 }
 
-// The place of a domain in the recording's list.
-std::optional<std::size_t> place_of(const model::Recording& recording, model::DomainId id) {
-  for (std::size_t i = 0; i < recording.domains.size(); ++i) {
-    if (recording.domains[i].id == id) return i;
+// Each step's energy by its own intensity.
+Result<void> add_series(const analysis::Run& run, const model::Profile& profile, const Total& total,
+                        const CarbonSeries& series, Costs& costs) {
+  if (!total.energy) {
+    return fail(Errc::kUnavailable,
+                "another tool reported the energy of whole windows, not its course, so that a "
+                "carbon intensity by time cannot be applied; give one value: --carbon 230");
   }
-  return std::nullopt;
+  if (profile.start_time == RealTime{} || !profile.has_span()) {
+    return fail(Errc::kUnavailable,
+                "the recording has no wall-clock time, so that a carbon intensity by time cannot "
+                "be applied; give one value: --carbon 230");
+  }
+  double grams = 0;
+  HostTime at = profile.begin;
+  while (at < profile.end) {
+    const RealTime real = profile.start_time + (at - profile.begin);
+    const auto* step = step_at(series, real);
+    if (step == nullptr) {
+      return fail(Errc::kUnavailable,
+                  fmt::format("{} has no carbon intensity for {}; give a file that covers the "
+                              "run, or one value: --carbon 230",
+                              series.file, utc_seconds_text(real)));
+    }
+    const HostTime end = std::min(profile.end, at + (step->begin + series.length - real));
+    const auto energy = energy_between(run, profile, total, at, end);
+    if (!energy) return forward_error(energy);
+    grams += energy->joules() * step->grams;
+    ++costs.steps;
+    if (step->estimated) ++costs.estimated_steps;
+    at = end;
+  }
+  const double joules = total.energy->energy.joules();
+  if (joules > 0) {
+    costs.mean_grams = grams / joules;
+    grams *= costs.energy.joules() / joules;
+  }
+  costs.carbon_grams = costs.factors.kilowatt_hours(grams);
+  return {};
 }
-
-class SeriesCost {
- public:
-  SeriesCost(const analysis::Run& run, const model::Profile& profile, const Total& total,
-             const CarbonSeries& series)
-      : run_(run), profile_(profile), total_(total), series_(series) {}
-
-  Result<void> add_to(Costs& costs) {
-    if (!total_.energy) {
-      return fail(Errc::kUnavailable,
-                  "another tool reported the energy of whole windows, not its course, so that a "
-                  "carbon intensity by time cannot be applied; give one value: --carbon 230");
-    }
-    if (profile_.start_time == RealTime{} || !profile_.has_span()) {
-      return fail(Errc::kUnavailable,
-                  "the recording has no wall-clock time, so that a carbon intensity by time cannot "
-                  "be applied; give one value: --carbon 230");
-    }
-    double grams = 0;
-    HostTime at = profile_.begin;
-    while (at < profile_.end) {
-      const RealTime real = profile_.start_time + (at - profile_.begin);
-      const auto* step = step_at(series_, real);
-      if (step == nullptr) {
-        return fail(Errc::kUnavailable,
-                    fmt::format("{} has no carbon intensity for {}; give a file that covers the "
-                                "run, or one value: --carbon 230",
-                                series_.file, utc_seconds_text(real)));
-      }
-      const HostTime end = std::min(profile_.end, at + (step->begin + series_.length - real));
-      const auto joules = joules_between(at, end);
-      if (!joules) return forward_error(joules);
-      grams += *joules * step->grams;
-      ++costs.steps;
-      if (step->estimated) ++costs.estimated_steps;
-      at = end;
-    }
-    const double joules = total_.energy->energy.joules();
-    if (joules > 0) {
-      costs.mean_grams = grams / joules;
-      grams *= costs.energy.joules() / joules;
-    }
-    costs.carbon_grams = costs.factors.kilowatt_hours(grams);
-    return {};
-  }
-
- private:
-  Result<double> joules_between(HostTime begin, HostTime end) const {
-    Energy sum;
-    for (const auto* domain : total_.counted) {
-      const auto place = place_of(run_.recording(), domain->domain.id);
-      if (!place) return fail(Errc::kInternal, "a domain is missing");
-      const auto energy = run_.energy(*place, begin, end);
-      if (!energy) return forward_error(energy);
-      sum += energy->energy;
-    }
-    return sum.joules();
-  }
-
-  const analysis::Run& run_;
-  const model::Profile& profile_;
-  const Total& total_;
-  const CarbonSeries& series_;
-};
 
 // Amounts of money and grams: four significant digits, without an exponent.
 std::string amount(double value) {
@@ -140,6 +109,18 @@ Result<Price> parse_price(std::string_view text) {
   return Price{*number, currency};
 }
 
+Result<Energy> energy_between(const analysis::Run& run, const model::Profile& profile,
+                              const Total& total, HostTime from, HostTime to) {
+  Energy sum;
+  for (const auto* domain : total.counted) {
+    const auto place = static_cast<std::size_t>(domain - profile.domains.data());
+    const auto energy = run.energy(place, from, to);
+    if (!energy) return forward_error(energy);
+    sum += energy->energy;
+  }
+  return sum;
+}
+
 std::optional<double> CostFactors::money(std::optional<double> joules) const {
   if (!price || !joules) return std::nullopt;
   return kilowatt_hours(*joules) * price->per_kilowatt_hour;
@@ -175,12 +156,11 @@ Result<Costs> costs_of(const analysis::Run& run, const analysis::Part& part,
     return fail(Errc::kUnavailable, "no energy is known, so that there are no costs");
   }
   Costs costs = costs_of(factors, *quote);
-  const auto labels = labels_of(*profile);
   for (const auto* domain : total.reported ? total.reporting : total.counted) {
-    costs.domains.push_back(labels.at(static_cast<std::size_t>(domain - profile->domains.data())));
+    costs.domains.push_back(label_of(*profile, *domain));
   }
   if (factors.series) {
-    if (auto added = SeriesCost(run, *profile, total, *factors.series).add_to(costs); !added) {
+    if (auto added = add_series(run, *profile, total, *factors.series, costs); !added) {
       return forward_error(added);
     }
   }

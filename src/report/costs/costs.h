@@ -95,6 +95,11 @@ Costs costs_of(const CostFactors& factors, const Quoted& quote);
 Result<Costs> costs_of(const analysis::Run& run, const analysis::Part& part,
                        const CostFactors& factors, bool whole_machine = false);
 
+// What the devices of a profile's total took between two times. Errors: as Run::energy's.
+struct Total;
+Result<Energy> energy_between(const analysis::Run& run, const model::Profile& profile,
+                              const Total& total, HostTime from, HostTime to);
+
 // Adds to one unit its part of the costs of all.
 struct PerUnit;
 void add_costs(PerUnit& per, const Costs& costs);

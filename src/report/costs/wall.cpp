@@ -108,14 +108,9 @@ Result<std::vector<WallPiece>> pieces_of(const analysis::Run& run, const model::
     const auto wall = wall_energy(log, at + shift, at + shift + length, most);
     if (!wall || wall->end - wall->begin < length) continue;  // a gap of the log
     const HostTime from = profile.begin + (at - profile.start_time);
-    Energy sum;
-    for (const auto* domain : total.counted) {
-      const auto place = static_cast<std::size_t>(domain - profile.domains.data());
-      const auto energy = run.energy(place, from, from + length);
-      if (!energy) return forward_error(energy);
-      sum += energy->energy;
-    }
-    out.push_back({(sum / length).watts(), (wall->energy / length).watts()});
+    const auto sensors = energy_between(run, profile, total, from, from + length);
+    if (!sensors) return forward_error(sensors);
+    out.push_back({(*sensors / length).watts(), (wall->energy / length).watts()});
   }
   return out;
 }
