@@ -1,5 +1,7 @@
 #include "report/figures.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -132,6 +134,13 @@ class Track {
 };
 
 }  // namespace
+
+std::string power_track_name(const model::Recording& recording, const model::Domain& domain) {
+  const bool gpu = domain.kind == model::DomainKind::kGpu;
+  return fmt::format("{}{}{} power (W){}", domain.device, gpu ? "" : " ",
+                     gpu ? "" : to_string(domain.kind),
+                     provenance_mark(provenance_of(recording, domain.id)));
+}
 
 std::vector<PowerTrack> power_tracks(const analysis::Run& run, const analysis::Part& part,
                                      HostTime origin, std::size_t steps) {

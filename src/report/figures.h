@@ -95,6 +95,9 @@ inline std::vector<PowerCurve> power_curves(const analysis::Run& run, const anal
   return curves;
 }
 
+// "gpu0 power (W)", "package-0 cpu power (W) ESTIMATED".
+std::string power_track_name(const model::Recording& recording, const model::Domain& domain);
+
 // --- The energies of windows, as formats write them ---
 
 // The energy of a window in the domain at this place of the recording's list.

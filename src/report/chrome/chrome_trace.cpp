@@ -101,10 +101,7 @@ class Writer {
     for (const auto& curve : parts_.curves) {
       const auto* domain = domain_of(curve.domain);
       if (!domain) continue;
-      const bool gpu = domain->kind == model::DomainKind::kGpu;
-      const std::string name = fmt::format("{}{}{} power (W){}", domain->device, gpu ? "" : " ",
-                                           gpu ? "" : to_string(domain->kind),
-                                           provenance_mark(provenance_of(recording_, domain->id)));
+      const std::string name = power_track_name(recording_, *domain);
       for (const auto& step : curve.steps) {
         if (!parts_.holds(step.begin)) continue;
         for (const auto& members : chrome_power(name, step)) {
@@ -226,8 +223,7 @@ Result<void> write_chrome_trace(std::ostream& out, const model::Recording& recor
   return Writer(out, recording, parts).write();
 }
 
-extern const Format chrome_format;
-constinit const Format chrome_format{
+extern constinit const Format chrome_format{
     .name = "chrome",
     .extension = ".trace.json",
     .shows = "power, launches, layers and windows over time, for ui.perfetto.dev",

@@ -40,17 +40,10 @@ std::vector<report::CounterTrack> tracks_of(const analysis::Run& run,
                                             const model::ProfiledTrace& trace) {
   const analysis::Part part = part_of(run.recording(), trace, 100ms);
   std::vector<report::CounterTrack> tracks;
-  const auto& domains = run.recording().domains;
-  for (std::size_t i = 0; i < domains.size(); ++i) {
-    const auto& domain = domains[i];
-    const bool gpu = domain.kind == model::DomainKind::kGpu;
-    auto steps = run.curve(i, gpu ? 20ms : 100ms, part, model::StepErrors::kWanted);
-    if (steps.empty()) continue;
-    const std::string what = gpu ? "" : " " + std::string(to_string(domain.kind));
-    const auto provenance = report::provenance_of(run.recording(), domain.id);
-    tracks.push_back(
-        {fmt::format("{}{} power (W){}", domain.device, what, report::provenance_mark(provenance)),
-         std::move(steps)});
+  for (auto& curve : report::power_curves(run, part, 20ms)) {
+    const auto& domains = run.recording().domains;
+    const auto& domain = *std::ranges::find(domains, curve.domain, &model::Domain::id);
+    tracks.push_back({report::power_track_name(run.recording(), domain), std::move(curve.steps)});
   }
   return tracks;
 }
