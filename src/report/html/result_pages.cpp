@@ -311,9 +311,7 @@ std::string spread_text(const analysis::RatedPoint& rated, double analysis::Swee
 }
 
 std::string name_of(const AdvisedSweep& advised) {
-  const auto* words = model::knob_words(advised.sweep.knob);
-  std::string name =
-      "Sweep of the " + std::string(words != nullptr ? words->name : advised.sweep.knob);
+  std::string name = "Sweep of the " + knob_text(advised.sweep.knob);
   for (const auto& label : advised.sweep.labels) name += ", " + label.name + " " + label.value;
   return name;
 }
@@ -326,17 +324,19 @@ std::string sweep_html(const AdvisedSweep& advised, std::string_view tag, bool r
            element("p", "alert", "No recommendation: " + (redact ? without_paths(reason) : reason));
   }
   const auto& advice = *advised.advice;
-  const auto* words = model::knob_words(advised.sweep.knob);
-  const std::string_view unit = words != nullptr ? words->unit : "";
+  const auto setting = [&](const analysis::RatedPoint& rated) {
+    return setting_text(advised.sweep.knob, rated.point->setting);
+  };
   const auto& best = advice.points[advice.best];
-  html += hero(fmt::format("{:g} {}", best.point->setting, unit), "recommended", "",
-               fmt::format("saving {} of energy and slowdown {} against {:g} {}",
-                           with_interval(best.saving), with_interval(best.slowdown),
-                           advice.points[advice.reference].point->setting, unit));
+  html +=
+      hero(setting(best), "recommended", "",
+           fmt::format("saving {} of energy and slowdown {} against {}", with_interval(best.saving),
+                       with_interval(best.slowdown), setting(advice.points[advice.reference])));
   std::vector<std::vector<std::string>> rows;
   for (const auto& rated : advice.points) {
-    rows.push_back({fmt::format("{:g}\u00a0{}", rated.point->setting, unit),
-                    std::to_string(rated.point->samples.size()),
+    std::string unbroken = setting(rated);
+    unbroken.replace(unbroken.find(' '), 1, "\u00a0");
+    rows.push_back({std::move(unbroken), std::to_string(rated.point->samples.size()),
                     energy_text(Energy::joules(rated.mean.joules)) +
                         spread_text(rated, &analysis::SweepSample::joules),
                     with_interval(rated.saving),

@@ -47,6 +47,10 @@ std::string recommendation_to_json(const std::vector<AdvisedSweep>& sweeps,
 // for another knob, which the format does not have.
 Result<std::string> recommendation_to_zeus_profile(const AdvisedSweep& sweep);
 
+// "350 W"; "power limit": of the knob of a sweep.
+std::string setting_text(std::string_view knob, double setting);
+std::string knob_text(std::string_view knob);
+
 std::string signed_percent(double ratio);                   // "-3.1 %"
 std::string with_interval(const analysis::Change& change);  // "-3.1 % (-4.0 to -2.2)"
 

@@ -144,14 +144,13 @@ std::string sweep_svg(const AdvisedSweep& advised, const std::vector<model::Swee
   const auto panels = panels_of(advised.sweep, runs);
   const auto rows = (panels.size() + kColumns - 1) / kColumns;
   const auto* words = model::knob_words(advised.sweep.knob);
-  const std::string knob(words != nullptr ? words->name : advised.sweep.knob);
-  const std::string_view units = words != nullptr ? words->unit : "";
-  const std::string unit = fmt::format("{} ({})", knob, units);
+  const std::string knob = knob_text(advised.sweep.knob);
+  const std::string unit = fmt::format("{} ({})", knob, words != nullptr ? words->unit : "");
   std::optional<double> best;
   if (advised.advice) best = advised.advice->points[advised.advice->best].point->setting;
   const std::string title =
       fmt::format("{}Sweep of the {}{}", advised.sweep.simulated ? "SIMULATED. " : "", knob,
-                  best ? fmt::format(": {:g} {} recommended", *best, units) : std::string{});
+                  best ? ": " + setting_text(advised.sweep.knob, *best) + " recommended" : "");
   Drawing drawing(
       fmt::format(".title{{font-weight:bold}}.grid{{stroke:#ddd}}.raw{{fill:{};fill-opacity:0.45}}"
                   ".best{{fill:none;stroke:{};stroke-width:2}}",

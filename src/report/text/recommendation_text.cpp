@@ -17,16 +17,6 @@ using analysis::Recommendation;
 
 constexpr std::size_t kMostNoteLines = 3;
 
-std::string setting_text(const analysis::Sweep& sweep, double setting) {
-  const auto* words = model::knob_words(sweep.knob);
-  return fmt::format("{:g} {}", setting, words != nullptr ? words->unit : "");
-}
-
-std::string knob_text(const analysis::Sweep& sweep) {
-  const auto* words = model::knob_words(sweep.knob);
-  return std::string(words != nullptr ? words->name : sweep.knob);
-}
-
 std::string objective_text(const analysis::RecommendOptions& choice) {
   std::string text;
   switch (choice.objective) {
@@ -87,8 +77,9 @@ void add_faster(TextPage& page, const analysis::Sweep& sweep, const Recommendati
   if (fastest == advice.best) return;
   const auto& rated = advice.points[fastest];
   const double time = rated.mean.seconds / advice.points[advice.best].mean.seconds - 1;
-  page.note("or", fmt::format("{}: {} less time, and equal within error in the objective",
-                              setting_text(sweep, rated.point->setting), signed_percent(-time)));
+  page.note("or",
+            fmt::format("{}: {} less time, and equal within error in the objective",
+                        setting_text(sweep.knob, rated.point->setting), signed_percent(-time)));
 }
 
 void add_named(TextPage& page, const char* label, const analysis::Sweep& sweep,
@@ -96,7 +87,7 @@ void add_named(TextPage& page, const char* label, const analysis::Sweep& sweep,
   constexpr std::size_t kMost = 5;
   for (std::size_t i = 0; i < std::min(runs.size(), kMost); ++i) {
     page.note(label, fmt::format("{} at {}: {}{}", runs[i].name,
-                                 setting_text(sweep, runs[i].setting), runs[i].reason, end));
+                                 setting_text(sweep.knob, runs[i].setting), runs[i].reason, end));
   }
   if (runs.size() <= kMost) return;
   page.note(label, fmt::format("and {} more; --json has each", runs.size() - kMost));
@@ -139,15 +130,15 @@ std::string mark_of(const Recommendation& advice, std::size_t i) {
 
 Table settings_table(const analysis::Sweep& sweep, const Recommendation& advice) {
   const bool repeated = advice.points.front().probability_of_best.has_value();
-  std::vector<std::string> headings{knob_text(sweep), "time",   "slowdown",
-                                    "energy",         "saving", "mean W"};
+  std::vector<std::string> headings{
+      knob_text(sweep.knob), "time", "slowdown", "energy", "saving", "mean W"};
   if (repeated) headings.emplace_back("P(best)");
   headings.emplace_back("<");
   Table table(std::move(headings));
   for (std::size_t i = 0; i < advice.points.size(); ++i) {
     const auto& rated = advice.points[i];
     const Style style = i == advice.best ? Style::kBold : Style::kPlain;
-    std::vector<Cell> row{{setting_text(sweep, rated.point->setting), style},
+    std::vector<Cell> row{{setting_text(sweep.knob, rated.point->setting), style},
                           {duration_text(duration_of(rated.mean.seconds)), style},
                           {with_interval(rated.slowdown), style},
                           {energy_text(Energy::joules(rated.mean.joules)), style},
@@ -174,14 +165,14 @@ void one(const AdvisedSweep& advised, const RecommendationOptions& options, Text
   add_simulated(page, sweep);
   std::size_t samples = 0;
   for (const auto& point : sweep.points) samples += point.samples.size();
-  page.note("sweep", fmt::format("{}, {} settings, {} measurements", knob_text(sweep),
+  page.note("sweep", fmt::format("{}, {} settings, {} measurements", knob_text(sweep.knob),
                                  sweep.points.size(), samples));
   page.note("objective", objective_text(options.choice));
   page.blank();
   const auto add_not_counted = [&] {
     for (const auto& unranked : sweep.unranked) {
       page.note("not ranked",
-                fmt::format("{}: {}", setting_text(sweep, unranked.setting), unranked.reason));
+                fmt::format("{}: {}", setting_text(sweep.knob, unranked.setting), unranked.reason));
     }
     add_named(page, "left out", sweep, sweep.left_out, "");
     add_named(page, "outlier", sweep, sweep.outliers, "; it counts");
@@ -195,12 +186,12 @@ void one(const AdvisedSweep& advised, const RecommendationOptions& options, Text
   page.blank();
   const auto& best = advice->points[advice->best];
   const auto& reference = advice->points[advice->reference];
-  const std::string setting = setting_text(sweep, best.point->setting);
+  const std::string setting = setting_text(sweep.knob, best.point->setting);
   page.note("recommend", advice->best == advice->reference
                              ? fmt::format("{}, the reference: no other setting is better", setting)
                              : fmt::format("{}: {}, against {}", setting,
                                            changes_text(best.saving.ratio, best.slowdown.ratio),
-                                           setting_text(sweep, reference.point->setting)));
+                                           setting_text(sweep.knob, reference.point->setting)));
   if (!best.saving.interval) {
     page.note("error",
               "not known: a setting was measured only once. Measure each several times to get "
@@ -208,11 +199,11 @@ void one(const AdvisedSweep& advised, const RecommendationOptions& options, Text
   }
   if (advice->saving_against_found && *sweep.found != best.point->setting &&
       *sweep.found != reference.point->setting) {
-    page.note(
-        "today",
-        fmt::format("against {}, the setting before the sweep: saving {}, slowdown {}",
-                    setting_text(sweep, *sweep.found), with_interval(*advice->saving_against_found),
-                    with_interval(*advice->slowdown_against_found)));
+    page.note("today",
+              fmt::format("against {}, the setting before the sweep: saving {}, slowdown {}",
+                          setting_text(sweep.knob, *sweep.found),
+                          with_interval(*advice->saving_against_found),
+                          with_interval(*advice->slowdown_against_found)));
   }
   add_constraint(page, *advice, setting, options.choice);
   if (advice->regret) {
@@ -276,7 +267,7 @@ void several(const std::vector<AdvisedSweep>& sweeps, const RecommendationOption
       row.resize(columns, {"-", Style::kAttention});
     } else {
       const auto& best = advice->points[advice->best];
-      row.push_back({setting_text(sweep, best.point->setting), Style::kBold});
+      row.push_back({setting_text(sweep.knob, best.point->setting), Style::kBold});
       row.push_back({energy_text(Energy::joules(best.mean.joules))});
       row.push_back({signed_percent(best.saving.ratio)});
       row.push_back({signed_percent(best.slowdown.ratio)});
@@ -310,6 +301,16 @@ void several(const std::vector<AdvisedSweep>& sweeps, const RecommendationOption
 }
 
 }  // namespace
+
+std::string setting_text(std::string_view knob, double setting) {
+  const auto* words = model::knob_words(knob);
+  return fmt::format("{:g} {}", setting, words != nullptr ? words->unit : "");
+}
+
+std::string knob_text(std::string_view knob) {
+  const auto* words = model::knob_words(knob);
+  return std::string(words != nullptr ? words->name : knob);
+}
 
 std::string signed_percent(double ratio) {
   return fmt::format("{:.1f} %", std::abs(ratio) < 0.0005 ? 0.0 : 100 * ratio);

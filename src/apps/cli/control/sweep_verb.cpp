@@ -32,16 +32,6 @@ using report::energy_text;
 
 constexpr const char* kRow = "{:>7} {:>5} {:>9} {:>9} {:>9} {:>7} {:>7}  {}\n";
 
-std::string unit_of(const model::SweepPlan& plan) {
-  const auto knob = meters::control::knob_of_label(plan.knob);
-  return std::string(knob ? meters::control::unit_of(*knob) : "");
-}
-
-// "350 W", "1200 MHz".
-std::string setting_text(const model::SweepPlan& plan, double setting) {
-  return fmt::format("{:g} {}", setting, unit_of(plan));
-}
-
 double mean_wall(const std::vector<model::SweepRun>& runs) {
   double sum = 0;
   for (const auto& run : runs) sum += run.wall_seconds;
@@ -68,7 +58,7 @@ std::string row_of(const model::SweepPlan& plan, const model::SweepRun& run,
                    const std::string& usual_remark) {
   std::string remark = run.remark.empty() ? usual_remark : run.remark;
   if (!run.unranked.empty()) remark = "not ranked: " + run.unranked;
-  return fmt::format(kRow, number_text, block, setting_text(plan, run.setting),
+  return fmt::format(kRow, number_text, block, report::setting_text(plan.knob, run.setting),
                      run.seconds ? duration_text(duration_of(*run.seconds)) : "-",
                      run.joules ? energy_text(Energy::joules(*run.joules)) : "-",
                      number(run.mean_watts),
@@ -98,7 +88,11 @@ std::string plan_text(const session::SweepPlanner& planner, const model::SweepRu
                       bool may_set) {
   const auto& plan = planner.plan();
   std::vector<std::string> settings;
-  for (const double setting : plan.settings) settings.push_back(fmt::format("{:g}", setting));
+  for (const double setting : plan.settings) {
+    const bool is_last = &setting == &plan.settings.back();
+    settings.push_back(is_last ? report::setting_text(plan.knob, setting)
+                               : fmt::format("{:g}", setting));
+  }
   const auto blocks = static_cast<double>(plan.settings.size());
   const double fewest = 1 + plan.fewest_blocks * blocks;
   const double most = 1 + plan.most_blocks * blocks;
@@ -106,9 +100,9 @@ std::string plan_text(const session::SweepPlanner& planner, const model::SweepRu
   const auto add = [&](const char* label, const std::string& value) {
     text += fmt::format("{:<10} {}\n", label, value);
   };
-  add("settings", fmt::format("{} {}", fmt::join(settings, ", "), unit_of(plan)));
-  add("reference", setting_text(plan, plan.reference));
-  add("found", plan.found ? setting_text(plan, *plan.found) + "; restored at the end"
+  add("settings", fmt::format("{}", fmt::join(settings, ", ")));
+  add("reference", report::setting_text(plan.knob, plan.reference));
+  add("found", plan.found ? report::setting_text(plan.knob, *plan.found) + "; restored at the end"
                           : "not reported by the driver, or the GPUs differ; restored at the end");
   add("runs", fmt::format("about {:.0f}, at most {:.0f}: a warm-up, then blocks of all settings in "
                           "random order, seed {}; settings that intervals rule out are dropped",
