@@ -43,12 +43,10 @@ Result<void> write_domains(const Run& run, const Part& part, const FormatOptions
       out);
 }
 
-Result<void> write_processes(const Run& run, const Part& part, const FormatOptions&,
-                             std::ostream& out) {
+Result<std::string> run_processes(const Run& run, const Part& part, const FormatOptions&) {
   const auto& profile = run.profile(part);
   if (!profile) return tl::unexpected(profile.error());
-  out << processes_to_csv(*profile);
-  return {};
+  return processes_to_csv(*profile);
 }
 
 Result<void> write_windows(const Run& run, const Part& part, const FormatOptions&,
@@ -135,42 +133,37 @@ CsvColumns bench_line(const model::BenchCase& b, const BenchRow& row,
 
 }  // namespace
 
-extern const Format domains_format;
-constinit const Format domains_format{.name = "domains",
-                                      .extension = ".domains.csv",
-                                      .shows = "a row for each domain, or of the table of --by",
-                                      .has_tables = true,
-                                      .write = write_domains};
+extern constinit const Format domains_format{
+    .name = "domains",
+    .extension = ".domains.csv",
+    .shows = "a row for each domain, or of the table of --by",
+    .has_tables = true,
+    .write = write_domains};
 
-extern const Format csv_format;
-constinit const Format csv_format{.name = "csv",
-                                  .extension = ".csv",
-                                  .shows = "every power reading",
-                                  .write = write_readings<write_power_csv>};
+extern constinit const Format csv_format{.name = "csv",
+                                         .extension = ".csv",
+                                         .shows = "every power reading",
+                                         .write = write_readings<write_power_csv>};
 
-extern const Format counters_format;
-constinit const Format counters_format{.name = "counters",
-                                       .extension = ".counters.csv",
-                                       .shows = "every read of an energy counter",
-                                       .write = write_readings<write_counter_csv>};
+extern constinit const Format counters_format{.name = "counters",
+                                              .extension = ".counters.csv",
+                                              .shows = "every read of an energy counter",
+                                              .write = write_readings<write_counter_csv>};
 
-extern const Format gauges_format;
-constinit const Format gauges_format{.name = "gauges",
-                                     .extension = ".gauges.csv",
-                                     .shows = "clocks, temperatures, utilisation and limits",
-                                     .write = write_readings<write_gauge_csv>};
+extern constinit const Format gauges_format{.name = "gauges",
+                                            .extension = ".gauges.csv",
+                                            .shows = "clocks, temperatures, utilisation and limits",
+                                            .write = write_readings<write_gauge_csv>};
 
-extern const Format processes_format;
-constinit const Format processes_format{.name = "processes",
-                                        .extension = ".processes.csv",
-                                        .shows = "a row for each process",
-                                        .write = write_processes};
+extern constinit const Format processes_format{.name = "processes",
+                                               .extension = ".processes.csv",
+                                               .shows = "a row for each process",
+                                               .write = write_made<run_processes>};
 
-extern const Format windows_format;
-constinit const Format windows_format{.name = "windows",
-                                      .extension = ".windows.csv",
-                                      .shows = "a row for each window and domain",
-                                      .write = write_windows};
+extern constinit const Format windows_format{.name = "windows",
+                                             .extension = ".windows.csv",
+                                             .shows = "a row for each window and domain",
+                                             .write = write_windows};
 
 std::string to_csv(const model::Profile& profile) {
   std::string csv = heading(model::DomainProfile{}, profile);

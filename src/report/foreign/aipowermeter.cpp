@@ -496,10 +496,9 @@ Result<void> write_aipowermeter(std::ostream& out, const Recording& recording,
   return {};
 }
 
-extern const Format aipowermeter_format;
-constinit const Format aipowermeter_format{.name = "aipowermeter",
-                                           .extension = "power_metrics.json",
-                                           .shows = "JSON Lines that AIPowerMeter reads",
-                                           .write = write};
+extern constinit const Format aipowermeter_format{.name = "aipowermeter",
+                                                  .extension = "power_metrics.json",
+                                                  .shows = "JSON Lines that AIPowerMeter reads",
+                                                  .write = write};
 
 }  // namespace jouleprof::report

@@ -65,6 +65,17 @@ const Format* find_format(std::string_view name);
 // The format of files called so, ".gz" at the end left out; nullptr where none is known.
 const Format* format_of_file(std::string_view path);
 
+// Format::write of a format that `make` makes as one text.
+template <Result<std::string> (*make)(const analysis::Run& run, const analysis::Part& part,
+                                      const FormatOptions& options)>
+Result<void> write_made(const analysis::Run& run, const analysis::Part& part,
+                        const FormatOptions& options, std::ostream& out) {
+  const auto text = make(run, part, options);
+  if (!text) return forward_error(text);
+  out << *text;
+  return {};
+}
+
 // --- What formats of attributed energy start from ---
 
 // run.activity(part), which has at least one profile. Errors: as Run::activity(); unavailable, with

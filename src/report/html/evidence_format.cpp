@@ -309,16 +309,15 @@ std::string headline_of(const Evidence& evidence) {
   return html;
 }
 
-Result<void> write_evidence(const analysis::Run& run, const analysis::Part& part,
-                            const FormatOptions& options, std::ostream& out) {
+Result<std::string> evidence_json(const analysis::Run& run, const analysis::Part& part,
+                                  const FormatOptions& options) {
   const auto evidence = evidence_of(run, part, options);
   if (!evidence) return forward_error(evidence);
-  out << write_json(to_json(run, *evidence, options)) << '\n';
-  return {};
+  return write_json(to_json(run, *evidence, options)) + '\n';
 }
 
-Result<void> write_page(const analysis::Run& run, const analysis::Part& part,
-                        const FormatOptions& options, std::ostream& out) {
+Result<std::string> evidence_page(const analysis::Run& run, const analysis::Part& part,
+                                  const FormatOptions& options) {
   const auto evidence = evidence_of(run, part, options);
   if (!evidence) return forward_error(evidence);
   const Json document = to_json(run, *evidence, options);
@@ -335,29 +334,24 @@ Result<void> write_page(const analysis::Run& run, const analysis::Part& part,
   const PageOptions page{options.version, "", options.redact};
   Json data = page_head(page);
   data["evidence"] = document;
-  const auto made = assemble_page(
-      {"Evidence", headline_of(*evidence) + figure_table("Sensors", {"sensor", "95 %"}, rows),
-       page_foot(page), std::move(data)});
-  if (!made) return forward_error(made);
-  out << *made;
-  return {};
+  return assemble_page({"Evidence",
+                        headline_of(*evidence) + figure_table("Sensors", {"sensor", "95 %"}, rows),
+                        page_foot(page), std::move(data)});
 }
 
 }  // namespace
 
-extern const Format evidence_format;
-constinit const Format evidence_format{
+extern constinit const Format evidence_format{
     .name = "evidence",
     .extension = ".evidence.json",
     .shows =
         "meters at the supply, the BMC and the sensors over the same time, their agreement, "
         "and what bounds the machine's energy",
-    .write = write_evidence};
+    .write = write_made<evidence_json>};
 
-extern const Format evidence_page_format;
-constinit const Format evidence_page_format{.name = "evidence-page",
-                                            .extension = ".evidence.html",
-                                            .shows = "the same as a page",
-                                            .write = write_page};
+extern constinit const Format evidence_page_format{.name = "evidence-page",
+                                                   .extension = ".evidence.html",
+                                                   .shows = "the same as a page",
+                                                   .write = write_made<evidence_page>};
 
 }  // namespace jouleprof::report

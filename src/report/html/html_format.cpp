@@ -61,7 +61,6 @@ std::string names_text(const std::vector<std::string>& names) {
 }
 
 QuotedParts parts_of(const Profile& profile, const Total& total, const Quoted& whole) {
-  const auto labels = labels_of(profile);
   QuotedParts parts;
   for (const DomainProfile* d : total.counted) {
     const auto& m = whole.is_command ? d->command->energy : *d->energy;
@@ -78,7 +77,7 @@ QuotedParts parts_of(const Profile& profile, const Total& total, const Quoted& w
     sum->upper_error += m.above() + undivided;
     sum->repeatability += m.repeatability;
     sum->provenance = combine(sum->provenance, m.provenance);
-    names.push_back(labels[static_cast<std::size_t>(d - profile.domains.data())]);
+    names.push_back(label_of(profile, *d));
   }
   if (parts.sensors) parts.sensors->is_partial = whole.is_partial;
   return parts;
@@ -285,8 +284,8 @@ std::string page_title(const Profile& profile, bool redact) {
   return command.empty() ? "jouleprof report" : fit(printable(command), 60) + " · jouleprof";
 }
 
-Result<void> write(const analysis::Run& run, const analysis::Part& part,
-                   const FormatOptions& options, std::ostream& out) {
+Result<std::string> run_page(const analysis::Run& run, const analysis::Part& part,
+                             const FormatOptions& options) {
   run.process_slices(kMostSliceCells, part);  // first: attribution is then made once
   const auto& whole = run.profile(part);
   if (!whole) return tl::unexpected(whole.error());
@@ -297,21 +296,16 @@ Result<void> write(const analysis::Run& run, const analysis::Part& part,
   if (options.redact && shown && shown->factors.series) shown->factors.series->file = "(redacted)";
   auto data = page_data(run, part, options, profile, shown);
   if (!data) return tl::unexpected(data.error());
-  auto page =
-      assemble_page({page_title(profile, options.redact), headline_html(profile, options, shown),
-                     provenance_html(profile, options), std::move(*data)});
-  if (!page) return forward_error(page);
-  out << *page;
-  return {};
+  return assemble_page({page_title(profile, options.redact), headline_html(profile, options, shown),
+                        provenance_html(profile, options), std::move(*data)});
 }
 
 }  // namespace
 
-extern const Format html_format;
-constinit const Format html_format{
+extern constinit const Format html_format{
     .name = "html",
     .extension = ".html",
     .shows = "a page with balance, timeline, flame graph and tables, for a browser",
-    .write = write};
+    .write = write_made<run_page>};
 
 }  // namespace jouleprof::report

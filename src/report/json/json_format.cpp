@@ -46,8 +46,7 @@ Result<void> write(const analysis::Run& run, const analysis::Part& part,
 
 }  // namespace
 
-extern const Format json_format;
-constinit const Format json_format{
+extern constinit const Format json_format{
     .name = "json",
     .extension = ".json",
     .shows = "every figure of the summary, or of --by (docs/json.md)",

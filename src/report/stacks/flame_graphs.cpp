@@ -181,8 +181,7 @@ Result<void> write_speedscope(const analysis::Run& run, const analysis::Part& pa
 
 // Google's profile.proto (github.com/google/pprof/blob/main/proto/profile.proto), gzip: for
 // `pprof -http` and Grafana's flame graphs. Its messages are written by their field numbers.
-extern const Format pprof_format;
-constinit const Format pprof_format{
+extern constinit const Format pprof_format{
     .name = "pprof",
     .extension = ".pb.gz",
     .shows = "joules by phase, layer and kernel, for pprof and Grafana",
@@ -191,10 +190,9 @@ constinit const Format pprof_format{
 
 // A flame graph for speedscope.app (speedscope.app/file-format-schema.json), "sampled" profiles:
 // one of energy and one of time for each device.
-extern const Format speedscope_format;
-constinit const Format speedscope_format{.name = "speedscope",
-                                         .extension = ".speedscope.json",
-                                         .shows = "the same flame graph, for speedscope.app",
-                                         .write = write_speedscope};
+extern constinit const Format speedscope_format{.name = "speedscope",
+                                                .extension = ".speedscope.json",
+                                                .shows = "the same flame graph, for speedscope.app",
+                                                .write = write_speedscope};
 
 }  // namespace jouleprof::report

@@ -105,14 +105,10 @@ const Result<Renderer>& renderer() {
 }
 
 // The figure of a run as a picture.
-Result<void> write(const analysis::Run& run, const analysis::Part& part,
-                   const FormatOptions& options, std::ostream& out) {
+Result<std::string> run_png(const analysis::Run& run, const analysis::Part& part,
+                            const FormatOptions& options) {
   const auto figure = run_svg(run, part, options);
-  if (!figure) return forward_error(figure);
-  const auto png = png_of_svg(*figure);
-  if (!png) return forward_error(png);
-  out << *png;
-  return {};
+  return figure ? png_of_svg(*figure) : figure;
 }
 
 }  // namespace
@@ -219,12 +215,11 @@ Result<std::string> png_of_svg(const std::string& svg, double scale) {
   return png;
 }
 
-extern const Format png_format;
-constinit const Format png_format{
+extern constinit const Format png_format{
     .name = "png",
     .extension = ".png",
     .shows = "the figure of \"svg\" as a picture; needs librsvg (librsvg2-2)",
     .is_packed = true,
-    .write = write};
+    .write = write_made<run_png>};
 
 }  // namespace jouleprof::report

@@ -30,14 +30,6 @@ constexpr const char* kHatch =
 // Two pixels a step.
 constexpr std::size_t kSteps = 420;
 
-Result<void> write(const analysis::Run& run, const analysis::Part& part,
-                   const FormatOptions& options, std::ostream& out) {
-  const auto figure = run_svg(run, part, options);
-  if (!figure) return forward_error(figure);
-  out << *figure;
-  return {};
-}
-
 constexpr std::size_t kColumns = 150;  // of a line of small text
 
 std::string facts(const Profile& profile, const Total& total) {
@@ -94,11 +86,11 @@ Result<std::string> run_svg(const analysis::Run& run, const analysis::Part& part
                           fit(command.empty() ? "Energy report" : command, 200), 12);
 }
 
-extern const Format svg_format;
-constinit const Format svg_format{.name = "svg",
-                                  .extension = ".svg",
-                                  .shows = "headline, balance and power over time as one figure",
-                                  .write = write};
+extern constinit const Format svg_format{
+    .name = "svg",
+    .extension = ".svg",
+    .shows = "headline, balance and power over time as one figure",
+    .write = write_made<run_svg>};
 
 double draw_headline(Drawing& drawing, double y, const Profile& profile, bool whole_machine) {
   const Total total = total_of(profile);
