@@ -20,27 +20,24 @@ namespace {
 
 constexpr double kWattHours = 3.6e6;
 
+constexpr TableField energy(std::string_view name, std::string_view device,
+                            std::string_view product) {
+  return {.name = name,
+          .role = TableRole::kEnergy,
+          .scale = kWattHours,
+          .device = device,
+          .product = product};
+}
+
 constexpr std::array<TableField, 15> kFields{
     {{.name = "timestamp", .role = TableRole::kEnd, .is_needed = true},
      {.name = "duration", .role = TableRole::kDuration, .is_needed = true},
      {.name = "run_id", .role = TableRole::kText},
      {.name = "task_name", .role = TableRole::kText},
      {.name = "project_name", .role = TableRole::kText},
-     {.name = "gpu_energy",
-      .role = TableRole::kEnergy,
-      .scale = kWattHours,
-      .device = "gpus",
-      .product = "GPUs by CodeCarbon"},
-     {.name = "cpu_energy",
-      .role = TableRole::kEnergy,
-      .scale = kWattHours,
-      .device = "cpu",
-      .product = "CPU by CodeCarbon"},
-     {.name = "ram_energy",
-      .role = TableRole::kEnergy,
-      .scale = kWattHours,
-      .device = "ram",
-      .product = "RAM by CodeCarbon"},
+     energy("gpu_energy", "gpus", "GPUs by CodeCarbon"),
+     energy("cpu_energy", "cpu", "CPU by CodeCarbon"),
+     energy("ram_energy", "ram", "RAM by CodeCarbon"),
      {.name = "energy_consumed", .role = TableRole::kNumber},
      {.name = "pue", .role = TableRole::kText},
      {.name = "emissions", .role = TableRole::kLabel, .label = "emissions_kg"},

@@ -32,26 +32,21 @@ struct DcgmGauge {
   double scale;
   Metric metric;
 };
+constexpr Metric gauge_of(std::string_view name, std::string_view help) {
+  return {name, kGauge, "", help, ""};
+}
 constexpr std::array<DcgmGauge, 9> kDcgmGauges{{
-    {gauge::kTemperature, 1, {"DCGM_FI_DEV_GPU_TEMP", kGauge, "", "GPU temperature (C).", ""}},
-    {gauge::kMemoryTemperature,
-     1,
-     {"DCGM_FI_DEV_MEMORY_TEMP", kGauge, "", "Memory temperature (C).", ""}},
-    {gauge::kSmClock, 1e-6, {"DCGM_FI_DEV_SM_CLOCK", kGauge, "", "SM clock (MHz).", ""}},
-    {gauge::kMemoryClock, 1e-6, {"DCGM_FI_DEV_MEM_CLOCK", kGauge, "", "Memory clock (MHz).", ""}},
-    {gauge::kGpuUtilisation, 100, {"DCGM_FI_DEV_GPU_UTIL", kGauge, "", "GPU utilisation (%).", ""}},
-    {gauge::kMemoryUtilisation,
-     100,
-     {"DCGM_FI_DEV_MEM_COPY_UTIL", kGauge, "", "Memory utilisation (%).", ""}},
-    {gauge::kEncoderUtilisation,
-     100,
-     {"DCGM_FI_DEV_ENC_UTIL", kGauge, "", "Encoder utilisation (%).", ""}},
-    {gauge::kDecoderUtilisation,
-     100,
-     {"DCGM_FI_DEV_DEC_UTIL", kGauge, "", "Decoder utilisation (%).", ""}},
-    {gauge::kMemoryUsed,
-     1.0 / (1 << 20),
-     {"DCGM_FI_DEV_FB_USED", kGauge, "", "Frame buffer used (MiB).", ""}},
+    {gauge::kTemperature, 1, gauge_of("DCGM_FI_DEV_GPU_TEMP", "GPU temperature (C).")},
+    {gauge::kMemoryTemperature, 1, gauge_of("DCGM_FI_DEV_MEMORY_TEMP", "Memory temperature (C).")},
+    {gauge::kSmClock, 1e-6, gauge_of("DCGM_FI_DEV_SM_CLOCK", "SM clock (MHz).")},
+    {gauge::kMemoryClock, 1e-6, gauge_of("DCGM_FI_DEV_MEM_CLOCK", "Memory clock (MHz).")},
+    {gauge::kGpuUtilisation, 100, gauge_of("DCGM_FI_DEV_GPU_UTIL", "GPU utilisation (%).")},
+    {gauge::kMemoryUtilisation, 100,
+     gauge_of("DCGM_FI_DEV_MEM_COPY_UTIL", "Memory utilisation (%).")},
+    {gauge::kEncoderUtilisation, 100, gauge_of("DCGM_FI_DEV_ENC_UTIL", "Encoder utilisation (%).")},
+    {gauge::kDecoderUtilisation, 100, gauge_of("DCGM_FI_DEV_DEC_UTIL", "Decoder utilisation (%).")},
+    {gauge::kMemoryUsed, 1.0 / (1 << 20),
+     gauge_of("DCGM_FI_DEV_FB_USED", "Frame buffer used (MiB).")},
 }};
 
 // A number without what its scale rounded: 1980, not 1980.0000000000002.
@@ -221,13 +216,11 @@ class Kepler {
   Metric metric_;
 };
 
-constexpr Metric kCpuPower{"power_draw_cpu", MetricType::kGauge, "", "CPU packages (W).", ""};
-constexpr Metric kRaplPower{"intel_power", MetricType::kGauge, "", "CPU packages and DRAM (W).",
-                            ""};
-constexpr Metric kGpuPower{"power_draw_gpu", MetricType::kGauge, "", "GPUs (W).", ""};
-constexpr Metric kMemory{"mem_used_cpu", MetricType::kGauge, "", "Memory in use (bytes).", ""};
-constexpr Metric kGpuMemory{"mem_used_gpu", MetricType::kGauge, "", "GPU memory in use (bytes).",
-                            ""};
+constexpr Metric kCpuPower = gauge_of("power_draw_cpu", "CPU packages (W).");
+constexpr Metric kRaplPower = gauge_of("intel_power", "CPU packages and DRAM (W).");
+constexpr Metric kGpuPower = gauge_of("power_draw_gpu", "GPUs (W).");
+constexpr Metric kMemory = gauge_of("mem_used_cpu", "Memory in use (bytes).");
+constexpr Metric kGpuMemory = gauge_of("mem_used_gpu", "GPU memory in use (bytes).");
 
 // Over the domains of these kinds that are no part of another; absent if there are none, or if one
 // of them has no value.
