@@ -197,10 +197,6 @@ bool is_file_name(std::string_view name) {
          std::ranges::all_of(name, [](unsigned char c) { return c >= ' '; });
 }
 
-Error error_of(const std::string& what, const std::error_code& code) {
-  return system_error(what, code.value());
-}
-
 std::vector<fs::path> sorted_entries(const fs::path& folder) {
   std::vector<fs::path> entries;
   for (const auto& name : names_in(folder)) {
@@ -250,7 +246,7 @@ Result<void> Baselines::save(std::string_view name, std::string_view commit,
   const fs::path folder = folder_ / name / commit;
   std::error_code failed;
   fs::create_directories(folder, failed);
-  if (failed) return tl::unexpected(error_of("cannot make " + folder.string(), failed));
+  if (failed) return system_failure("cannot make " + folder.string(), failed.value());
   std::size_t number = sorted_entries(folder).size();
   for (const auto& recording : recordings) {
     fs::path to;
@@ -259,8 +255,8 @@ Result<void> Baselines::save(std::string_view name, std::string_view commit,
     } while (fs::exists(to));
     fs::copy_file(recording, to, failed);
     if (failed) {
-      return tl::unexpected(
-          error_of(fmt::format("cannot copy {} to {}", recording.string(), to.string()), failed));
+      return system_failure(fmt::format("cannot copy {} to {}", recording.string(), to.string()),
+                            failed.value());
     }
   }
   fs::last_write_time(folder, fs::file_time_type::clock::now(), failed);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -172,14 +171,7 @@ struct ByChoice {
   }
 };
 
-constexpr std::uint64_t kMostJoules = 1'000'000'000'000;  // Slurm prints ~0 where it has none
-
-std::optional<std::uint64_t> whole_number(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_all = error == std::errc{} && end == text.data() + text.size();
-  return is_all && !text.empty() ? std::optional(value) : std::nullopt;
-}
+constexpr std::int64_t kMostJoules = 1'000'000'000'000;  // Slurm prints ~0 where it has none
 
 // Slurm's own numbers of jobs: "17", "17_3" of an array, "17+1" of a heterogeneous job.
 bool is_job(std::string_view job) {
@@ -189,20 +181,20 @@ bool is_job(std::string_view job) {
 // From lines of JobID|ConsumedEnergyRaw: that of the job, else the sum of its numbered steps, which
 // are apart from each other. Steps `batch` and `extern` have their time once more.
 report::SlurmEnergy slurm_energy_of(const std::string& job, std::string_view lines) {
-  std::uint64_t of_job = 0;
-  std::uint64_t of_steps = 0;
+  std::int64_t of_job = 0;
+  std::int64_t of_steps = 0;
   bool any = false;
   for (const auto line : split(lines, '\n')) {
     const auto cells = split(line, '|');
     if (cells.size() < 2) continue;
     const auto id = trim(cells[0]);
-    const auto joules = whole_number(trim(cells[1]));
+    const auto joules = parse_integer(trim(cells[1]));
     if (id != job && !id.starts_with(job + ".")) continue;
     any = true;
-    if (!joules || *joules > kMostJoules) continue;
+    if (!joules || *joules < 0 || *joules > kMostJoules) continue;
     if (id == job) {
       of_job = *joules;
-    } else if (whole_number(id.substr(job.size() + 1))) {
+    } else if (parse_integer(id.substr(job.size() + 1))) {
       of_steps += *joules;
     }
   }

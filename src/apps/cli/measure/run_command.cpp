@@ -100,10 +100,34 @@ KeepStatus::~KeepStatus() {
   for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &before_[i], nullptr);
 }
 
-JobPlace find_job_place() {
+namespace {
+
+// The lock of the job's recorder, a place with the recorder that has it, or neither as yet. Errors:
+// why there can be none.
+Result<JobPlace> look_for_place(const std::filesystem::path& folder, const std::string& key) {
   JobPlace place;
+  auto lock = session::RecorderLock::take(folder, key);
+  if (!lock) return forward_error(lock);
+  if (*lock) {
+    place.lock.emplace(std::move(**lock));
+    return place;
+  }
+  const auto socket = session::RecorderLock::socket(folder, key);
+  if (socket.empty()) return place;
+  auto membership = session::join_recorder(socket);
+  if (membership) {
+    place.membership = std::move(*membership);
+  } else if (membership.error().code == Errc::kUnsupported) {
+    return forward_error(membership);
+  }
+  return place;
+}
+
+}  // namespace
+
+JobPlace find_job_place() {
   const std::string key = session::job_key();
-  if (key.empty()) return place;
+  if (key.empty()) return {};
   const auto folder = session::recorder_folder();
   const auto alone = [&](const std::string& why) {
     say("jouleprof: {}: this process records by itself. Its file and those of the job's "
@@ -112,33 +136,18 @@ JobPlace find_job_place() {
   };
   for (const HostTime last = HostClock::now() + kPatience; HostClock::now() < last;
        std::this_thread::sleep_for(kLookAgain)) {
-    auto lock = session::RecorderLock::take(folder, key);
-    if (!lock) {
-      alone(lock.error().message);
-      return place;
+    auto place = look_for_place(folder, key);
+    if (!place) {
+      alone(place.error().message);
+      return {};
     }
-    if (*lock) {
-      place.lock.emplace(std::move(**lock));
-      return place;
-    }
-    const auto socket = session::RecorderLock::socket(folder, key);
-    if (socket.empty()) continue;
-    auto membership = session::join_recorder(socket);
-    if (membership) {
-      place.membership = std::move(*membership);
-      return place;
-    }
-    if (membership.error().code == Errc::kUnsupported) {
-      alone(membership.error().message);
-      return place;
-    }
+    if (place->lock || place->membership) return std::move(*place);
   }
   alone("the recorder of this job on this host did not answer");
-  return place;
+  return {};
 }
 
 JobPlace find_next_place(pid_t command) {
-  JobPlace place;
   const std::string key = session::job_key();
   const auto folder = session::recorder_folder();
   for (const HostTime last = HostClock::now() + kPatienceWithNext; HostClock::now() < last;
@@ -148,20 +157,11 @@ JobPlace find_next_place(pid_t command) {
         ended.si_pid != 0) {
       break;
     }
-    auto lock = session::RecorderLock::take(folder, key);
-    if (!lock) break;
-    if (*lock) {
-      place.lock.emplace(std::move(**lock));
-      break;
-    }
-    const auto socket = session::RecorderLock::socket(folder, key);
-    if (socket.empty()) continue;
-    if (auto membership = session::join_recorder(socket)) {
-      place.membership = std::move(*membership);
-      break;
-    }
+    auto place = look_for_place(folder, key);
+    if (!place) break;
+    if (place->lock || place->membership) return std::move(*place);
   }
-  return place;
+  return {};
 }
 
 int run_as_member(const std::vector<std::string>& command, session::Membership membership,
@@ -201,14 +201,10 @@ RepeatedRun RepeatedRun::of(const model::Profile& profile, bool whole_machine) {
       run.energy && run.energy->is_command &&
       total.command->undivided.joules() > kMostUndecided * run.energy->energy.joules();
   if (run.is_undecided) run.energy = run.whole;
-  const auto labels = report::labels_of(profile);
-  const auto label = [&](const model::DomainProfile* d) {
-    return labels[static_cast<std::size_t>(d - profile.domains.data())];
-  };
-  for (const auto* d : total.counted) run.domains.push_back(label(d));
+  for (const auto* d : total.counted) run.domains.push_back(report::label_of(profile, *d));
   for (const auto& [d, why] : total.excluded) {
     if (d->domain.kind == model::DomainKind::kGpu && d->domain.visible && !d->energy) {
-      run.lost.push_back(label(d));
+      run.lost.push_back(report::label_of(profile, *d));
     }
   }
   return run;
