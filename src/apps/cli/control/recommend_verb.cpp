@@ -23,10 +23,7 @@ class RecommendVerb : public Verb {
 
   void declare(CLI::App& app) override {
     add(app, "FILE", input_.file)->required();
-    add(app, "--objective", objective_);
-    add(app, "--eta", eta_);
-    add(app, "--max-slowdown", max_slowdown_);
-    add(app, "--max-power", max_power_);
+    objective_.declare(app);
     add(app, "--reference", reference_);
     auto* hours = add(app, "--hours", hours_);
     add(app, "--price", costs_.price)->needs(hours);
@@ -126,27 +123,13 @@ class RecommendVerb : public Verb {
       options.sweep_file = input_.file;
       options.devices = smi_devices(input_.file, plan_);
     }
-    const auto objective =
-        analysis::parse_objective(objective_.empty() ? plan_.objective : objective_);
-    if (!objective) {
-      return fail(Errc::kInvalidArgument,
-                  fmt::format("--objective {}: give energy, edp, ed2p, cost or time", objective_));
-    }
-    options.choice.objective = *objective;
-    options.choice.eta = eta_.value_or(plan_.eta);
-    options.choice.max_slowdown = plan_.max_slowdown;
-    options.choice.max_watts = plan_.max_watts;
+    model::SweepPlan asked = plan_;
+    if (auto set = objective_.set(asked); !set) return forward_error(set);
+    options.choice.objective = *analysis::parse_objective(asked.objective);
+    options.choice.eta = asked.eta;
+    options.choice.max_slowdown = asked.max_slowdown;
+    options.choice.max_watts = asked.max_watts;
     options.choice.reference = reference_;
-    if (!max_slowdown_.empty()) {
-      const auto percent = parse_amount("--max-slowdown", max_slowdown_, "%", "5%");
-      if (!percent) return tl::unexpected(percent.error());
-      options.choice.max_slowdown = *percent / 100;
-    }
-    if (!max_power_.empty()) {
-      const auto watts = parse_amount("--max-power", max_power_, "W", "300");
-      if (!watts) return tl::unexpected(watts.error());
-      options.choice.max_watts = *watts;
-    }
     options.is_other_choice = is_other_choice(options.choice);
     if (!hours_) return options;
     if (*hours_ <= 0 || *hours_ > 24) {
@@ -172,10 +155,7 @@ class RecommendVerb : public Verb {
 
   Input input_;
   model::SweepPlan plan_;  // of our own sweep: what is not given
-  std::string objective_;
-  std::optional<double> eta_;
-  std::string max_slowdown_;
-  std::string max_power_;
+  ObjectiveChoice objective_;
   std::optional<double> reference_;
   std::optional<double> hours_;
   CostChoice costs_;

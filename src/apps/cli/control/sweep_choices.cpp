@@ -77,6 +77,33 @@ Result<double> parse_amount(std::string_view option, std::string_view text, std:
       fmt::format("{} {}: give a number that is not negative, such as {}", option, text, example));
 }
 
+void ObjectiveChoice::declare(CLI::App& app) {
+  add(app, "--objective", objective);
+  add(app, "--eta", eta)->check(within(0, 1));
+  add(app, "--max-slowdown", max_slowdown);
+  add(app, "--max-power", max_power);
+}
+
+Result<void> ObjectiveChoice::set(model::SweepPlan& plan) const {
+  if (!objective.empty()) plan.objective = objective;
+  if (!analysis::parse_objective(plan.objective)) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("--objective {}: give energy, edp, ed2p, cost or time", objective));
+  }
+  plan.eta = eta.value_or(plan.eta);
+  if (!max_slowdown.empty()) {
+    const auto percent = parse_amount("--max-slowdown", max_slowdown, "%", "5%");
+    if (!percent) return forward_error(percent);
+    plan.max_slowdown = *percent / 100;
+  }
+  if (!max_power.empty()) {
+    const auto watts = parse_amount("--max-power", max_power, "W", "300");
+    if (!watts) return forward_error(watts);
+    plan.max_watts = *watts;
+  }
+  return {};
+}
+
 void SweepChoices::declare(CLI::App& app) {
   add(app, "--knob", knob_word);
   auto* list = add(app, "--limits", limits)->delimiter(',');
@@ -88,10 +115,7 @@ void SweepChoices::declare(CLI::App& app) {
   for (auto* option : workload.declare(app)) option->needs(benched);
   add(app, "--batch", batch)->needs(benched)->check(above_zero());
   add(app, "--observe", observe)->excludes(list)->excludes(between);
-  add(app, "--objective", objective);
-  add(app, "--eta", eta)->check(within(0, 1));
-  add(app, "--max-slowdown", max_slowdown);
-  add(app, "--max-power", max_power);
+  objective.declare(app);
   add(app, "--max-time", max_time)->check(a_duration());
   add(app, "--tolerance", tolerance);
   add(app, "--min-repeats", fewest_blocks)->check(within(2, 1000));
@@ -174,22 +198,7 @@ Result<model::SweepPlan> SweepChoices::common_plan(const std::vector<std::string
     if (auto ok = check_number_expression("--throughput", throughput, "([0-9.]+) tokens/s"); !ok)
       return tl::unexpected(ok.error());
   }
-  if (!analysis::parse_objective(objective)) {
-    return fail(Errc::kInvalidArgument,
-                fmt::format("--objective {}: give energy, edp, ed2p, cost or time", objective));
-  }
-  plan.objective = objective;
-  plan.eta = eta;
-  if (!max_slowdown.empty()) {
-    const auto percent = parse_amount("--max-slowdown", max_slowdown, "%", "5%");
-    if (!percent) return forward_error(percent);
-    plan.max_slowdown = *percent / 100;
-  }
-  if (!max_power.empty()) {
-    const auto watts = parse_amount("--max-power", max_power, "W", "300");
-    if (!watts) return forward_error(watts);
-    plan.max_watts = *watts;
-  }
+  if (auto set = objective.set(plan); !set) return forward_error(set);
   return plan;
 }
 

@@ -19,6 +19,18 @@ namespace jouleprof::cli {
 Result<double> parse_amount(std::string_view option, std::string_view text, std::string_view unit,
                             const char* example);
 
+// The options --objective, --eta, --max-slowdown and --max-power.
+struct ObjectiveChoice {
+  void declare(CLI::App& app);
+  // Sets in the plan what was given. Errors: invalid_argument.
+  Result<void> set(model::SweepPlan& plan) const;
+
+  std::string objective;
+  std::optional<double> eta;
+  std::string max_slowdown;
+  std::string max_power;
+};
+
 struct SweepChoices {
   void declare(CLI::App& app);
 
@@ -42,10 +54,7 @@ struct SweepChoices {
   std::string bench;
   int batch = 1;
   BenchWorkload workload;
-  std::string objective = "energy";
-  double eta = 0.5;
-  std::string max_slowdown;
-  std::string max_power;
+  ObjectiveChoice objective;
   std::string max_time;
   std::string tolerance = "1%";
   static constexpr unsigned kFewestBlocks = 3;
