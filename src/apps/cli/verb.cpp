@@ -201,22 +201,11 @@ Result<Settings> read_config_file() {
 
 std::vector<std::unique_ptr<Verb>> make_verbs() {
   std::vector<std::unique_ptr<Verb>> verbs;
-  verbs.push_back(make_doctor());
-  verbs.push_back(make_run());
-  verbs.push_back(make_replay());
-  verbs.push_back(make_monitor());
-  verbs.push_back(make_serve());
-  verbs.push_back(make_report());
-  verbs.push_back(make_merge());
-  verbs.push_back(make_export());
-  verbs.push_back(make_ledger());
-  verbs.push_back(make_import());
-  verbs.push_back(make_annotate());
-  verbs.push_back(make_bench());
-  verbs.push_back(make_compare());
-  verbs.push_back(make_sweep());
-  verbs.push_back(make_recommend());
-  verbs.push_back(make_apply());
+  for (const auto make : {make_doctor, make_run, make_replay, make_monitor, make_serve, make_report,
+                          make_merge, make_export, make_ledger, make_import, make_annotate,
+                          make_bench, make_compare, make_sweep, make_recommend, make_apply}) {
+    verbs.push_back(make());
+  }
   return verbs;
 }
 

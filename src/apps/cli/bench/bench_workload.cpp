@@ -32,14 +32,12 @@ Result<model::BenchDocument> BenchResult::read() const {
   return parse_bench_document(*text);
 }
 
-Result<std::string> seconds_of(const char* option, const std::string& text) {
-  const auto time = parse_duration(text);
-  if (!time) return tl::unexpected(time.error());
-  if (*time <= Duration{} || *time > std::chrono::hours{24}) {
+Result<std::string> seconds_of(const char* option, Duration time) {
+  if (time <= Duration{} || time > std::chrono::hours{24}) {
     return fail(Errc::kInvalidArgument,
-                fmt::format("{} {}: give a time above 0, such as 10s", option, text));
+                fmt::format("{}: give a time above 0, at most 24h, such as 10s", option));
   }
-  return shortest(seconds(*time));
+  return shortest(seconds(time));
 }
 
 std::vector<CLI::Option*> BenchWorkload::declare(CLI::App& app) {
@@ -50,8 +48,8 @@ std::vector<CLI::Option*> BenchWorkload::declare(CLI::App& app) {
       add(app, "--dtype", dtype)
           ->check(one_of({"auto", "float32", "float16", "bfloat16", "amp", "amp-bfloat16"})),
       add(app, "--device", device),
-      add(app, "--min-time", min_time)->check(a_duration()),
-      add(app, "--max-warm-up", max_warm_up)->check(a_duration()),
+      add(app, "--min-time", min_time),
+      add(app, "--max-warm-up", max_warm_up),
       add(app, "--python", python),
   };
 }
@@ -76,9 +74,9 @@ Result<std::vector<std::string>> BenchWorkload::command(const std::string& word,
     words.emplace_back(option);
     words.push_back(std::move(value));
   };
-  for (const auto& [option, text] :
-       {std::pair{"--min-time", &min_time}, std::pair{"--max-warm-up", &max_warm_up}}) {
-    auto time = seconds_of(option, *text);
+  for (const auto& [option, given] :
+       {std::pair{"--min-time", min_time}, std::pair{"--max-warm-up", max_warm_up}}) {
+    auto time = seconds_of(option, given);
     if (!time) return forward_error(time);
     add(option, std::move(*time));
   }

@@ -44,13 +44,13 @@ struct BenchWorkload {
   int new_tokens = 128;
   std::string dtype = "auto";
   std::string device = "auto";
-  std::string min_time = "3s";
-  std::string max_warm_up = "15s";
+  Duration min_time = std::chrono::seconds{3};
+  Duration max_warm_up = std::chrono::seconds{15};
   std::string python = "python3";
 };
 
 // A time as the workload's program reads it. Errors: invalid_argument.
-Result<std::string> seconds_of(const char* option, const std::string& text);
+Result<std::string> seconds_of(const char* option, Duration time);
 
 // The file in which a benchmark's workload says what it did.
 // Reads what python/jouleprof/bench/__main__.py wrote. Errors: corrupt; unsupported, another

@@ -116,7 +116,7 @@ void SweepChoices::declare(CLI::App& app) {
   add(app, "--batch", batch)->needs(benched)->check(above_zero());
   add(app, "--observe", observe)->excludes(list)->excludes(between);
   objective.declare(app);
-  add(app, "--max-time", max_time)->check(a_duration());
+  add(app, "--max-time", max_time);
   add(app, "--tolerance", tolerance);
   add(app, "--min-repeats", fewest_blocks)->check(within(2, 1000));
   add(app, "--repeats", most_blocks)->check(within(2, 1000));
@@ -226,11 +226,7 @@ Result<model::SweepPlan> SweepChoices::plan(const BoardState& boards,
   plan.reference = plan.settings.front();
   plan.found = boards.found;
   plan.devices = boards.uuids;
-  if (!max_time.empty()) {
-    const auto time = parse_duration(max_time);
-    if (!time) return forward_error(time);
-    plan.max_seconds = seconds(*time);
-  }
+  if (max_time) plan.max_seconds = seconds(*max_time);
   const auto percent = parse_amount("--tolerance", tolerance, "%", "1%");
   if (!percent) return forward_error(percent);
   plan.tolerance = *percent / 100;

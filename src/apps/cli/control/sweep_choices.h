@@ -55,7 +55,7 @@ struct SweepChoices {
   int batch = 1;
   BenchWorkload workload;
   ObjectiveChoice objective;
-  std::string max_time;
+  std::optional<Duration> max_time;
   std::string tolerance = "1%";
   static constexpr unsigned kFewestBlocks = 3;
   static constexpr unsigned kMostBlocks = 8;

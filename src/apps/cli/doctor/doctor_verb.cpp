@@ -286,7 +286,7 @@ class DoctorVerb : public Verb {
     add(app, "--forget-kernels", forget_kernels_);
     sensors_.declare(app);
     auto* capture = add(app, "--capture", capture_);
-    add(app, "--capture-time", capture_time_)->needs(capture)->check(a_duration());
+    add(app, "--capture-time", capture_time_)->needs(capture);
   }
 
   int run(const std::vector<std::string>&) override {
@@ -344,9 +344,7 @@ class DoctorVerb : public Verb {
   }
 
   int capture_sensors(meters::MeterSet& meters) const {
-    const auto time = parse_duration(capture_time_);
-    if (!time) return complain(time.error(), kUsageError);
-    const auto done = capture(meters, capture_, *time);
+    const auto done = capture(meters, capture_, capture_time_);
     const bool wrong = !done && done.error().code == Errc::kInvalidArgument;
     if (!done) return complain(done.error(), wrong ? kUsageError : kCannotWrite);
     say("jouleprof: {} holds what the sensors show, without names, serial numbers and UUIDs; look "
@@ -359,7 +357,7 @@ class DoctorVerb : public Verb {
   std::string wall_error_;
   std::string efficiency_;
   std::string capture_;
-  std::string capture_time_ = "1min";
+  Duration capture_time_ = std::chrono::minutes{1};
   bool json_ = false;
   bool calibrate_ = false;
   bool forget_ = false;

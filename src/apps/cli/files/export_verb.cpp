@@ -149,7 +149,7 @@ class ExportVerb : public Verb {
       return complain_of_usage(
           "--format parquet writes files into a folder: give it with -o FOLDER");
     }
-    if (!input_.from.empty() || !input_.to.empty()) {
+    if (!input_.part.is_whole()) {
       return complain_of_usage(
           "--format parquet has all tables of the whole recording: leave out --from and "
           "--to");

@@ -24,14 +24,14 @@ class ImportVerb : public Verb {
     add(app, "--output", output_)->required();
     add(app, "--force", force_);
     add(app, "--format", format_);
-    add(app, "--interval", interval_)->check(a_duration());
+    add(app, "--interval", options_.interval);
     add(app, "--columns", columns_);
     add(app, "--time-column", options_.time_column);
     add(app, "--power-column", options_.power_columns)->allow_extra_args(false);
     add(app, "--device-column", options_.device_column);
     add(app, "--trim", trim_);
     add(app, "--block", block_)->check(above_zero());
-    add(app, "--latency", latency_)->check(a_duration());
+    add(app, "--latency", latency_);
     add(app, "--samples", csv_.samples);
     add(app, "--counter", csv_.counter);
     add(app, "--kernels", csv_.kernels);
@@ -48,15 +48,11 @@ class ImportVerb : public Verb {
     }
     auto recording = format_ == "csv" ? import_tables() : import_logs();
     if (!recording) return complain(recording.error(), status_of_input(recording.error()));
-    std::optional<Duration> latency;
     std::vector<analysis::DevicePower> powers;
-    if (!latency_.empty()) {
-      const auto parsed = parse_duration(latency_);
-      if (!parsed) return complain(parsed.error(), kUsageError);
-      if (*parsed <= Duration{}) {
+    if (latency_) {
+      if (*latency_ <= Duration{}) {
         return complain_of_usage("--latency must be above 0, such as 4.37ms");
       }
-      latency = *parsed;
       powers = analysis::power_of_work(*recording);
       if (powers.empty()) {
         return complain({Errc::kUnavailable,
@@ -70,9 +66,9 @@ class ImportVerb : public Verb {
     for (const auto& warning : recording->warnings) {
       say("jouleprof: note: {}\n", report::printable(warning.text));
     }
-    if (latency) {
+    if (latency_) {
       const auto shown = write_output(
-          Output{}, report::latency_energy_to_text(powers, *latency, text_options(STDOUT_FILENO)));
+          Output{}, report::latency_energy_to_text(powers, *latency_, text_options(STDOUT_FILENO)));
       if (!shown) return complain(shown.error(), kCannotWrite);
     }
     say_wrote(output_);
@@ -113,13 +109,8 @@ class ImportVerb : public Verb {
     options.format = format_;
     options.columns = columns_;
     options.device_name = csv_.device_name;
-    options.trim = trim_ || !latency_.empty();
+    options.trim = trim_ || latency_;
     options.block = block_;
-    if (!interval_.empty()) {
-      const auto interval = parse_duration(interval_);
-      if (!interval) return tl::unexpected(interval.error());
-      options.interval = *interval;
-    }
     return importers::import_files({files_.begin(), files_.end()}, options);
   }
 
@@ -128,8 +119,7 @@ class ImportVerb : public Verb {
   importers::ImportOptions options_;
   std::string output_;
   std::string format_;
-  std::string interval_;
-  std::string latency_;
+  std::optional<Duration> latency_;
   std::string columns_;
   std::optional<std::size_t> block_;
   bool trim_ = false;

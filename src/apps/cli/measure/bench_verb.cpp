@@ -28,7 +28,7 @@ class BenchVerb : public Verb {
     workload_.declare(app);
     add(app, "--batch", batches_)->delimiter(',')->check(above_zero());
     add(app, "--seed", seed_)->check(not_negative());
-    add(app, "--max-time", max_time_)->check(a_duration());
+    add(app, "--max-time", max_time_);
     auto* target = add(app, "--target-rel", target_);
     auto* timer = add(app, "--torch-timer", torch_timer_);
     add(app, "--steady-state", steady_state_)
@@ -47,7 +47,7 @@ class BenchVerb : public Verb {
     auto* json = add(app, "--json", json_);
     add(app, "--csv", csv_)->excludes(json);
     sensors_.declare(app);
-    add(app, "--idle", idle_)->check(a_duration());
+    add(app, "--idle", idle_);
   }
 
   int run(const std::vector<std::string>&) override {
@@ -105,11 +105,9 @@ class BenchVerb : public Verb {
     options.command = std::move(*command);
     options.tool_version = JOULEPROF_VERSION;
     options.devices = sensors_.devices;
-    const auto idle = parse_duration(idle_);
-    if (!idle) return tl::unexpected(idle.error());
-    options.idle_before = *idle;
+    options.idle_before = idle_;
     // A board's clocks stay up for a second after the last context: that time shows no rest.
-    options.idle_after = std::min<Duration>(*idle, std::chrono::milliseconds{500});
+    options.idle_after = std::min<Duration>(idle_, std::chrono::milliseconds{500});
     if (!layers_) return options;
     options.trace.kernels = options.trace.layers = true;
     if (auto found = find_trace_files(options.trace); !found) return forward_error(found);
@@ -204,7 +202,7 @@ class BenchVerb : public Verb {
   BenchWorkload workload_;
   std::vector<int> batches_ = {1};
   std::int64_t seed_ = 0;
-  std::string max_time_ = "30s";
+  Duration max_time_ = std::chrono::seconds{30};
   std::string target_;
   bool torch_timer_ = false;
   bool details_ = false;
@@ -220,7 +218,7 @@ class BenchVerb : public Verb {
   bool json_ = false;
   bool csv_ = false;
   SensorChoice sensors_;
-  std::string idle_ = "2s";
+  Duration idle_ = std::chrono::seconds{2};
 };
 
 }  // namespace

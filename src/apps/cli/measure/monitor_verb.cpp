@@ -46,7 +46,7 @@ class MonitorVerb : public Verb {
 
   void declare(CLI::App& app) override {
     add(app, "--format", format_)->check(one_of({"table", "csv", "jsonl", "dmon"}));
-    add(app, "--delay", delay_)->check(parsed_by(parse_duration_or_seconds));
+    add_parsed(app, "--delay", delay_, parse_duration_or_seconds);
     add(app, "--count", count_)->check(above_zero());
     add(app, "--select", select_);
     add(app, "--options", stamps_);
@@ -64,14 +64,12 @@ class MonitorVerb : public Verb {
       return complain_of_usage(
           fmt::format("{} is of --format dmon: give that too, or leave it out", of_dmon_));
     }
-    const auto delay = parse_duration_or_seconds(delay_);
-    if (!delay) return complain(delay.error(), kUsageError);
-    if (*delay < std::chrono::milliseconds{10}) {
+    if (delay_ < std::chrono::milliseconds{10}) {
       return complain_of_usage("--delay must be at least 10ms");
     }
-    auto printer = make_printer(format_, {.select = select_, .time = stamps_, .interval = *delay});
+    auto printer = make_printer(format_, {.select = select_, .time = stamps_, .interval = delay_});
     if (!printer) return complain(printer.error(), kUsageError);
-    const auto sensors = sensors_.meters({.shortest_window = *delay, .poll_period = {}});
+    const auto sensors = sensors_.meters({.shortest_window = delay_, .poll_period = {}});
     if (!sensors) return complain(sensors.error(), kUsageError);
     auto found = meters::open_meters(*sensors);
     if (!found) return complain(found.error(), kUsageError);
@@ -83,7 +81,7 @@ class MonitorVerb : public Verb {
     session::SessionOptions options;
     options.tool_version = JOULEPROF_VERSION;
     options.devices = sensors_.devices;
-    options.snapshot_period = *delay;
+    options.snapshot_period = delay_;
     if (count_) options.snapshots = *count_;
     std::stop_source stop;
     options.stop = stop.get_token();
@@ -116,7 +114,7 @@ class MonitorVerb : public Verb {
 
  private:
   std::string format_ = "table";
-  std::string delay_ = "1s";
+  Duration delay_ = std::chrono::seconds{1};
   std::optional<std::uint64_t> count_;
   std::string select_ = "puc";
   std::string stamps_;

@@ -50,21 +50,21 @@ class RunVerb : public Verb {
     auto* attached =
         add(app, "--pid", pids_)->check(above_zero())->allow_extra_args(false)->delimiter(',');
     sensors_.declare(app);
-    add(app, "--interval", interval_)->check(a_duration());
-    add(app, "--shortest", shortest_)->check(a_duration());
-    add(app, "--idle", idle_)->check(a_duration());
+    add(app, "--interval", interval_);
+    add(app, "--shortest", shortest_);
+    add(app, "--idle", idle_);
     auto* kernels = add(app, "--kernels", kernels_);
     add(app, "--layers", layers_);
     add(app, "--serving", serving_);
     add(app, "--replay", replay_)->expected(0, 1)->default_str(kReplay);
     add(app, "--trace", events_)->needs(kernels);
     add(app, "--no-memory", no_memory_);
-    add(app, "--counter-interval", counter_interval_)->check(a_duration());
+    add(app, "--counter-interval", counter_interval_);
     add(app, "--trace-folder", trace_folder_)->needs("--pid");
     add(app, "--quiet", quiet_);
     add(app, "--details", details_);
     costs_.declare(app);
-    add(app, "--duration", duration_)->check(a_duration());
+    add(app, "--duration", duration_);
     auto* repeat = add(app, "--repeat", repeats_)->check(within(2, 1000));
     // What is of one run, or would have to be one file for all.
     for (auto* option : {force, json, html, svg, attached, printed}) repeat->excludes(option);
@@ -264,14 +264,8 @@ class RunVerb : public Verb {
     options.tool_version = JOULEPROF_VERSION;
     options.devices = sensors_.devices;
     options.attach.assign(pids_.begin(), pids_.end());
-    const auto idle = parse_duration(idle_);
-    if (!idle) return tl::unexpected(idle.error());
-    options.idle_before = options.idle_after = *idle;
-    if (!duration_.empty()) {
-      const auto duration = parse_duration(duration_);
-      if (!duration) return forward_error(duration);
-      options.duration = *duration;
-    }
+    options.idle_before = options.idle_after = idle_;
+    options.duration = duration_;
     if (auto traced = choose_trace(options.trace); !traced) return forward_error(traced);
     return options;
   }
@@ -341,28 +335,22 @@ class RunVerb : public Verb {
   Result<meters::MeterSet> open() const {
     meters::Demand demand;
     // The regression of kernels needs the board's power samples, and the counter now and then.
-    const auto shortest = parse_duration(!shortest_.empty()        ? shortest_
-                                         : is_traced() || serving_ ? "1s"
-                                                                   : "5s");
-    if (!shortest) return tl::unexpected(shortest.error());
-    demand.shortest_window = *shortest;
-    if (!counter_interval_.empty()) {
-      const auto interval = parse_duration(counter_interval_);
-      if (!interval) return tl::unexpected(interval.error());
-      if (*interval < std::chrono::milliseconds{10} || *interval > std::chrono::minutes{10}) {
+    const std::chrono::seconds usual{is_traced() || serving_ ? 1 : 5};
+    demand.shortest_window = shortest_.value_or(usual);
+    if (counter_interval_) {
+      if (*counter_interval_ < std::chrono::milliseconds{10} ||
+          *counter_interval_ > std::chrono::minutes{10}) {
         return fail(Errc::kInvalidArgument, "--counter-interval must be from 10ms to 10min");
       }
-      demand.counter_period = *interval;
-    } else if (is_traced() && !serving_ && shortest_.empty()) {
+      demand.counter_period = *counter_interval_;
+    } else if (is_traced() && !serving_ && !shortest_) {
       demand.counter_period = kCounterOfKernels;
     }
-    if (!interval_.empty()) {
-      const auto interval = parse_duration(interval_);
-      if (!interval) return tl::unexpected(interval.error());
-      if (*interval < std::chrono::milliseconds{1}) {
+    if (interval_) {
+      if (*interval_ < std::chrono::milliseconds{1}) {
         return fail(Errc::kInvalidArgument, "--interval must be at least 1ms");
       }
-      demand.poll_period = *interval;
+      demand.poll_period = *interval_;
     }
     const auto sensors = sensors_.meters(demand);
     if (!sensors) return forward_error(sensors);
@@ -544,13 +532,13 @@ class RunVerb : public Verb {
   std::optional<report::UnitCount> unit_;
   CostChoice costs_;
   report::CostFactors factors_;
-  std::string duration_;  // empty: to the end of the command
-  unsigned repeats_ = 0;  // 0: once, with the whole summary
+  std::optional<Duration> duration_;  // absent: to the end of the command
+  unsigned repeats_ = 0;              // 0: once, with the whole summary
   std::vector<RepeatedRun>* runs_ = nullptr;
   std::vector<int> pids_;  // empty: the command is measured
   SensorChoice sensors_;
-  std::string interval_;
-  std::string shortest_;
+  std::optional<Duration> interval_;
+  std::optional<Duration> shortest_;
   bool kernels_ = false;
   bool layers_ = false;
   bool events_ = false;
@@ -558,9 +546,9 @@ class RunVerb : public Verb {
   std::string replay_;  // empty: not asked for
   bool no_memory_ = false;
   std::string driver_;  // of the GPUs; empty: nothing is remembered
-  std::string counter_interval_;
+  std::optional<Duration> counter_interval_;
   std::string trace_folder_;
-  std::string idle_ = "1s";
+  Duration idle_ = std::chrono::seconds{1};
   bool quiet_ = false;
   bool details_ = false;
   session::RecorderLock* lock_ = nullptr;  // of the job's recorder

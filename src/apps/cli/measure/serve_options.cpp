@@ -101,27 +101,23 @@ std::string rate_text(double bytes_a_day, std::uint64_t most_bytes, Duration lon
 
 void History::declare(CLI::App& app) {
   auto* const record = add(app, "--record", record_);
-  add(app, "--record-max-size", most_bytes_)->check(parsed_by(parse_size))->needs(record);
-  add(app, "--record-max-age", longest_)->check(parsed_by(parse_age))->needs(record);
+  add_parsed(app, "--record-max-size", most_bytes_, parse_size)->needs(record);
+  add_parsed(app, "--record-max-age", longest_, parse_age)->needs(record);
   add(app, "--state", state_);
 }
 
 Result<session::DailyOptions> History::bounds() const {
   session::DailyOptions out;
   out.folder = record_;
-  const auto bytes = parse_size(most_bytes_);
-  if (!bytes) return forward_error(bytes);
-  if (*bytes < kLeastBytes) {
+  if (most_bytes_ < kLeastBytes) {
     return fail(Errc::kInvalidArgument, "--record-max-size must be at least 16MiB");
   }
-  out.most_bytes = *bytes;
-  const auto longest = parse_age(longest_);
-  if (!longest) return forward_error(longest);
-  if (*longest < std::chrono::hours{1}) {
+  out.most_bytes = most_bytes_;
+  if (longest_ < std::chrono::hours{1}) {
     return fail(Errc::kInvalidArgument, "--record-max-age must be at least 1h");
   }
-  out.longest = *longest;
-  out.on_rate = [bytes = *bytes, longest = *longest](double bytes_a_day) {
+  out.longest = longest_;
+  out.on_rate = [bytes = most_bytes_, longest = longest_](double bytes_a_day) {
     say("jouleprof: {}\n", rate_text(bytes_a_day, bytes, longest));
   };
   out.on_error = [](const Error& error) {
@@ -205,17 +201,15 @@ void ShareChoice::declare(CLI::App& app) {
   add(app, "--share", path_);
   add(app, "--share-group", group_);
   add(app, "--share-mode", mode_);
-  add(app, "--share-fastest", fastest_)->check(a_duration());
+  add(app, "--share-fastest", fastest_);
 }
 
 Result<std::optional<session::ShareOptions>> ShareChoice::options() const {
   session::ShareOptions out;
-  const auto fastest = parse_duration(fastest_);
-  if (!fastest) return forward_error(fastest);
-  if (*fastest < 1ms || *fastest > 1min) {
+  if (fastest_ < 1ms || fastest_ > 1min) {
     return fail(Errc::kInvalidArgument, "--share-fastest must be between 1ms and 1min");
   }
-  out.fastest = *fastest;
+  out.fastest = fastest_;
   if (!group_.empty()) {
     const auto group = group_of(group_);
     if (!group) return forward_error(group);
@@ -235,7 +229,7 @@ Result<std::optional<session::ShareOptions>> ShareChoice::options() const {
 
 void PushChoice::declare(CLI::App& app) {
   auto* const url = add(app, "--otlp", url_);
-  add(app, "--otlp-interval", interval_)->check(a_duration())->needs(url);
+  add(app, "--otlp-interval", interval_)->needs(url);
   add(app, "--otlp-headers-file", headers_)->needs(url);
 }
 
@@ -243,12 +237,10 @@ Result<std::unique_ptr<serve::OtlpPush>> PushChoice::start() const {
   if (url_.empty()) return nullptr;
   serve::OtlpPushOptions out;
   out.url = url_;
-  const auto interval = parse_duration(interval_);
-  if (!interval) return forward_error(interval);
-  if (*interval < 1s || *interval > 1h) {
+  if (interval_ < 1s || interval_ > 1h) {
     return fail(Errc::kInvalidArgument, "--otlp-interval must be between 1s and 1h");
   }
-  out.interval = *interval;
+  out.interval = interval_;
   // The names that OpenTelemetry's own exporters read.
   for (const auto* name : {"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_METRICS_HEADERS"}) {
     auto headers = serve::parse_otlp_headers(environment(name));

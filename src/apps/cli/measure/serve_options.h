@@ -37,8 +37,8 @@ class History {
   Result<session::DailyOptions> bounds() const;
 
   std::string record_;
-  std::string most_bytes_ = "4GiB";
-  std::string longest_ = "30d";
+  std::uint64_t most_bytes_ = std::uint64_t{4} << 30;
+  Duration longest_ = std::chrono::hours{30 * 24};
   std::string state_;
   std::unique_ptr<session::DailyRecordings> recordings_;
   std::optional<FileLock> lock_;
@@ -58,7 +58,7 @@ class ShareChoice {
   std::string path_;
   std::string group_;
   std::string mode_;
-  std::string fastest_ = "10ms";
+  Duration fastest_ = std::chrono::milliseconds{10};
 };
 
 // The options by which `serve` sends its figures to an OpenTelemetry collector. Passwords come from
@@ -72,7 +72,7 @@ class PushChoice {
 
  private:
   std::string url_;
-  std::string interval_ = "1min";
+  Duration interval_ = std::chrono::minutes{1};
   std::string headers_;  // a file
 };
 

@@ -58,10 +58,10 @@ class ServeVerb : public Verb {
     add(app, "--web.listen-address", listen_)->excludes(listen);
     add(app, "--web.config.file", web_config_);
     add(app, "--web.telemetry-path", metrics_path_);
-    add(app, "--tick", tick_)->check(a_duration());
+    add(app, "--tick", tick_);
     add(app, "--level", levels_)->delimiter(',');
     add(app, "--max-series", most_series_)->check(not_negative());
-    add(app, "--keep-ended", keep_)->check(a_duration());
+    add(app, "--keep-ended", keep_);
     add(app, "--job-mapping-dir", job_mapping_);
     add(app, "--kube-logs", kube_logs_);
     sensors_.declare(app);
@@ -114,15 +114,11 @@ class ServeVerb : public Verb {
 
   Result<session::ServiceOptions> service_options() {
     session::ServiceOptions options;
-    const auto tick = parse_duration(tick_);
-    if (!tick) return forward_error(tick);
-    if (*tick < 500ms || *tick > 1h) {
+    if (tick_ < 500ms || tick_ > 1h) {
       return fail(Errc::kInvalidArgument, "--tick must be between 500ms and 1h");
     }
-    options.tick = *tick;
-    const auto keep = parse_duration(keep_);
-    if (!keep) return forward_error(keep);
-    options.accounts.keep = *keep;
+    options.tick = tick_;
+    options.accounts.keep = keep_;
     options.accounts.most_series = most_series_;
     // What the live page shows is accounted in any case, unless there is a choice.
     if (!levels_.empty()) options.accounts.families.clear();
@@ -407,10 +403,10 @@ class ServeVerb : public Verb {
   std::vector<std::string> listen_{"127.0.0.1:9877"};
   std::string web_config_;
   std::string metrics_path_ = "/metrics";
-  std::string tick_ = "10s";
+  Duration tick_ = 10s;
   std::vector<std::string> levels_;
   std::size_t most_series_ = 1000;
-  std::string keep_ = "5min";
+  Duration keep_ = 5min;
   std::string job_mapping_;
   std::string kube_logs_;
   SensorChoice sensors_;

@@ -46,23 +46,8 @@ void Input::declare(CLI::App& app) {
   add(app, "FILE", file)->required();
   add(app, "--run", run)->check(above_zero());
   add(app, "--no-memory", no_memory);
-  add(app, "--from", from)->check(a_duration());
-  add(app, "--to", to)->check(a_duration());
-}
-
-Result<analysis::Part> Input::part() const {
-  analysis::Part part;
-  if (!from.empty()) {
-    const auto time = parse_duration(from);
-    if (!time) return tl::unexpected(time.error());
-    part.from = *time;
-  }
-  if (!to.empty()) {
-    const auto time = parse_duration(to);
-    if (!time) return tl::unexpected(time.error());
-    part.to = *time;
-  }
-  return part;
+  add(app, "--from", part.from);
+  add(app, "--to", part.to);
 }
 
 Result<analysis::Run> Input::open() const {
@@ -90,16 +75,14 @@ Result<analysis::Run> Input::open() const {
 
 int write_run(const analysis::Run& run, const Input& input, const report::Format& format,
               const report::FormatOptions& options, const Output& output) {
-  const auto part = input.part();
-  if (!part) return complain(part.error(), kUsageError);
   Result<void> made;
   const auto written = write_output(output, [&](std::ostream& out) {
     if (!names_gzip(output.path) || format.is_packed) {
-      made = format.write(run, *part, options, out);
+      made = format.write(run, input.part, options, out);
       return made.has_value();
     }
     GzipStream packed(out);
-    made = format.write(run, *part, options, packed);
+    made = format.write(run, input.part, options, packed);
     packed.finish();
     return made.has_value();
   });

@@ -22,11 +22,9 @@ struct Input {
   std::string file;
   unsigned run = 0;        // of a sweep's file, from 1; 0: not given
   bool no_memory = false;  // without what earlier runs know of kernels
-  std::string from;
-  std::string to;
+  analysis::Part part;
 
   void declare(CLI::App& app);
-  Result<analysis::Part> part() const;
   // Errors: as read_recording's; invalid_argument for a sweep's file without a run, and the
   // reverse.
   Result<analysis::Run> open() const;

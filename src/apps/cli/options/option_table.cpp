@@ -63,8 +63,6 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   return best;
 }
 
-CLI::Validator a_duration() { return parsed_by(parse_duration); }
-
 Result<Duration> parse_duration_or_seconds(const std::string& text) {
   return parse_duration(parse_number(text) ? text + "s" : text);
 }

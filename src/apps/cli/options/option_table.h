@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/text.h"
 #include "jouleprof/units.h"
 
 namespace jouleprof::cli {
@@ -49,26 +50,11 @@ const char* report_option(std::string_view format);
 // By its long name, of the verb that `app` is called after; else nullptr.
 const OptionText* find_text(const CLI::App& app, std::string_view name);
 
-// Declares an option that the table has, or an argument: an upper-case word, which the usage names.
-template <typename T>
-CLI::Option* add(CLI::App& app, std::string_view name, T& variable) {
-  const OptionText* text = find_text(app, name);
-  if (text == nullptr) return app.add_option(std::string(name), variable, "");
-  CLI::Option* option = nullptr;
-  if constexpr (std::is_same_v<T, bool>) {
-    option = app.add_flag(std::string(text->names), variable, std::string(text->help));
-  } else {
-    option = app.add_option(std::string(text->names), variable, std::string(text->help));
-  }
-  return text->variable.empty() ? option : option->envname(std::string(text->variable));
-}
-
 // --- Checks of options' values, in words for people ---
 
 CLI::Validator above_zero();                           // a number
 CLI::Validator not_negative();                         // a number
 CLI::Validator within(double lowest, double highest);  // a number; both are allowed
-CLI::Validator a_duration();                           // with its unit
 CLI::Validator one_of(std::vector<std::string> words);
 
 // What `parse` takes, with its message.
@@ -79,6 +65,35 @@ CLI::Validator parsed_by(Parse parse) {
             return value ? std::string() : value.error().message;
           },
           ""};
+}
+
+// --- Options ---
+
+// Declares an option that the table has, whose value is what `parse` makes of its text.
+template <typename T, typename Parse>
+CLI::Option* add_parsed(CLI::App& app, std::string_view name, T& variable, Parse parse) {
+  const OptionText& text = *find_text(app, name);
+  const auto take = [&variable, parse](const std::string& word) { variable = *parse(word); };
+  return app
+      .add_option_function<std::string>(std::string(text.names), take, std::string(text.help))
+      ->check(parsed_by(parse));
+}
+
+// Declares an option that the table has, or an argument: an upper-case word, which the usage names.
+// A duration has its unit.
+template <typename T>
+CLI::Option* add(CLI::App& app, std::string_view name, T& variable) {
+  const OptionText* text = find_text(app, name);
+  if (text == nullptr) return app.add_option(std::string(name), variable, "");
+  CLI::Option* option = nullptr;
+  if constexpr (std::is_same_v<T, bool>) {
+    option = app.add_flag(std::string(text->names), variable, std::string(text->help));
+  } else if constexpr (std::is_same_v<T, Duration> || std::is_same_v<T, std::optional<Duration>>) {
+    option = add_parsed(app, name, variable, parse_duration);
+  } else {
+    option = app.add_option(std::string(text->names), variable, std::string(text->help));
+  }
+  return text->variable.empty() ? option : option->envname(std::string(text->variable));
 }
 
 // A bare number is seconds.
