@@ -8,6 +8,7 @@
 #include "analysis/timeline/sensors/counter.h"
 #include "base/median.h"
 #include "model/window_sum.h"
+#include "report/costs/costs.h"
 #include "report/quantity.h"
 #include "report/total.h"
 

@@ -13,6 +13,7 @@
 #include "report/html/page.h"
 #include "report/results/recommendation.h"
 #include "report/svg/svg_format.h"
+#include "session/sweep/experiment.h"
 
 namespace jouleprof::cli {
 namespace {
