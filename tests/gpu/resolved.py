@@ -356,10 +356,11 @@ def against_loops(args, file, kernels):
     how many lie within their intervals of how many". In the program a launch takes longer, and its clock may be
     another: by power the loops of about the program's clock count, for the time that launches take there."""
     rows = {kernel_key(row): row for row in kernels["rows"]}
+    own = loops(args.tool, file, kernels["idle_watts"])
     texts = []
     for by_power in False, True:
         off = whole = within = pairs = 0
-        for loop in loops(args.tool, file, kernels["idle_watts"]):
+        for loop in own:
             row = rows.get(loop.name)
             if not row or not row["energy_joules"] or not row["launches"]:
                 continue
