@@ -12,6 +12,7 @@ import pytest
 
 import jouleprof
 from jouleprof._recorded import ledger, schemas
+from test_fleet import query
 from test_tables import KERNELS, TOOL, merge, tool  # pylint: disable=unused-import
 
 arrow = pytest.importorskip("pyarrow", reason="the Python module pyarrow is missing (pip install pyarrow)")
@@ -200,6 +201,15 @@ def test_what_a_killed_writer_left_is_removed(tmp_path):
     (left / "L0-x.parquet").write_bytes(b"half")
     ledger.add(tmp_path, synthetic([1]))
     assert not left.exists() and len(rows_of(tmp_path)) == 4
+
+
+def test_the_energy_of_users_has_the_bounds_of_what_could_not_be_divided(tmp_path, monkeypatch):
+    run_ledger(job(tmp_path, "a", "1"), job(tmp_path, "b", "2", shift=10**5), "-o", tmp_path / "energy")
+    counted = [row for row in rows_of(tmp_path / "energy") if row["counted"]]
+    ((user, *sums, without),) = query(tmp_path, "## The ledger", monkeypatch)
+    columns = ("command_energy_joules", "command_interval_low_joules", "command_interval_high_joules")
+    assert user == counted[0]["user"] and without == sum(row[columns[0]] is None for row in counted)
+    assert sums == pytest.approx([sum(row[column] or 0 for row in counted) for column in columns])
 
 
 def test_engines_read_it(tmp_path):
