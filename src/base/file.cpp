@@ -171,20 +171,39 @@ std::vector<std::string> names_in(const std::filesystem::path& path) {
   return list_folder(path).value_or(std::vector<std::string>{});
 }
 
-KeptFile::~KeptFile() { close(); }
+OwnDescriptor::OwnDescriptor(int fd) noexcept { reset(fd); }
 
-void KeptFile::close() {
-  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+int OwnDescriptor::get() const noexcept {
+  struct stat now {};
+  const bool is_ours =
+      fd_ >= 0 && ::fstat(fd_, &now) == 0 && now.st_dev == device_ && now.st_ino == inode_;
+  return is_ours ? fd_ : -1;
+}
+
+void OwnDescriptor::reset(int fd) noexcept {
+  if (fd != fd_) close();  // else the program closed it, and the kernel gave its number again
+  fd_ = -1;
+  struct stat made {};
+  if (fd < 0 || ::fstat(fd, &made) != 0) return;
+  fd_ = fd;
+  device_ = made.st_dev;
+  inode_ = made.st_ino;
+}
+
+void OwnDescriptor::close() noexcept {
+  if (const int fd = get(); fd >= 0) ::close(fd);
+  fd_ = -1;
 }
 
 Result<std::string_view> KeptFile::read(std::size_t limit) {
-  if (fd_ < 0) fd_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd_ < 0) return system_failure(fmt::format("cannot open {}", path_.string()), errno);
+  int fd = file_.get();
+  if (fd < 0 && (fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) >= 0) file_.reset(fd);
+  if (fd < 0) return system_failure(fmt::format("cannot open {}", path_.string()), errno);
   if (buffer_.empty()) buffer_.resize(std::min(limit, kFirstBuffer));
   std::size_t size = 0;
   while (size < limit) {
     if (size == buffer_.size()) buffer_.resize(2 * size);
-    const ssize_t n = ::pread(fd_, buffer_.data() + size, std::min(limit, buffer_.size()) - size,
+    const ssize_t n = ::pread(fd, buffer_.data() + size, std::min(limit, buffer_.size()) - size,
                               static_cast<off_t>(size));
     if (n == 0) break;
     if (n > 0) {
@@ -193,7 +212,7 @@ Result<std::string_view> KeptFile::read(std::size_t limit) {
     }
     const int err = errno;
     if (err == EINTR) continue;
-    close();
+    file_.close();
     return system_failure(fmt::format("cannot read {}", path_.string()), err);
   }
   return std::string_view(buffer_).substr(0, size);

@@ -1,8 +1,10 @@
 #include "base/file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <string>
@@ -85,6 +87,27 @@ TEST(KeptFile, ReadsTheKernels) {
   ASSERT_TRUE(first);
   EXPECT_EQ(first->back(), '\n');
   EXPECT_TRUE(file.read());
+}
+
+// Of a program that closed all descriptors, and has opened its own.
+TEST(KeptFile, AFileOfTheProgramUnderItsNumberIsNeitherReadNorClosed) {
+  const TempTree tree{{"stat", "cpu 1\n"}, {"log", "the program's\n"}};
+  const int number = ::open(tree.root().c_str(), O_RDONLY | O_CLOEXEC);
+  ::close(number);
+  {
+    KeptFile file(tree / "stat");
+    EXPECT_EQ(file.read().value(), "cpu 1\n");
+    ::close(number);
+    ASSERT_EQ(::open((tree / "log").c_str(), O_RDONLY | O_CLOEXEC), number);
+    EXPECT_EQ(file.read().value(), "cpu 1\n");
+  }
+  EXPECT_EQ(::close(number), 0);
+  KeptFile file(tree / "stat");
+  EXPECT_TRUE(file.read());
+  ASSERT_EQ(::close(number), 0);  // and opened nothing
+  EXPECT_EQ(file.read().value(), "cpu 1\n");
+  EXPECT_EQ(file.read().value(), "cpu 1\n");
+  EXPECT_EQ(::close(number), 0);
 }
 
 TEST(SharedFile, ReplacesTheWholeContent) {

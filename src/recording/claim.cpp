@@ -73,11 +73,12 @@ Result<Claim> Claim::take(const fs::path& path, bool overwrite) {
 Result<void> Claim::lock() {
   const fs::path file = side_file(path_, kLockSuffix);
   for (int tries = 0; tries < kMostTries; ++tries) {
-    fd_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (fd_ < 0) return {};
-    if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+    const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (fd < 0) return {};
+    lock_.reset(fd);
+    if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
       const bool busy = errno == EWOULDBLOCK;
-      ::close(std::exchange(fd_, -1));
+      lock_.close();
       if (!busy) return {};
       return fail(Errc::kInvalidArgument,
                   fmt::format("cannot create {}: another jouleprof is writing it; choose another "
@@ -85,28 +86,27 @@ Result<void> Claim::lock() {
                               path_.string()));
     }
     // Its former holder may have removed it in between.
-    if (is_file_of(fd_, file)) return {};
-    ::close(std::exchange(fd_, -1));
+    if (is_file_of(fd, file)) return {};
+    lock_.close();
   }
   return {};
 }
 
 void Claim::release() {
-  if (fd_ < 0) return;
+  const int fd = lock_.get();
+  if (fd < 0) return;
   ::unlink(side_file(path_, kLockSuffix).c_str());
-  ::flock(fd_, LOCK_UN);  // a forked child holds the descriptor, too
-  ::close(std::exchange(fd_, -1));
+  ::flock(fd, LOCK_UN);  // a forked child holds the descriptor, too
+  lock_.close();
 }
 
 Claim::Claim(Claim&& other) noexcept
-    : path_(std::move(other.path_)),
-      replaces_(other.replaces_),
-      fd_(std::exchange(other.fd_, -1)) {}
+    : path_(std::move(other.path_)), replaces_(other.replaces_), lock_(std::move(other.lock_)) {}
 
 Claim& Claim::operator=(Claim&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(replaces_, other.replaces_);
-  std::swap(fd_, other.fd_);
+  std::swap(lock_, other.lock_);
   return *this;
 }
 

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "base/file.h"
 #include "base/result.h"
 
 namespace jouleprof::recording {
@@ -30,7 +31,7 @@ class Claim {
 
   std::filesystem::path path_;
   bool replaces_ = false;
-  int fd_ = -1;
+  OwnDescriptor lock_;
 };
 
 // Whether a Claim of any process holds the name. Changes nothing.

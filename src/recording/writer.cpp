@@ -1,6 +1,7 @@
 #include "recording/writer.h"
 
 #include <SQLiteCpp/Transaction.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
 
@@ -8,9 +9,12 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/file.h"
 #include "recording/sqlite_file.h"
@@ -67,7 +71,9 @@ Result<void> write_parts(Writer& writer, const Parts& parts) {
 
 struct Writer::Impl {
   fs::path path;
-  std::optional<Claim> claim;            // none once closed
+  std::optional<Claim> claim;  // none once closed
+  // Open since before the database: a program that closed it has closed SQLite's descriptors, too.
+  OwnDescriptor witness{::open("/", O_PATH | O_CLOEXEC)};
   std::unique_ptr<SQLite::Database> db;  // none once closed
   std::unique_ptr<Statements> statements;
   bool in_transaction = false;
@@ -77,6 +83,7 @@ struct Writer::Impl {
   // Does `change` within a transaction. After the first failure nothing is done any more.
   template <class Change>
   Result<void> attempt(Change&& change) {
+    stop_if_cut_off();
     if (failure) return tl::unexpected(*failure);
     try {
       if (!in_transaction) execute(statements->begin);
@@ -91,6 +98,20 @@ struct Writer::Impl {
     }
   }
 
+  // SQLite would write into the program's files that now have its descriptors' numbers, and close
+  // them: it is left as it is, for good.
+  void stop_if_cut_off() {
+    if (db == nullptr || witness.get() >= 0) return;
+    static std::mutex mutex;
+    static auto& left = *new std::vector<std::pair<decltype(db), decltype(statements)>>;
+    const std::lock_guard lock(mutex);
+    left.emplace_back(std::move(db), std::move(statements));
+    failure = {Errc::kUnavailable,
+               fmt::format("cannot write {}: this program closed all descriptors, those of the "
+                           "recording too; open the monitor after that",
+                           path.string())};
+  }
+
   Result<void> give_up(Error error) {
     sqlite3_exec(db->getHandle(), "ROLLBACK", nullptr, nullptr, nullptr);
     in_transaction = false;
@@ -99,6 +120,7 @@ struct Writer::Impl {
   }
 
   Result<void> commit(bool may_wait) {
+    stop_if_cut_off();
     if (failure) return tl::unexpected(*failure);
     if (!in_transaction) return {};
     try {

@@ -1,7 +1,9 @@
 #include "recording/writer.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <limits>
 
@@ -125,6 +127,33 @@ TEST(Writer, DestroyedItLeavesAnIncompleteRecording) {
   EXPECT_EQ(read.readings.powers.size(), 5U);
   EXPECT_FALSE(read.run.complete);
   EXPECT_THAT(names_in(tree.root()), ElementsAre("x.jprof"));
+}
+
+// Of a program that closed all descriptors, and has opened its own.
+TEST(Writer, FilesOfTheProgramUnderItsNumbersAreNeitherWrittenNorClosed) {
+  constexpr int kFiles = 16;
+  const TempTree tree;
+  const int first = ::open("/", O_PATH | O_CLOEXEC);
+  ::close(first);
+  {
+    Writer writer = writer_with_sensor(tree / "x.jprof");
+    ASSERT_TRUE(writer.append(numbered_powers(0, 10)));
+    ASSERT_TRUE(writer.commit());
+    for (int fd = first; fd < first + kFiles; ++fd) ::close(fd);
+    for (int fd = first; fd < first + kFiles; ++fd) {
+      const auto name = tree / std::to_string(fd);
+      ASSERT_EQ(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600), fd);
+    }
+    const auto done = writer.append(numbered_powers(10, 10));
+    ASSERT_FALSE(done);
+    EXPECT_THAT(done.error().message, HasSubstr("this program closed all descriptors"));
+    EXPECT_FALSE(writer.commit());
+    EXPECT_FALSE(writer.finish());
+  }
+  for (int fd = first; fd < first + kFiles; ++fd) {
+    EXPECT_EQ(::lseek(fd, 0, SEEK_END), 0) << fd;
+    EXPECT_EQ(::close(fd), 0) << fd;
+  }
 }
 
 TEST(WriterCreate, DoesNotOverwriteUnlessAsked) {

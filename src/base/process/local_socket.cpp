@@ -120,12 +120,25 @@ Result<int> connect_locally(const fs::path& path, const std::string& trying) {
   return fd;
 }
 
+bool is_connected(int socket) noexcept {
+  const auto inode = inode_of(socket);
+  if (!inode) return false;
+  bool is_listed = false;
+  for (const auto& connection : connections) {
+    if (connection.above.load() != socket + 1) continue;
+    if (connection.inode.load() == *inode) return true;
+    is_listed = true;
+  }
+  return !is_listed;  // one that had no room
+}
+
 void disconnect(int socket) noexcept {
+  const bool is_ours = is_connected(socket);
   for (auto& connection : connections) {
     int above = socket + 1;
     if (connection.above.compare_exchange_strong(above, Connection::kFree)) break;
   }
-  ::close(socket);
+  if (is_ours) ::close(socket);
 }
 
 bool send_with_descriptor(int socket, std::string packet, int descriptor) {

@@ -19,7 +19,10 @@ Result<int> listen_locally(const std::filesystem::path& path);
 // permission_denied, unavailable. The message begins with `trying`. A forked child does not have
 // it, so that the other side sees the end of this process.
 Result<int> connect_locally(const std::filesystem::path& path, const std::string& trying);
-// Closes what connect_locally() has connected.
+// Whether it is still what connect_locally() has connected: a program may close all descriptors,
+// and have one of its own under this number.
+bool is_connected(int socket) noexcept;
+// Closes what connect_locally() has connected, unless the program has.
 void disconnect(int socket) noexcept;
 
 // One packet, with a file descriptor that the receiver gets a copy of; -1: none. False: not sent;

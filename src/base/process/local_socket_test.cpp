@@ -27,6 +27,7 @@ TEST(LocalSocket, AForkedChildHasNoConnectionAndAllElse) {
   ASSERT_TRUE(listening) << listening.error().message;
   const auto connected = connect_locally(path, "");
   ASSERT_TRUE(connected) << connected.error().message;
+  EXPECT_TRUE(is_connected(*connected));
   EXPECT_FALSE(is_open_in_child(*connected));
   EXPECT_TRUE(is_open_in_child(*listening));
   ASSERT_EQ(::dup2(*listening, *connected), *connected);  // another socket
@@ -34,7 +35,9 @@ TEST(LocalSocket, AForkedChildHasNoConnectionAndAllElse) {
   const int file = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   ASSERT_EQ(::dup2(file, *connected), *connected);
   EXPECT_TRUE(is_open_in_child(*connected));
+  EXPECT_FALSE(is_connected(*connected));
   disconnect(*connected);
+  EXPECT_EQ(::close(*connected), 0);  // the program's is open
   ::close(file);
   ::close(*listening);
   std::filesystem::remove(path);
