@@ -2,6 +2,7 @@
 
 import asyncio
 import multiprocessing
+import os
 import subprocess
 import sys
 import threading
@@ -149,6 +150,50 @@ def test_measurements_travel_between_processes(gpu, method):
 
 def _total(measurement):
     return measurement.total.microjoules
+
+
+DAEMON = """
+import os, sys, threading, time, jouleprof
+logged = sys.argv[2:] or None
+monitor = jouleprof.Monitor("gpu0", log=logged and logged[0])
+os.closerange(3, 100)
+names = [f"{sys.argv[1]}/{i}" for i in range(30)]
+files = [open(name, "w") for name in names]
+for file in files:
+    print(file.name, file=file, flush=True)
+with monitor.window("daemon") as window:
+    time.sleep(0.3)
+assert window["gpu0"].joules is not None
+thread = threading.Thread(target=lambda: monitor.window("thread").__enter__().__exit__(None, None, None))
+thread.start()
+thread.join()
+says = lambda: any("this program closed all descriptors" in w for w in monitor.warnings)
+for _ in range(200):  # the recording is written once a second
+    if not logged or says():
+        break
+    time.sleep(0.05)
+has_said = says()
+monitor.close()
+for file in files:
+    file.close()
+    with open(file.name) as again:
+        assert again.read() == file.name + "\\n", file.name
+assert has_said == bool(logged)
+"""
+
+
+@pytest.mark.parametrize("case", ["own", "log", "run"])
+def test_a_program_that_closes_all_descriptors_keeps_its_own_files(machine, case):
+    machine.gpus({"generation": "hopper", "idle_watts": 250})
+    command = [sys.executable, "-c", DAEMON, str(machine.folder)]
+    if case == "log":
+        command.append(str(machine.folder / "log.jprof"))
+    elif case == "run":
+        if not os.path.exists(os.environ.get("JOULEPROF_TOOL", "")):
+            pytest.skip("JOULEPROF_TOOL is not built")
+        command = [os.environ["JOULEPROF_TOOL"], "run", "--idle", "0s", "-o", str(machine.folder / "x.jprof"), "--", *command]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
 
 
 def test_threads_that_ask_do_not_abort_a_program_that_ends(machine):

@@ -39,6 +39,10 @@ constexpr std::size_t kMostItems = 100'000;  // domains and sensors
 
 tl::unexpected<Error> gone() { return fail(Errc::kUnavailable, "it has stopped"); }
 
+tl::unexpected<Error> closed_here() {
+  return fail(Errc::kUnavailable, "it cannot be asked: this program closed the connection");
+}
+
 tl::unexpected<Error> other_version(int protocol) {
   return fail(Errc::kUnsupported,
               fmt::format("it speaks version {} of the protocol, not {}: it is another version of "
@@ -121,6 +125,7 @@ Result<void> HubLink::take(HubMessage& message) {
 }
 
 Result<void> HubLink::send(const ProgramMessage& message) {
+  if (!is_connected(fd_)) return closed_here();
   const std::string packet = encode(message);
   while (::send(fd_, packet.data(), packet.size(), MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
     if (errno == EINTR) continue;
@@ -134,6 +139,7 @@ Result<void> HubLink::send(const ProgramMessage& message) {
 Result<std::optional<HubMessage>> HubLink::receive(HostTime deadline) {
   bool was_reset = false;
   for (;;) {
+    if (!is_connected(fd_)) return closed_here();
     const ssize_t n = ::recv(fd_, buffer_.data(), buffer_.size(), MSG_DONTWAIT | MSG_TRUNC);
     if (n > 0) {
       const auto size = static_cast<std::size_t>(n);

@@ -125,9 +125,11 @@ bool WindowHandover::send_lost(HostTime deadline) {
 
 bool WindowHandover::send_packet(const std::string& packet, HostTime deadline) {
   while (fd_ >= 0) {
-    if (::send(fd_, packet.data(), packet.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) return true;
-    if (errno == EINTR) continue;
-    if (errno != EAGAIN) {
+    const bool is_open = is_connected(fd_);
+    if (is_open && ::send(fd_, packet.data(), packet.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+      return true;
+    if (is_open && errno == EINTR) continue;
+    if (!is_open || errno != EAGAIN) {
       disconnect(std::exchange(fd_, -1));
       const std::lock_guard lock(waiting_mutex_);
       gone_ = true;

@@ -143,20 +143,21 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
 }
 
 ProcFs::ProcFs(const std::filesystem::path& root)
-    : folder_(root / "proc"),
-      stat_(folder_ / "stat"),
-      memory_(folder_ / "meminfo"),
-      fd_(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    : folder_(root / "proc"), stat_(folder_ / "stat"), memory_(folder_ / "meminfo") {
   buffer_.resize(16384);
 }
 
-ProcFs::~ProcFs() {
-  if (fd_ >= 0) ::close(fd_);
+int ProcFs::folder() const {
+  int fd = open_.get();
+  if (fd >= 0) return fd;
+  fd = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd >= 0) open_.reset(fd);
+  return fd;
 }
 
 int ProcFs::read(const char* path) {
   buffer_.resize(buffer_.capacity());
-  const int fd = ::openat(fd_, path, O_RDONLY | O_CLOEXEC);
+  const int fd = ::openat(folder(), path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return errno;
   std::size_t size = 0;
   for (;;) {
@@ -201,10 +202,10 @@ bool ProcFs::children(pid_t pid, int threads, std::vector<pid_t>& out) {
     return true;
   }
   *fmt::format_to(path.data(), "{}/task", pid) = '\0';
-  const int folder = ::openat(fd_, path.data(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return false;
+  const int threads_folder = ::openat(folder(), path.data(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (threads_folder < 0) return false;
   std::vector<pid_t> tasks;
-  append_numeric_names(folder, tasks);
+  append_numeric_names(threads_folder, tasks);
   bool any = false;
   for (const pid_t task : tasks) {
     *fmt::format_to(path.data(), "{}/task/{}/children", pid, task) = '\0';
@@ -216,14 +217,14 @@ bool ProcFs::children(pid_t pid, int threads, std::vector<pid_t>& out) {
 }
 
 void ProcFs::all(std::vector<pid_t>& out) {
-  const int folder = ::openat(fd_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder >= 0) append_numeric_names(folder, out);
+  const int opened = ::openat(folder(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (opened >= 0) append_numeric_names(opened, out);
 }
 
 std::size_t ProcFs::count_estimate() const {
   // The kernel counts every process as a link of /proc.
   struct stat status {};
-  return fd_ >= 0 && fstat(fd_, &status) == 0 ? static_cast<std::size_t>(status.st_nlink) : 0;
+  return fstat(folder(), &status) == 0 ? static_cast<std::size_t>(status.st_nlink) : 0;
 }
 
 std::string ProcFs::command_line(pid_t pid) {
@@ -263,7 +264,7 @@ std::optional<std::uint32_t> ProcFs::effective_user(pid_t pid) {
   std::array<char, 16> path;
   *fmt::format_to(path.data(), "{}", pid) = '\0';
   struct stat status {};
-  if (fd_ < 0 || fstatat(fd_, path.data(), &status, 0) != 0) return std::nullopt;
+  if (fstatat(folder(), path.data(), &status, 0) != 0) return std::nullopt;
   return status.st_uid;
 }
 

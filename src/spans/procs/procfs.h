@@ -49,7 +49,6 @@ class ProcFs {
   explicit ProcFs(const std::filesystem::path& root = "/");
   ProcFs(const ProcFs&) = delete;
   ProcFs& operator=(const ProcFs&) = delete;
-  ~ProcFs();
 
   // Errors: not_found when there is no such process; others as read_file's.
   Result<ProcessStat> stat(pid_t pid);
@@ -61,7 +60,7 @@ class ProcFs {
   // Appends every process there is.
   void all(std::vector<pid_t>& out);
 
-  int folder() const { return fd_; }  // /proc, open; -1: it cannot be opened
+  int folder() const;  // /proc, open; -1: it cannot be opened
 
   // About how many processes there are, without listing them.
   std::size_t count_estimate() const;
@@ -92,7 +91,7 @@ class ProcFs {
   std::filesystem::path folder_;
   KeptFile stat_;
   KeptFile memory_;
-  int fd_ = -1;
+  mutable OwnDescriptor open_;  // folder_
   std::string buffer_;
 };
 

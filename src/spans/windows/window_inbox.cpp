@@ -175,22 +175,22 @@ void WindowInbox::drain() {
   std::erase_if(rings_, [](const auto& ring) { return ring->closed.load(); });
 }
 
-SharedRings::SharedRings() : fd_(::memfd_create("jouleprof-windows", MFD_CLOEXEC)) {
-  if (fd_ < 0 || ::ftruncate(fd_, place_of(0)) != 0) return;
-  void* const at = ::mmap(nullptr, kFirst, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+SharedRings::SharedRings() : file_(::memfd_create("jouleprof-windows", MFD_CLOEXEC)) {
+  if (fd() < 0 || ::ftruncate(fd(), place_of(0)) != 0) return;
+  void* const at = ::mmap(nullptr, kFirst, PROT_READ | PROT_WRITE, MAP_SHARED, fd(), 0);
   if (at != MAP_FAILED) open_ = ::new (at) OpenWindows;
 }
 
 SharedRings::~SharedRings() {
   if (open_ != nullptr) ::munmap(static_cast<void*>(open_), kFirst);
-  if (fd_ >= 0) ::close(fd_);
 }
 
 SharedRings::Made SharedRings::make(pid_t thread) noexcept {
-  if (fd_ < 0 || made_ == kMost) return {};
-  if (::ftruncate(fd_, place_of(made_ + 1)) != 0) return {};
+  const int fd = file_.get();
+  if (fd < 0 || made_ == kMost) return {};
+  if (::ftruncate(fd, place_of(made_ + 1)) != 0) return {};
   void* const at =
-      ::mmap(nullptr, kStride, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, place_of(made_));
+      ::mmap(nullptr, kStride, PROT_READ | PROT_WRITE, MAP_SHARED, fd, place_of(made_));
   if (at == MAP_FAILED) return {};
   try {
     // Default-initialised: pages of records stay untouched until they are used.

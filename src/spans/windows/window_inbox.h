@@ -14,6 +14,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/file.h"
 #include "model/recording.h"
 
 namespace jouleprof::spans {
@@ -115,7 +116,7 @@ class SharedRings {
   SharedRings& operator=(const SharedRings&) = delete;
   ~SharedRings();  // slots stay mapped until their last owner is gone
 
-  int fd() const { return fd_; }               // -1: none can be made
+  int fd() const { return file_.get(); }       // -1: none can be made
   OpenWindows* open() const { return open_; }  // null where there is no memory for them
 
   struct Made {
@@ -125,7 +126,7 @@ class SharedRings {
   Made make(pid_t thread) noexcept;
 
  private:
-  int fd_ = -1;
+  OwnDescriptor file_;
   OpenWindows* open_ = nullptr;
   std::uint32_t made_ = 0;
 };

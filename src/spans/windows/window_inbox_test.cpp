@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -179,6 +180,17 @@ TEST(SharedRings, OverwrittenWindowsAreCounted) {
   ASSERT_EQ(left.begins.size(), WindowRing::kCapacity);
   EXPECT_EQ(left.begins.front(), 10);
   EXPECT_EQ(left.begins.back(), kCapacity + 9);
+}
+
+TEST(SharedRings, AFileOfTheProgramUnderTheirNumberIsNotCut) {
+  SharedRings rings;
+  const int number = rings.fd();
+  ASSERT_EQ(::close(number), 0);
+  ASSERT_EQ(::memfd_create("the program's", MFD_CLOEXEC), number);
+  EXPECT_EQ(rings.make(1).slot, nullptr);
+  EXPECT_EQ(rings.fd(), -1);
+  EXPECT_EQ(::lseek(number, 0, SEEK_END), 0);
+  ::close(number);
 }
 
 TEST(SharedRings, ACutFileHasNoWindows) {
