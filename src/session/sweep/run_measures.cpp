@@ -108,7 +108,9 @@ void fill_state(const analysis::Run& run, const analysis::PartSpan& span,
   const auto& profile = run.profile(part);
   if (!profile) return;
   for (const auto& domain : profile->domains) {
-    if (!is_gpu(domain.domain) || !domain.peak_power) continue;
+    if (!is_gpu(domain.domain) || !domain.energy) continue;
+    // The peak of the other boards may not be that of all.
+    if (!domain.peak_power) return out.peak_watts.reset();
     out.peak_watts = std::max(out.peak_watts.value_or(0), domain.peak_power->watts());
   }
 }

@@ -139,6 +139,29 @@ TEST(RunMeasures, TheCommandIsTheWork) {
   EXPECT_TRUE(measured({}, {}, simulated).simulated);
 }
 
+// A peak of all boards but one would pass for what the work draws at most.
+TEST(RunMeasures, APeakThatOneBoardLacksIsOfNoBoard) {
+  constexpr model::SensorId kCounter{4};
+  constexpr model::SensorId kFailing{5};
+  auto two = recording();
+  model::Domain other = two.domains[0];
+  other.id = model::DomainId{1};
+  other.device = "gpu1";
+  two.domains.push_back(other);
+  two.sensors.push_back({kCounter, other.id, model::SensorKind::kEnergyCounter, "counter", {}, {}});
+  two.sensors.push_back({kFailing, other.id, model::SensorKind::kPowerRing, "samples", {}, {}});
+  two.sensors.back().traits = two.sensors[0].traits;
+  for (const double t : {0.0, 0.02, 0.04}) {
+    two.readings.powers.push_back({kFailing, at(t), Power::watts(600)});
+  }
+  for (double t = 0; t <= 20; t += 0.1) {
+    two.readings.counters.push_back({kCounter, at(t), at(t), Energy::joules(600 * t)});
+  }
+  const auto run = measured({}, {}, two);
+  ASSERT_TRUE(run.total_joules) << run.unranked;
+  EXPECT_FALSE(run.peak_watts) << *run.peak_watts;
+}
+
 TEST(RunMeasures, IterationsOfABenchmarkAreTheWork) {
   model::SweepPlan plan;
   plan.bench = "deit-b";
