@@ -148,6 +148,16 @@ def test_pairs_stop_where_a_command_fails(tool):
     assert "failed with status 7" in process.err
 
 
+def test_interrupted_pairs_leave_nothing_that_refuses_the_same_line(tool):
+    tool.simulate(board(250))
+    line = ("compare", "--pairs", "2", "--keep", "kept", "--", "sh", "-c", "[ -e done ] || kill -INT $$", "---", "true")
+    process = tool(*line, status=130)
+    assert "sh was interrupted; only runs that succeed are compared" in process.err
+    assert list((tool.folder / "kept").iterdir()) == []
+    (tool.folder / "done").touch()
+    tool(*line)
+
+
 def test_pairs_before_one_that_fails_are_compared(tool):
     tool.simulate(board(250))
     process = tool("compare", "--pairs", "4", "--warmup", "0", "--", "true", "---", "sh", "-c",

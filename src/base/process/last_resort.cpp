@@ -1,5 +1,6 @@
 #include "base/process/last_resort.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <array>
@@ -126,3 +127,15 @@ void has_ended(int status) {
 }
 
 }  // namespace jouleprof::last_resort
+
+namespace jouleprof {
+
+std::string failure_text(int exit_status) {
+  if (exit_status == 128 + SIGINT) return "was interrupted";
+  if (exit_status > 128 && exit_status <= 192) {
+    return fmt::format("was ended by signal {}", exit_status - 128);
+  }
+  return fmt::format("failed with status {}", exit_status);
+}
+
+}  // namespace jouleprof

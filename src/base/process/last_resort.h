@@ -6,6 +6,8 @@
 #include <sys/types.h>
 #include <sys/wait.h>
 
+#include <string>
+
 namespace jouleprof::last_resort {
 
 // From now on std::terminate() says so on stderr and ends the program with `status`, not with a
@@ -43,5 +45,9 @@ inline int exit_status(int wait_status) {
 inline int exit_status(const siginfo_t& ended) {
   return ended.si_code == CLD_EXITED ? ended.si_status : 128 + ended.si_status;
 }
+
+// How a command failed, by that status: "failed with status 1", "was interrupted" (Ctrl-C), "was
+// ended by signal 9".
+std::string failure_text(int exit_status);
 
 }  // namespace jouleprof

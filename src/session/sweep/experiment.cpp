@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/process/last_resort.h"
 #include "session/sweep/run_measures.h"
 
 namespace jouleprof::session {
@@ -77,7 +78,7 @@ class Experiment {
     if (failed) restored = control_.restore();
     if (execution->measure) execution->measure(run);
     if (failed) {
-      run.unranked = fmt::format("the command failed with status {}", execution->exit_status);
+      run.unranked = "the command " + failure_text(execution->exit_status);
     } else if (lost) {
       run.unranked = "the settings were restored during the run: their guard was killed";
     }
@@ -102,9 +103,9 @@ class Experiment {
     if (lost) return tl::unexpected(*lost);
     if (failed) {
       return fail(Errc::kUnavailable,
-                  fmt::format("the command failed with status {} at {:g}; the settings were "
-                              "restored. --resume goes on with this run",
-                              *run.exit_status, run.setting));
+                  fmt::format("{} at {:g}; the settings were restored. --resume goes on with this "
+                              "run",
+                              run.unranked, run.setting));
     }
     constexpr int kMostInARow = 2;
     if (unmeasured_ >= kMostInARow) {

@@ -14,6 +14,7 @@
 #include "apps/cli/measuring.h"
 #include "apps/cli/terminal/output.h"
 #include "base/file.h"
+#include "base/process/last_resort.h"
 #include "recording/reader.h"
 #include "report/quantity.h"
 #include "report/results/comparison.h"
@@ -134,15 +135,13 @@ class PairRunner {
   Result<analysis::RunFigures> execute(bool after, const std::string& name) {
     const std::string file = fmt::format("{}-{}.jprof", name, after ? "after" : "before");
     const fs::path path = folder_.path() / file;
-    if (auto measured = measure(after ? plan_.after : plan_.before, path); !measured) {
-      return forward_error(measured);
-    }
-    auto recording = recording::read_recording(path);
-    if (!recording) return forward_error(recording);
-    auto figures = analysis::figures_of(analysis::Run(std::move(*recording)), file, plan_.figures);
+    const auto measured = measure(after ? plan_.after : plan_.before, path);
+    auto recording = measured ? recording::read_recording(path)
+                              : Result<model::Recording>(tl::unexpected(measured.error()));
     std::error_code ignored;
     if (plan_.keep.empty() || name == kWarmUp) fs::remove(path, ignored);
-    return figures;
+    if (!recording) return forward_error(recording);
+    return analysis::figures_of(analysis::Run(std::move(*recording)), file, plan_.figures);
   }
 
   Result<void> measure(const std::vector<std::string>& command, const fs::path& path) {
@@ -180,9 +179,8 @@ class PairRunner {
     if (result->sink_error) return tl::unexpected(*result->sink_error);
     status_ = result->exit_status.value_or(kNotStarted);
     if (status_ == 0) return {};
-    return fail(Errc::kUnavailable,
-                fmt::format("{} failed with status {}; only runs that succeed are compared",
-                            command.front(), status_));
+    return fail(Errc::kUnavailable, fmt::format("{} {}; only runs that succeed are compared",
+                                                command.front(), failure_text(status_)));
   }
 
   const PairPlan& plan_;

@@ -14,6 +14,7 @@
 #include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/output.h"
 #include "apps/cli/verb.h"
+#include "base/process/last_resort.h"
 #include "base/say.h"
 #include "meters/control/setting.h"
 #include "model/sweep.h"
@@ -235,8 +236,7 @@ class SweepVerb : public Verb {
     execution->measure(trial);
     trial.wall_seconds = seconds(HostClock::now() - begin);
     if (execution->exit_status != 0) {
-      return complain({Errc::kUnavailable,
-                       fmt::format("the command failed with status {}", execution->exit_status)},
+      return complain({Errc::kUnavailable, "the command " + failure_text(execution->exit_status)},
                       execution->exit_status);
     }
     const auto shown = write_output(Output{}, plan_text(planner, trial, boards->may_set));
@@ -343,10 +343,9 @@ class SweepVerb : public Verb {
     const auto done = work.run(record.plan);
     if (!done) return complain(done.error(), kNotStarted);
     if (done->exit_status != 0) {
-      return complain(
-          {Errc::kUnavailable,
-           fmt::format("the command failed with status {}; nothing was kept", done->exit_status)},
-          done->exit_status);
+      return complain({Errc::kUnavailable, fmt::format("the command {}; nothing was kept",
+                                                       failure_text(done->exit_status))},
+                      done->exit_status);
     }
     auto recorded = recording::read_recording(work.recording());
     if (!recorded) return complain(recorded.error(), kInternalError);
