@@ -93,7 +93,7 @@ void EnergyTimeline::append(const model::PowerReading& reading) {
   note_origin(reading.at);
   auto& shape = of_average ? average_ : shape_;
   if (!shape) shape.emplace(of_average ? *sensors_.average : *sensors_.power, *time_);
-  if (limit_watts_ > 0) shape->set_most(kErrors.most_of_limit * limit_watts_);
+  if (limit_watts_ > 0) shape->set_limit(limit_watts_);
   const double correction = shape->sensor().traits.correction;
   if (correction == 1) {
     shape->push(reading);

@@ -57,7 +57,8 @@ std::optional<TimelineSensors> choose_sensors(const std::vector<model::Sensor>& 
 //    their timing uncertainty x the difference in power between both ends adds once;
 //  - bridge, from that update to the end: 0.5 % of each sample; of the step between two samples a
 //    fifth for timestamp jitter and half for time outside of windows; a quarter of the energy while
-//    samples are missing; 1 % of the energy for a difference in scale.
+//    samples are missing, from 1 s on half of what the most power that is possible would use; 1 %
+//    of the energy for a difference in scale.
 // An interval without anchors takes the smaller of its own sampling error and its ends' bridges.
 // Outside of the counter's anchors (before the first, after the last, and where the counter was
 // lost), samples have the scale that they had against the counter, with the uncertainty of that;
@@ -226,7 +227,6 @@ class EnergyTimeline {
   bool is_polled() const;
   bool is_model() const;
   bool sees_all() const;
-  double most_watts() const;
   bool is_work(double a, double b) const;
   bool is_short_work(double a, double b) const;
   double hidden_step(double a, double b) const;

@@ -123,7 +123,7 @@ double EnergyTimeline::unseen(double a, double b) const {
   const double watts = (joules_at(b) - joules_at(a)) / (b - a);
   const double reach = kErrors.samples_around * shape_->spacing();
   double step = shape_->variation(a - reach, b + reach).range;
-  if (is_work(a, b)) step = std::max(most_watts() - watts, watts - shape_->lowest_watts());
+  if (is_work(a, b)) step = std::max(shape_->most_watts() - watts, watts - shape_->lowest_watts());
   return std::max(blind, 0.0) * std::max(step, 0.0);
 }
 
@@ -138,10 +138,6 @@ bool EnergyTimeline::is_model() const {
 }
 
 bool EnergyTimeline::sees_all() const { return is_model() || shape_->seen_fraction() > 0.98; }
-
-double EnergyTimeline::most_watts() const {
-  return limit_watts_ > 0 ? limit_watts_ : 3 * shape_->highest_watts();
-}
 
 bool EnergyTimeline::is_work(double a, double b) const {
   return work_.second > work_.first && a <= work_.first + 1e-6 && b >= work_.second - 1e-6;
@@ -179,7 +175,7 @@ double EnergyTimeline::hidden_by_utilisation(double a, double b) const {
   const double least = std::min(shape_->lowest_watts(), watts);
   const double lower = (1 - *busy) * (watts - least);
   const double upper =
-      *busy < kErrors.mostly_busy ? *busy * (most_watts() - least) - (watts - least) : 0;
+      *busy < kErrors.mostly_busy ? *busy * (shape_->most_watts() - least) - (watts - least) : 0;
   return std::max(lower, upper) * (b - a);
 }
 

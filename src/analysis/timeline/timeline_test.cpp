@@ -329,6 +329,27 @@ TEST(Timeline, MissingSamplesWidenTheIntervalUnlessTheCounterCoversThem) {
   EXPECT_TRUE(both.peak(at(9.1), at(12)));
 }
 
+// A sensor without a counter says nothing of the time in which it could not be read: any power that
+// the supply gives, of a board up to its limit.
+TEST(Timeline, MissingSamplesHoldAnyPowerWhereNoCounterCoversThem) {
+  constexpr model::SensorId kLimit{7};
+  for (const double limit : {0.0, 1000.0}) {
+    auto meter = GpuSensors{}.ring();
+    meter.traits = {};
+    meter.kind = model::SensorKind::kPowerInstant;
+    EnergyTimeline timeline({std::nullopt, meter, {}, kLimit});
+    if (limit > 0) timeline.append(model::GaugeReading{kLimit, at(0), limit});
+    for (double t = 0; t <= 12; t += 0.25) {
+      if (t <= 3 || t >= 8) timeline.append({meter.id, at(t), Power::watts(400)});
+    }
+    const auto open = timeline.energy(at(0.5), at(11.5));
+    ASSERT_TRUE(open);
+    const double most = 6 * 400 + 5 * (limit > 0 ? limit : 1000);
+    EXPECT_GE(open->energy.joules() + open->repeatability.joules(), most) << limit;
+    EXPECT_LE(open->energy.joules() - open->repeatability.joules(), 6 * 400) << limit;
+  }
+}
+
 TEST(Timeline, ThePhaseOfAnHourWithADriftingClockHolds) {
   GpuSensors gpu;
   gpu.drift = 15e-6;

@@ -10,9 +10,10 @@
 namespace jouleprof::analysis {
 namespace {
 
-constexpr double kMissingFactor = 4;  // times the usual spacing
-constexpr double kLongMissing = 1;    // seconds: power may have had any level
-constexpr double kFrozen = 2;         // seconds
+constexpr double kMissingFactor = 4;     // times the usual spacing
+constexpr double kMostOfUnknown = 20e3;  // of a board of unknown limit
+constexpr double kLongMissing = 1;       // seconds: power may have had any level
+constexpr double kFrozen = 2;            // seconds
 constexpr double kUnknownRefresh = 0.5;
 constexpr std::size_t kFrozenSamples = 20;
 constexpr double kRestFactor = 1.1;    // of the lowest sample
@@ -34,7 +35,7 @@ void PowerShape::push(const model::PowerReading& reading) {
   const double at = time_.seconds_of(reading.at);
   const double watts = reading.power.watts();
   if (!std::isfinite(watts) || watts < 0) return;
-  if (watts > most_) {
+  if (watts > (limit_ > 0 ? kErrors.most_of_limit * limit_ : kMostOfUnknown)) {
     leave_out(at, "the power sensor showed more than the board can draw; left out");
     return;
   }
@@ -180,7 +181,7 @@ void PowerShape::add(double begin, double end, double watts) {
     // Between two windows power may have had either level; wrong timestamps shift samples.
     const double between =
         (0.5 * unseen + kErrors.stamp_noise) * step * std::abs(watts - last.watts);
-    const double level = step < kLongMissing ? 0.5 * std::max(watts, last.watts) : highest_;
+    const double level = step < kLongMissing ? 0.5 * std::max(watts, last.watts) : most_watts();
     const double gap = next.after_missing ? 0.5 * step * level : 0.0;
     next.variance = last.variance + noise * noise + between * between + gap * gap;
     next.locked = last.locked + 0.5 * unseen * step * std::abs(watts - last.watts);
@@ -192,6 +193,11 @@ void PowerShape::add(double begin, double end, double watts) {
   blocks_.resize(std::min(blocks_.size(), samples_.size() / kBlock));
   samples_.push_back(next);
   add_block();
+}
+
+double PowerShape::most_watts() const {
+  if (sensor_.provenance == model::Provenance::kEstimated) return highest_;
+  return limit_ > 0 ? std::max(limit_, highest_) : 3 * highest_;
 }
 
 // Samples are taken away at the end alone, but in forget_before(): add() forgets their blocks.

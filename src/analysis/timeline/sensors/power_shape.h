@@ -53,8 +53,8 @@ class PowerShape {
 
   void push(const model::PowerReading& reading);
   void forget_before(double t);
-  // Values above are left out from now on.
-  void set_most(double watts) { most_ = watts; }
+  // The board's power limit: values that it does not explain are left out from now on.
+  void set_limit(double watts) { limit_ = watts; }
 
   const std::vector<PowerSample>& samples() const { return samples_; }
   bool is_frozen() const { return frozen_; }
@@ -98,6 +98,8 @@ class PowerShape {
   // Of all samples so far, in watts: the lowest above zero, the highest.
   double lowest_watts() const { return least_shown_; }
   double highest_watts() const { return highest_; }
+  // What may be drawn where no sample shows it. A model's own values bound it.
+  double most_watts() const;
   // What was left out, and since when: at most one in ten seconds for each reason.
   struct Trouble {
     double at = 0;
@@ -165,7 +167,7 @@ class PowerShape {
   double repeated_since_ = 0;
   bool frozen_ = false;
   double unplaced_ = 0;
-  double most_ = 20e3;                                            // watts
+  double limit_ = 0;                                              // watts; 0: unknown
   double least_shown_ = std::numeric_limits<double>::infinity();  // above 0 W
   double last_value_ = 0;                                         // watts, of the last reading
   std::vector<Trouble> troubles_;                                 // not taken yet
