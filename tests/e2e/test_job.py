@@ -330,6 +330,14 @@ def test_a_member_with_other_options_prints_a_warning(job):
     assert "give all processes the same options" in member.err
 
 
+def test_what_is_not_resolved_is_charged_as_an_upper_bound(tool):
+    tool("run", "-q", "--idle", "0s", "-o", "rests.jprof", "--", "sleep", "0.2")
+    lines = tool("report", "rests.jprof", "--by", "job").out.splitlines()
+    assert "at most" in lines[0]
+    row = next(i for i, line in enumerate(lines) if line.startswith("job ") and "charged" in line) + 1
+    assert lines[row].endswith("at most " + lines[0].split("at most ")[1].split(" (")[0])
+
+
 def test_names_of_recordings(gpu):
     host = os.uname().nodename
     gpu.environment |= {name: str(value) for name, value in slurm(3, 1).items()}

@@ -165,6 +165,9 @@ class RankRows {
         continue;
       }
       out.energy = out.energy.value_or(Energy{}) + share.energy;
+      const auto bounds = share.bounds.value_or(model::DivisionBounds{share.energy, share.energy});
+      out.bounds.low += bounds.low;
+      out.bounds.high += bounds.high;
       add(out.held, share.held);
       add(out.kernels, share.kernels);
       add(out.idle_between, share.idle_between);

@@ -70,6 +70,7 @@ struct JobRank {
   std::optional<Energy> energy;  // absent: no process of it has a share
   // Devices that it used, and of which its energy above rest is unknown: `energy` lacks them.
   std::set<std::string> without;
+  model::DivisionBounds bounds;  // of `energy`: what the division by use leaves open
   // Of `energy`, on GPUs, of ranks whose kernels were traced.
   std::optional<Energy> held;
   std::optional<Energy> kernels;

@@ -195,6 +195,25 @@ model::Recording with_processes(const std::string& slurm_job, const std::string&
   return std::move(run.recording);
 }
 
+// A rank's share is as open as those of its processes.
+TEST(JobRanks, HaveTheBoundsOfTheirProcesses) {
+  auto shared = with_processes("7");
+  shared.run.rank.global = 3;
+  const auto profile = profile_of(shared);
+  const Job job = job_of({{shared}});
+  Energy low;
+  Energy high;
+  for (const auto& process : profile->processes) {
+    for (const auto& share : process.shares) {
+      low += share.bounds ? share.bounds->low : share.energy;
+      high += share.bounds ? share.bounds->high : share.energy;
+    }
+  }
+  ASSERT_EQ(job.ranks.size(), 1u);
+  EXPECT_EQ(job.ranks[0].bounds.low, low);
+  EXPECT_EQ(job.ranks[0].bounds.high, high);
+}
+
 TEST(JobShares, SayWhereRestIsUnknown) {
   const Job known = job_of({{with_processes("7")}});
   EXPECT_TRUE(known.shares[0].knows_rest);

@@ -101,6 +101,9 @@ void columns(const analysis::JobRank& rank, Columns& column) {
       "without", [&] { return Json(rank.without); },
       "devices that it used and of which its energy above rest is unknown: `dynamic_joules` lacks "
       "them, a list");
+  column("division_interval_joules",
+         rank.energy ? std::optional(Bounds{rank.bounds.low, rank.bounds.high}) : std::nullopt,
+         "lower and upper bound of it, if the devices' energy is exact", "no share is known");
   column("held_joules", rank.held, "of it, their part of the held energy of GPUs", kNotTraced);
   column("kernels_joules", rank.kernels, "of it, the energy of their kernels", kNotTraced);
   column("idle_between_launches_joules", rank.idle_between,

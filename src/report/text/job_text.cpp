@@ -158,6 +158,14 @@ class Writer {
     }
     page_.note("",
                "dynamic: the estimated shares of the rank's processes in the energy above rest");
+    for (const auto& rank : job_.ranks) {
+      constexpr double kNoted = 0.1;
+      const auto& [low, high] = rank.bounds;
+      if (!rank.energy || (high - low).joules() <= kNoted * rank.energy->joules()) continue;
+      page_.note("", fmt::format("rank {}: the division by use is uncertain: {} to {}",
+                                 rank.rank.global ? std::to_string(*rank.rank.global) : "-",
+                                 energy_text(low), energy_text(high)));
+    }
     if (without.empty()) return;
     page_.note("",
                page_.safe(fmt::format("without {}: ranks used them, and their energy above rest "
@@ -195,14 +203,18 @@ class Writer {
     const auto is_lower_bound = [&](const analysis::JobShare& share) {
       return job_.is_partial && share.charged() > Energy{};
     };
+    const auto all = quoted(job_, false);
+    const bool is_bound = job_.shares.size() == 1 && job_.command && all && all->is_bound();
     for (const auto& share : job_.shares) {
-      table.add({{share.job.empty() ? "-" : page_.safe(share.job), Style::kBold},
-                 {std::to_string(share.hosts)},
-                 {share.ranks > 0 ? std::to_string(share.ranks) : "-"},
-                 {duration_text(share.recorded)},
-                 {share.has_unknown_rest ? "-" : charged(share.dynamic)},
-                 {share.knows_rest ? charged(share.rest) : "-"},
-                 {(is_lower_bound(share) ? "at least " : "") + charged(share.charged())}});
+      table.add(
+          {{share.job.empty() ? "-" : page_.safe(share.job), Style::kBold},
+           {std::to_string(share.hosts)},
+           {share.ranks > 0 ? std::to_string(share.ranks) : "-"},
+           {duration_text(share.recorded)},
+           {share.has_unknown_rest ? "-" : charged(share.dynamic)},
+           {share.knows_rest ? charged(share.rest) : "-"},
+           {is_bound ? quoted_energy_text(*all)
+                     : (is_lower_bound(share) ? "at least " : "") + charged(share.charged())}});
     }
     page_.add(table);
     std::string rule =
