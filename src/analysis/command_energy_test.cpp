@@ -65,6 +65,42 @@ TEST(CommandEnergy, HasTheRestOfABoardThatNoOtherFamilyUsed) {
   EXPECT_EQ(gpu.command->energy.provenance, model::Provenance::kMeasured);
 }
 
+// Of 8 CPUs at 10 W each others use 1.5 all the time, and the command 2.5 or 0.3 for ten seconds.
+TEST(CommandEnergy, IsTheCommandsWhereOthersWorkedBeforeIt) {
+  for (const double own : {2.5, 0.3}) {
+    SCOPED_TRACE(own);
+    Recorded run;
+    run.add_processes();
+    auto& readings = run.recording.process_readings;
+    readings.clear();
+    simulated::Truth truth;
+    truth.hold(55, 3);
+    truth.hold(55 + 10 * own, 10);
+    truth.hold(55, 4);
+    for (double t = 0; t < 16; t += 0.05) {
+      run.recording.readings.counters.push_back(
+          {simulated::kRapl, at(t), at(t + 1e-5), Energy::joules(7 + truth.joules(t))});
+    }
+    for (double t = 0.5; t <= 16; t += 0.5) {
+      const double used = own * std::clamp(t - 3, 0.0, 10.0);
+      readings.machine.push_back(
+          {at(t), duration_of(100 + 1.5 * t + used), duration_of(1000 + 8 * t), 0});
+      if (t >= 3)
+        readings.processes.push_back({ProcessId{7}, at(t), duration_of(used), {}, {}, {}, {}});
+    }
+    const auto profile = profile_of(run.recording);
+    ASSERT_TRUE(profile);
+    const auto& cpu = domain(*profile, kPackage0);
+    ASSERT_TRUE(cpu.command && cpu.rest_power);
+    EXPECT_NEAR(cpu.rest_power->power.watts(), 40, 0.5);
+    EXPECT_NEAR(cpu.command->processes.joules(), 100 * own, 5);
+    EXPECT_NEAR(cpu.others->joules(), 150, 5);
+    EXPECT_FALSE(cpu.command->rest);  // others used more than a tenth
+    EXPECT_LE(cpu.command->low(), Energy::joules(100 * own));
+    EXPECT_GE(cpu.command->high(), Energy::joules(100 * own));
+  }
+}
+
 // A package that draws less than it did at rest.
 TEST(CommandEnergy, IsNoMoreThanTheDeviceTook) {
   Recorded run;

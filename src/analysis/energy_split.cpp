@@ -263,6 +263,8 @@ std::optional<CommandEnergy> command_energy(const model::Recording& recording,
     above = beyond_division(bounds->high - processes - out.undivided, processes, others);
   }
   if (out.rest && levels.may_be_shared) below += *out.rest;
+  // What is at rest by mistake was of others, or the other way round.
+  if (out.rest && d.levels.rest) also += std::clamp(others, Energy{}, d.levels.rest->repeatability);
   if (!out.rest && d.levels.rest) {
     const Energy dynamic = whole.energy - d.levels.rest->energy;
     const double share = dynamic > Energy{} ? processes.joules() / dynamic.joules() : 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <numeric>
 
 #include "analysis/levels/domains.h"
 #include "analysis/levels/rest_level.h"
@@ -23,12 +24,14 @@ using model::Measurement;
 
 constexpr double kBusyCpu = 0.25;
 constexpr Duration kIdleStep = 100ms;
-constexpr double kApart = 0.1;  // before and after, of the power: worth a warning
+constexpr double kLeastApart = 0.2;  // of two uses of the CPUs, for the slope between them
+constexpr double kApart = 0.1;       // before and after, of the power: worth a warning
 
 // The busy share of all CPUs' time over the span, at least; absent without readings of the machine
-// near both ends. A reading that came late after the span includes the work: all that it may have
-// taken is subtracted.
-std::optional<double> cpu_use(const model::Recording& recording, const model::IdleSpan& span) {
+// near both ends. A reading that came late after an idle span includes the work: all that it may
+// have taken is subtracted.
+std::optional<double> cpu_use(const model::Recording& recording, const model::IdleSpan& span,
+                              bool is_idle = true) {
   const Duration length = span.end - span.begin;
   const model::MachineReading* first = nullptr;
   const model::MachineReading* last = nullptr;
@@ -45,7 +48,7 @@ std::optional<double> cpu_use(const model::Recording& recording, const model::Id
   if (first == nullptr) return std::nullopt;
   Duration work{};
   if (2 * (last->at - first->at) < length) {
-    if (late == nullptr) return std::nullopt;
+    if (late == nullptr || !is_idle) return std::nullopt;
     last = late;
     work = late->at - span.end;
   }
@@ -86,6 +89,21 @@ class IdleVariance {
   double free_ = 0;
 };
 
+// What ran in the idle spans draws power, too, and is divided by CPU time like all work. The level
+// without it: on the line through the powers at both uses of the CPUs, at a use of 0. Where these
+// uses hardly differ, the slope of the line is not known, and is taken too flat.
+void subtract_background(model::PowerLevel& rest, double use_at_rest, Power at_work, double use) {
+  if (use_at_rest <= 0) return;
+  const double more = use - use_at_rest;
+  const double apart = std::copysign(std::max(std::abs(more), kLeastApart * use_at_rest), more);
+  const double slope = (at_work - rest.power).watts() / apart;
+  const Power background = std::clamp(Power::watts(slope * use_at_rest), Power{}, rest.power);
+  rest.power -= background;
+  rest.error = Power::watts(
+      std::hypot(rest.error.watts() * (1 + use_at_rest / std::abs(apart)), background.watts()));
+  rest.source += ", less what other processes took then";
+}
+
 // From the recording's idle spans before and after the work.
 //  - Power varies: the error is also that of a mean over a span, by the power of its steps.
 //  - Spans in which more than 25 % of all CPUs' time was busy are ignored. If none is left, idle
@@ -94,15 +112,18 @@ class IdleVariance {
 //    those before the work are used, and the error is widened to reach the others. Spans after the
 //    work alone get 10 % more error.
 //  - The first 100 ms of a span longer than half a second are ignored, because some sensors lag.
+//  - What other processes drew in them is subtracted.
 LevelResult machine_idle(EnergyTimeline& timeline, const model::Domain& domain,
                          const model::Recording& recording, HostTime work_begin,
                          HostTime work_end) {
   LevelResult out;
   std::vector<RecordedSpan> spans;
   IdleVariance variance;
+  std::vector<double> uses[2];  // of the CPUs, before and after
   bool any_busy = false;
   for (const auto& span : recording.idle_spans) {
-    if (const auto busy = cpu_use(recording, span); busy && *busy > kBusyCpu) {
+    const auto busy = cpu_use(recording, span);
+    if (busy && *busy > kBusyCpu) {
       any_busy = true;
       continue;
     }
@@ -113,6 +134,7 @@ LevelResult machine_idle(EnergyTimeline& timeline, const model::Domain& domain,
     if (!m) continue;
     variance.add(timeline.curve(begin, span.end, kIdleStep), m->energy / (span.end - begin));
     spans.push_back({begin, span.end});
+    if (busy) uses[span.begin >= work_end ? 1 : 0].push_back(*busy);
   }
   std::vector<ObservedLevel> before;
   std::vector<ObservedLevel> after;
@@ -153,6 +175,14 @@ LevelResult machine_idle(EnergyTimeline& timeline, const model::Domain& domain,
                     label_of(domain)));
   } else {
     out.reason = "no time without the work was recorded";
+  }
+  const auto& use_at_rest = uses[first ? 0 : 1];
+  const auto use = cpu_use(recording, {work_begin, work_end}, false);
+  const auto work = timeline.energy(work_begin, work_end);
+  if (out.level && follows_cpu_time(domain.kind) && !use_at_rest.empty() && use && work) {
+    const double sum = std::accumulate(use_at_rest.begin(), use_at_rest.end(), 0.0);
+    subtract_background(*out.level, sum / static_cast<double>(use_at_rest.size()),
+                        work->energy / (work_end - work_begin), *use);
   }
   return out;
 }

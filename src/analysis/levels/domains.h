@@ -10,6 +10,12 @@
 
 namespace jouleprof::analysis {
 
+// Whether active energy is divided by CPU time.
+inline bool follows_cpu_time(model::DomainKind kind) {
+  using enum model::DomainKind;
+  return kind == kCpu || kind == kDram || kind == kCpuCores || kind == kCpuUncore;
+}
+
 // Whether `chunk` of `trace` is activity on the GPU `domain`, or on the GPU that contains it.
 // Devices are matched by UUID; a device without one is the recording's only GPU.
 inline bool is_on(const model::Recording& recording, const model::Trace& trace,

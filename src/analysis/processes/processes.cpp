@@ -20,11 +20,6 @@ constexpr double kLeastWeight = 1e-3;  // seconds: every reading of utilisation 
 // numbers of whole ticks of 10 ms.
 constexpr double kBrokenTicks = 0.04;
 
-bool follows_cpu_time(DomainKind kind) {
-  return kind == DomainKind::kCpu || kind == DomainKind::kDram || kind == DomainKind::kCpuCores ||
-         kind == DomainKind::kCpuUncore;
-}
-
 // Of a slice: the CPU time of other processes, and the joules that it was charged with.
 struct OthersSlice {
   double seconds = 0;
