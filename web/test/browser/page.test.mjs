@@ -60,8 +60,8 @@ describe("the page in a browser", { skip: missing }, () => {
     tool(["run", "-o", "cpu.jprof", "--", "true"]);
     write("cpu", join(folder, "cpu.jprof"));
     // The tool is killed while it records.
-    spawnSync(TOOL, ["run", "-o", "cut.jprof", "--", "sleep", "3"], {
-      cwd: folder, timeout: 2000, killSignal: "SIGKILL", env: { ...process.env, HOME: folder, JOULEPROF_NVML_LIBRARY: "/nonexistent" },
+    spawnSync(TOOL, ["run", "-o", "cut.jprof", "--", "sleep", "9"], {
+      cwd: folder, timeout: 5000, killSignal: "SIGKILL", env: { ...process.env, HOME: folder, JOULEPROF_NVML_LIBRARY: "/nonexistent" },
     });
     write("cut", join(folder, "cut.jprof"));
     // Nothing has an energy: every figure is absent, with a reason.
