@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/process/last_resort.h"
 #include "report/cells.h"
 #include "report/quantity.h"
 
@@ -141,7 +142,7 @@ Duration run_duration(const Profile& profile) {
 
 std::string exit_text(int status) {
   std::string text = fmt::format("exit status {}", status);
-  if (status > 128 && status <= 192) text += fmt::format(" (signal {})", status - 128);
+  if (const auto signal = signal_in(status)) text += fmt::format(" (signal {})", *signal);
   return text;
 }
 

@@ -131,11 +131,9 @@ void has_ended(int status) {
 namespace jouleprof {
 
 std::string failure_text(int exit_status) {
-  if (exit_status == 128 + SIGINT) return "was interrupted";
-  if (exit_status > 128 && exit_status <= 192) {
-    return fmt::format("was ended by signal {}", exit_status - 128);
-  }
-  return fmt::format("failed with status {}", exit_status);
+  const auto signal = signal_in(exit_status);
+  if (!signal) return fmt::format("failed with status {}", exit_status);
+  return *signal == SIGINT ? "was interrupted" : fmt::format("was ended by signal {}", *signal);
 }
 
 }  // namespace jouleprof

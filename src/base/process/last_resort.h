@@ -6,6 +6,7 @@
 #include <sys/types.h>
 #include <sys/wait.h>
 
+#include <optional>
 #include <string>
 
 namespace jouleprof::last_resort {
@@ -44,6 +45,12 @@ inline int exit_status(int wait_status) {
 
 inline int exit_status(const siginfo_t& ended) {
   return ended.si_code == CLD_EXITED ? ended.si_status : 128 + ended.si_status;
+}
+
+// The signal N in such a status; absent: it ended by itself.
+inline std::optional<int> signal_in(int exit_status) {
+  if (exit_status <= 128 || exit_status > 192) return std::nullopt;
+  return exit_status - 128;
 }
 
 // How a command failed, by that status: "failed with status 1", "was interrupted" (Ctrl-C), "was
