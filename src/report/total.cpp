@@ -161,6 +161,8 @@ std::optional<Quoted> quoted(const Total& total, bool whole_machine) {
   return of(total.command->energy, total.command->undivided, true);
 }
 
+namespace {
+
 // "; rest of gpu0 is not its own: others used it"
 std::string without_rest(const Profile& profile, const Total& total, bool by_mig) {
   std::vector<std::string> names;
@@ -177,6 +179,8 @@ std::string without_rest(const Profile& profile, const Total& total, bool by_mig
   return fmt::format("; rest of {} is not its own: {} {}", fmt::join(names, ", "),
                      by_mig ? "MIG divides" : "others used", it);
 }
+
+}  // namespace
 
 std::string command_parts_text(const Profile& profile, const Total& total) {
   const auto& command = *total.command;

@@ -76,8 +76,6 @@ struct Quoted {
   bool is_bound() const { return is_command && !is_partial && energy <= error; }
 };
 std::optional<Quoted> quoted(const Total& total, bool whole_machine);
-// The devices whose energy at rest is not the command's, because other processes used them.
-std::vector<std::string> without_rest(const model::Profile& profile, const Total& total);
 // "processes 985.1 J + rest 72.30 J; ..." of a total that has a command.
 std::string command_parts_text(const model::Profile& profile, const Total& total);
 

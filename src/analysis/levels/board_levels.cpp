@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "analysis/levels/domains.h"
 #include "analysis/levels/rest_level.h"
@@ -117,7 +118,7 @@ LevelResult machine_idle(EnergyTimeline& timeline, const model::Domain& domain,
                          const model::Recording& recording, HostTime work_begin,
                          HostTime work_end) {
   LevelResult out;
-  std::vector<RecordedSpan> spans;
+  std::vector<std::pair<RecordedSpan, Measurement>> spans;
   IdleVariance variance;
   std::vector<double> uses[2];  // of the CPUs, before and after
   bool any_busy = false;
@@ -133,17 +134,16 @@ LevelResult machine_idle(EnergyTimeline& timeline, const model::Domain& domain,
     const auto m = timeline.energy(begin, span.end);
     if (!m) continue;
     variance.add(timeline.curve(begin, span.end, kIdleStep), m->energy / (span.end - begin));
-    spans.push_back({begin, span.end});
+    spans.push_back({{begin, span.end}, *m});
     if (busy) uses[span.begin >= work_end ? 1 : 0].push_back(*busy);
   }
   std::vector<ObservedLevel> before;
   std::vector<ObservedLevel> after;
-  for (const auto& span : spans) {
+  for (const auto& [span, m] : spans) {
     const Duration length = span.end - span.begin;
-    const auto m = timeline.energy(span.begin, span.end);
     const ObservedLevel p{
-        m->energy / length,
-        Power::watts(std::hypot((m->repeatability / length).watts(), variance.error(length)))};
+        m.energy / length,
+        Power::watts(std::hypot((m.repeatability / length).watts(), variance.error(length)))};
     if (span.end <= work_begin) before.push_back(p);
     if (span.begin >= work_end) after.push_back(p);
   }
