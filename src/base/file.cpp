@@ -171,30 +171,6 @@ std::vector<std::string> names_in(const std::filesystem::path& path) {
   return list_folder(path).value_or(std::vector<std::string>{});
 }
 
-OwnDescriptor::OwnDescriptor(int fd) noexcept { reset(fd); }
-
-int OwnDescriptor::get() const noexcept {
-  struct stat now {};
-  const bool is_ours =
-      fd_ >= 0 && ::fstat(fd_, &now) == 0 && now.st_dev == device_ && now.st_ino == inode_;
-  return is_ours ? fd_ : -1;
-}
-
-void OwnDescriptor::reset(int fd) noexcept {
-  if (fd != fd_) close();  // else the program closed it, and the kernel gave its number again
-  fd_ = -1;
-  struct stat made {};
-  if (fd < 0 || ::fstat(fd, &made) != 0) return;
-  fd_ = fd;
-  device_ = made.st_dev;
-  inode_ = made.st_ino;
-}
-
-void OwnDescriptor::close() noexcept {
-  if (const int fd = get(); fd >= 0) ::close(fd);
-  fd_ = -1;
-}
-
 Result<std::string_view> KeptFile::read(std::size_t limit) {
   int fd = file_.get();
   if (fd < 0 && (fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) >= 0) file_.reset(fd);

@@ -2,8 +2,6 @@
 // the path.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstddef>
 #include <filesystem>
 #include <string>
@@ -11,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/process/descriptor.h"
 #include "base/result.h"
 
 namespace jouleprof {
@@ -38,36 +37,6 @@ Result<long long> read_integer(const std::filesystem::path& path);
 Result<std::vector<std::string>> list_folder(const std::filesystem::path& path);
 // The same; none where the folder cannot be listed.
 std::vector<std::string> names_in(const std::filesystem::path& path);
-
-// A descriptor that stays open in a program that may close all of its descriptors, as daemons do.
-// The program then has files of its own under their numbers, which are neither used nor closed
-// here.
-class OwnDescriptor {
- public:
-  OwnDescriptor() = default;
-  explicit OwnDescriptor(int fd) noexcept;  // takes it; below 0: none
-  OwnDescriptor(OwnDescriptor&& other) noexcept { swap(other); }
-  OwnDescriptor& operator=(OwnDescriptor&& other) noexcept {
-    swap(other);
-    return *this;
-  }
-  ~OwnDescriptor() { close(); }
-
-  int get() const noexcept;  // -1: none, or the program closed it
-  void reset(int fd) noexcept;
-  void close() noexcept;
-
- private:
-  void swap(OwnDescriptor& other) noexcept {
-    std::swap(fd_, other.fd_);
-    std::swap(device_, other.device_);
-    std::swap(inode_, other.inode_);
-  }
-
-  int fd_ = -1;
-  dev_t device_ = 0;
-  ino_t inode_ = 0;
-};
 
 // A small file that is read again and again: opened once.
 // For files of /proc and /sys, which say something new at each read; opening them costs as much as

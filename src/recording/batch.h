@@ -68,7 +68,11 @@ void append_parts(Parts& parts, Later later) {
   const auto describe = [](auto& all, auto& more) {
     for (auto& item : more) {
       const auto same = std::ranges::find_if(all, [&](const auto& a) { return a.id == item.id; });
-      same == all.end() ? all.push_back(std::move(item)) : void(*same = std::move(item));
+      if (same == all.end()) {
+        all.push_back(std::move(item));
+      } else {
+        *same = std::move(item);
+      }
     }
   };
   describe(parts.domains, later.domains);

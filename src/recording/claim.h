@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "base/file.h"
+#include "base/process/descriptor.h"
 #include "base/result.h"
 
 namespace jouleprof::recording {
