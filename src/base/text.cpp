@@ -113,6 +113,12 @@ std::string csv_field(std::string_view text) {
   return quoted + '"';
 }
 
+std::string one_line(std::string text) {
+  const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
+  std::replace_if(text.begin(), text.end(), is_control, ' ');
+  return text;
+}
+
 std::string counted(std::size_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }

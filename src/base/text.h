@@ -29,6 +29,9 @@ Result<std::vector<std::string>> split_csv(std::string_view line);
 
 std::string lower_case(std::string_view text);  // of ASCII letters; others stay
 
+// Control characters become blanks: a library's message may quote what a damaged file holds.
+std::string one_line(std::string text);
+
 // A field quoted for CSV where it has to be.
 std::string csv_field(std::string_view text);
 

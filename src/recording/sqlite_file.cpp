@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "recording/tables/schema.h"
 
 namespace jouleprof::recording {
@@ -338,7 +339,8 @@ Result<std::unique_ptr<SQLite::Database>> open_file_of(const FileKind& kind,
 
 Error sqlite_error(std::string_view trying, const SQLite::Exception& e, sqlite3* db) {
   const int err = db != nullptr ? sqlite3_system_errno(db) : 0;
-  const std::string reason = err != 0 ? std::strerror(err) : e.what();
+  const std::string said = one_line(e.what());
+  const std::string reason = err != 0 ? std::strerror(err) : said;
   switch (e.getErrorCode()) {
     case SQLITE_FULL:
       return {Errc::kUnavailable,
@@ -369,9 +371,9 @@ Error sqlite_error(std::string_view trying, const SQLite::Exception& e, sqlite3*
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return {Errc::kCorrupt,
-              fmt::format("cannot {}: the file is damaged ({}); {}", trying, e.what(), kRemedy)};
+              fmt::format("cannot {}: the file is damaged ({}); {}", trying, said, kRemedy)};
     default:
-      return {Errc::kInternal, fmt::format("cannot {}: {}", trying, e.what())};
+      return {Errc::kInternal, fmt::format("cannot {}: {}", trying, said)};
   }
 }
 
@@ -386,7 +388,7 @@ Error read_error(const std::filesystem::path& path, const SQLite::Exception& e, 
   Error error = sqlite_error("read " + path.string(), e, db);
   if (error.code == Errc::kInternal) {
     error = {Errc::kCorrupt, fmt::format("cannot read {}: the file is damaged ({}); {}",
-                                         path.string(), e.what(), kRemedy)};
+                                         path.string(), one_line(e.what()), kRemedy)};
   }
   return error;
 }

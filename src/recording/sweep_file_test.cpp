@@ -118,5 +118,22 @@ TEST(SweepFile, NamesDamageThatSqliteDoesNotUnderstand) {
   EXPECT_THAT(read.error().message, HasSubstr("the file is damaged"));
 }
 
+TEST(SweepFile, ADamagedNameInAMessageOfSqliteStaysOnOneLine) {
+  const TempTree tree;
+  ASSERT_TRUE(SweepFile::create(tree / "x", plan(), false));
+  std::ifstream in(tree / "x", std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  in.close();
+  // The table's name beside its statement in the schema: "tablesweepsweep\2CREATE TABLE sweep".
+  const auto at = bytes.find("sweepsweep");
+  ASSERT_NE(at, std::string::npos);
+  bytes[at + 2] = '\n';
+  std::ofstream(tree / "x", std::ios::binary) << bytes;
+  const auto read = read_sweep(tree / "x");
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, Errc::kCorrupt);
+  EXPECT_THAT(read.error().message, HasSubstr("(sw ep)"));
+}
+
 }  // namespace
 }  // namespace jouleprof::recording

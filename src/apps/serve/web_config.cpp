@@ -239,7 +239,8 @@ Result<WebConfig> read_web_config(const fs::path& path) {
   try {
     return Reader(path).read(YAML::Load(*content));
   } catch (const YAML::Exception& e) {
-    return fail(Errc::kInvalidArgument, fmt::format("{} is no YAML: {}", path.string(), e.what()));
+    return fail(Errc::kInvalidArgument,
+                fmt::format("{} is no YAML: {}", path.string(), one_line(e.what())));
   }
 }
 

@@ -364,7 +364,7 @@ Result<void> restore_service_state(const json& file, std::string_view name, std:
     }
     accounts.restore(saved.domains, std::move(families));
   } catch (const json::exception& e) {
-    return fail(Errc::kCorrupt, fmt::format("{} is damaged: {}", name, e.what()));
+    return fail(Errc::kCorrupt, fmt::format("{} is damaged: {}", name, one_line(e.what())));
   }
   return {};
 }
@@ -395,7 +395,7 @@ Result<json> StateFile::read(const std::filesystem::path& path) {
     }
     return state;
   } catch (const json::exception& e) {
-    return damaged(e.what());
+    return damaged(one_line(e.what()));
   }
 }
 

@@ -234,7 +234,8 @@ Result<model::BenchDocument> parse_bench_document(std::string_view text) {
     }
     return document;
   } catch (const Json::exception& e) {
-    return fail(Errc::kCorrupt, fmt::format("the workload's result cannot be read: {}", e.what()));
+    return fail(Errc::kCorrupt,
+                fmt::format("the workload's result cannot be read: {}", one_line(e.what())));
   }
 }
 
