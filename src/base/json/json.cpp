@@ -23,7 +23,8 @@ Result<nlohmann::json> parse_json(std::string_view text, const std::string& file
 
 void JsonErrors::add(const std::string& path, const std::string& what) {
   if (first) return;
-  first = Error{code, fmt::format("{}: {}{}{}", file, path, path.empty() ? "" : ": ", what)};
+  const std::string text = fmt::format("{}{}{}", path, path.empty() ? "" : ": ", what);
+  first = Error{code, fmt::format("{}: {}", file, one_line(text))};
 }
 
 JsonReader::JsonReader(const nlohmann::json& value, std::string path, JsonErrors& errors)

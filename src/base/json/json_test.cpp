@@ -78,6 +78,7 @@ TEST(JsonReader, ErrorsNameThePlaceOfTheValue) {
   EXPECT_EQ(error(R"({"a": [{"n": 1.5}]})"), "f: a[0].n: must be a whole number");
   EXPECT_THAT(error(R"({"a": {"n": 10}})"), HasSubstr("f: a.n: 10 is out of range"));
   EXPECT_THAT(error(R"({"a": {"n": 18446744073709551615}})"), HasSubstr("out of range"));
+  EXPECT_THAT(error(R"({"a": {"of\ntwo lines": 1}})"), HasSubstr("f: a.of two lines: "));
 }
 
 std::string whole(std::string_view text) {
