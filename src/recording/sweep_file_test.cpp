@@ -124,7 +124,7 @@ TEST(SweepFile, ADamagedNameInAMessageOfSqliteStaysOnOneLine) {
   std::ifstream in(tree / "x", std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(in), {}};
   in.close();
-  // The table's name beside its statement in the schema: "tablesweepsweep\2CREATE TABLE sweep".
+  // The table and its statement in the schema: "tablesweepsweep\2CREATE TABLE sweep".
   const auto at = bytes.find("sweepsweep");
   ASSERT_NE(at, std::string::npos);
   bytes[at + 2] = '\n';

@@ -8,12 +8,20 @@
 #include <iterator>
 #include <utility>
 
+#include "base/file.h"
+
 namespace jouleprof::session {
 namespace {
 
 constexpr Duration kFuture = std::chrono::seconds{1};  // a window that ends later than so is none
 
 HostTime host(std::int64_t nanoseconds) { return HostTime{Duration{nanoseconds}}; }
+
+// False of a process that has ended or runs another program by now.
+bool has_rings(pid_t pid) {
+  const auto maps = read_file(fmt::format("/proc/{}/maps", pid));
+  return maps && maps->find(spans::SharedRings::kName) != std::string::npos;
+}
 
 }  // namespace
 
@@ -38,6 +46,13 @@ void HandedWindows::remove(ClientId id, HostTime now, bool has_ended) {
                                          : "the recording ended";
     for (auto& text : model::texts_of(named(client, open.windows, now), now, when)) {
       warn(std::move(text));
+    }
+    if (has_ended && !open.closed && has_rings(client.pid)) {
+      warn(
+          fmt::format("the connection of process {} ended before it did, as where a program closes "
+                      "all descriptors: windows that it ended later are not in this recording; "
+                      "make the monitor after that",
+                      client.pid));
     }
   }
   clients_.erase(at);

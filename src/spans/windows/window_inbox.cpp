@@ -175,7 +175,7 @@ void WindowInbox::drain() {
   std::erase_if(rings_, [](const auto& ring) { return ring->closed.load(); });
 }
 
-SharedRings::SharedRings() : file_(::memfd_create("jouleprof-windows", MFD_CLOEXEC)) {
+SharedRings::SharedRings() : file_(::memfd_create(kName, MFD_CLOEXEC)) {
   if (fd() < 0 || ::ftruncate(fd(), place_of(0)) != 0) return;
   void* const at = ::mmap(nullptr, kFirst, PROT_READ | PROT_WRITE, MAP_SHARED, fd(), 0);
   if (at != MAP_FAILED) open_ = ::new (at) OpenWindows;

@@ -110,6 +110,7 @@ struct RingSlot {
 class SharedRings {
  public:
   static constexpr std::size_t kMost = 1024;  // threads
+  static constexpr const char* kName = "jouleprof-windows";
 
   SharedRings();
   SharedRings(const SharedRings&) = delete;
