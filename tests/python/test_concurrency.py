@@ -195,7 +195,7 @@ def test_a_program_that_closes_all_descriptors_keeps_its_own_files(machine, case
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stderr.split())
-    assert ("windows that it ended later are not in this recording" in said) == (case == "run")
+    assert ("its later windows are not in this recording" in said) == (case == "run")
 
 
 def test_threads_that_ask_do_not_abort_a_program_that_ends(machine):

@@ -49,9 +49,8 @@ void HandedWindows::remove(ClientId id, HostTime now, bool has_ended) {
     }
     if (has_ended && !open.closed && has_rings(client.pid)) {
       warn(
-          fmt::format("the connection of process {} ended before it did, as where a program closes "
-                      "all descriptors: windows that it ended later are not in this recording; "
-                      "make the monitor after that",
+          fmt::format("process {} lost its connection (has it closed all descriptors?): its later "
+                      "windows are not in this recording; make its monitor after that",
                       client.pid));
     }
   }
