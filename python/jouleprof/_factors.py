@@ -47,7 +47,7 @@ class Cost:
     grams_co2e_error: float | None
     provenance: Provenance  # the energy's
     source: str  # the factors'
-    interval: str = ""  # of the energy, where it is not the half width to both sides
+    interval: str = ""  # the text of the energy's
     is_partial: bool = False  # a lower bound, as the energy
 
     @classmethod
@@ -60,8 +60,7 @@ class Cost:
         price, grams = factors.price_per_kwh, factors.grams_co2e_per_kwh
         return cls(kwh, error, times(kwh, price), times(error, price), factors.currency,
                    times(kwh, grams), times(error, grams), energy.provenance, factors.source,
-                   energy.interval_text() if energy.is_partial or energy.high_microjoules is not None else "",
-                   energy.is_partial)
+                   energy.interval_text(), energy.is_partial)
 
     def __str__(self):
         if self.kwh is None:
@@ -71,6 +70,5 @@ class Cost:
             parts.append(f"{_text.number(self.price)} {self.currency}")
         if self.grams_co2e is not None:
             parts.append(f"{_text.number(self.grams_co2e)} g CO2e")
-        interval = self.interval or _text.interval(self.kwh, self.kwh_error)
         least = "at least " if self.is_partial else ""
-        return f"{least}{', '.join(parts)} {interval}, {_text.word(self.provenance)} ({self.source})"
+        return f"{least}{', '.join(parts)} {self.interval}, {_text.word(self.provenance)} ({self.source})"

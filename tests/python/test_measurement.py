@@ -163,6 +163,8 @@ def test_costs_keep_their_source():
     assert (cost.kwh, cost.price, cost.currency, cost.grams_co2e) == (1, 0.3, "EUR", 400)
     assert cost.price_error == pytest.approx(0.03)
     assert "bill of May" in str(cost) and "EUR" in str(cost)
+    wide = measurement(energy(GPU0, 3.6e6, 7.2e6)).cost(factors)
+    assert "0.3000 EUR, 400.0 g CO2e ±7.200 MJ" in str(wide)  # of the energy, as in its own text
 
 
 @pytest.mark.parametrize("wrong", [
