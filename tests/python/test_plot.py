@@ -197,6 +197,9 @@ def test_two_curves_have_an_axis_each(tool, tmp_path):
     assert (left.get_ylabel(), right.get_ylabel()) == ("GPU (W)", "CPU ESTIMATED (W)")
     assert len(left.collections) == len(right.collections) == 1  # the intervals
     assert len(plot.curves(gpu).axes) == 1
+    for labels in (["GPU"], ["GPU", "CPU", "DRAM"], "GC"):
+        with pytest.raises(jouleprof.InvalidArgument, match="one text for each of the 2 curves"):
+            plot.curves(gpu, cpu, labels=labels)
 
 
 def test_two_curves_of_one_name_share_an_axis(tool):

@@ -48,6 +48,8 @@ def curves(first: Curve, second: Optional[Curve] = None, *, labels: Optional[Seq
     if labels is None:
         labels = [f"{curve.recording}: {curve.label}" if alike else curve.label for curve in drawn]
     else:
+        if isinstance(labels, str) or len(labels) != len(drawn):
+            raise InvalidArgument(f"labels is a list with one text for each of the {len(drawn)} curves, not {labels!r}")
         labels = [label if curve.provenance == "measured" else f"{label} {curve.provenance.upper()}"
                   for label, curve in zip(labels, drawn)]
     figure, (axis,) = new_figure(1, 1, width=9, height=3.6)
