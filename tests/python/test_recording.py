@@ -65,7 +65,9 @@ def test_figures_are_those_of_the_report(reported):
     assert (largest.watts, largest.over_seconds) == (gpu["peak_watts"], gpu["peak_window_seconds"])
     missing = recording.total("dram package-0")
     assert missing.joules is None and missing.reason
-    assert recording.max("total").watts is None
+    for sum_of_domains in ("total", "command"):
+        assert recording.max(sum_of_domains).watts is None
+        assert recording.max(sum_of_domains).reason == "only a single domain has a largest power"
     with pytest.raises(jouleprof.NotFound, match="it has: gpu0, gpu_memory gpu0"):
         recording.total("gpu7")
 

@@ -124,7 +124,7 @@ class Recording(Tables):
         watts = figure.get("peak_watts")
         if watts is None:
             return Power(name, None, None, None, "unavailable", None, figure.get("reason") or (
-                "only a single domain has a largest power" if name == "total" else
+                "only a single domain has a largest power" if name in ("total", "command") else
                 "no power reading" if figure["energy_joules"] is None else "power samples are missing in this time"))
         return Power(name, watts, None, None, figure["provenance"], figure["peak_window_seconds"])
 
