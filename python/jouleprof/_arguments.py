@@ -1,6 +1,7 @@
 """Arguments as users give them: checked, so that a wrong one is a jouleprof.Error that says so."""
 
 import math
+import operator
 import os
 import re
 
@@ -21,6 +22,17 @@ def number(value, name, unit="", least=None):
         raise InvalidArgument(f"{name} is a number{unit}, not {value!r}")
     if least is not None and found < least:
         raise InvalidArgument(f"{name} must not be below {least:g}, but is {value!r}")
+    return found
+
+
+def whole(value, what, least, most=2**63 - 1):
+    """A whole number as an int, also NumPy's; bool is none. `what`: it, as in "run is the number of a run"."""
+    try:
+        found = least - 1 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        found = least - 1
+    if not least <= found <= most:
+        raise InvalidArgument(f"{what}, not {value!r}")
     return found
 
 

@@ -63,6 +63,22 @@ def test_calls_of_nonsense():
             jouleprof.PowerLimitOptimizer("gpu0")
 
 
+def test_numbers_of_numpy_are_numbers(machine):
+    """Times that a program kept in an array, and GPUs that it counted with one."""
+    numpy = pytest.importorskip("numpy")
+    with machine.gpus(CONSTANT).monitor("gpu0") as monitor:
+        begin, end = numpy.array([monitor.now() - 2, monitor.now() - 1])
+        found = monitor.between(begin, end)
+        assert (type(found.begin), found.begin, found.end) == (int, begin, end)
+        assert monitor.power(begin, end)["gpu0"].domain == monitor.power(int(begin), int(end))["gpu0"].domain
+    with jouleprof.Monitor(gpu_indices=numpy.arange(1)) as monitor:
+        assert monitor.gpu_indices == [0]
+    path = pathlib.Path(__file__).parents[2] / "examples/h200-deit.jprof"
+    assert str(jouleprof.report(path, top=numpy.int64(3)))
+    with pytest.raises(jouleprof.InvalidArgument, match="is one recording"):
+        jouleprof.open(path, run=numpy.uint8(2)).report()
+
+
 def test_a_text_is_neither_true_nor_false():
     with jouleprof.Monitor() as monitor:
         monitor.begin_window("w")

@@ -7,7 +7,7 @@ import warnings
 from typing import Sequence
 
 from .. import _native
-from .._arguments import flag, nanoseconds, path
+from .._arguments import flag, nanoseconds, path, whole
 from .._energy import Domain
 from .._errors import InvalidArgument, checked
 
@@ -43,10 +43,7 @@ def _checked_indices(indices: Sequence[int]) -> list[int]:
         indices = list(indices)
     except TypeError:
         raise InvalidArgument(f"gpu_indices is a list of numbers, not {indices!r}") from None
-    for index in indices:
-        if not isinstance(index, int) or not 0 <= index < 2**31:
-            raise InvalidArgument(f"GPU index {index!r} is not a number from 0 on")
-    return indices
+    return [whole(index, "a GPU index is a number from 0 on", 0, 2**31 - 1) for index in indices]
 
 
 def _rank_of_this_process() -> int:

@@ -11,7 +11,7 @@ import threading
 import weakref
 from typing import Any, Callable, Iterable, Literal, Sequence, overload
 
-from .._arguments import flag, text, timeout_nanoseconds
+from .._arguments import flag, text, timeout_nanoseconds, whole
 from .._energy import Domain, Energy, Power
 from .._errors import InvalidArgument, NotFound, Timeout, Unavailable, checked, warn
 from .._measurement import Measurement, Total
@@ -183,9 +183,7 @@ class Monitor:
     def between(self, begin: int, end: int, name: str = "", timeout: float | None = None) -> Measurement:
         """The measurement of the interval between two values of now(). Raises Timeout where its end is later than
         `timeout` seconds from now; without a timeout, where it is in the future."""
-        for edge in (begin, end):
-            if not isinstance(edge, int) or not 0 <= edge < 2**63:
-                raise InvalidArgument(f"begin and end are values of now(), not {edge!r}")
+        begin, end = (whole(edge, "begin and end are values of now()", 0) for edge in (begin, end))
         ahead = end - _now()
         if ahead > max(0, timeout_nanoseconds(timeout)):
             raise Timeout(f"the interval ends {ahead * 1e-9:.3f} s in the future; ask for its energy then, or give a "
@@ -203,8 +201,8 @@ class Monitor:
             if end is not None:
                 raise InvalidArgument("power takes begin and end, or begin only, or none of them for the latest power")
             return {s.domain.label: s.latest_power() for s in self.snapshot().domains}
-        end = _now() if end is None else end
-        return {e.domain.label: Power.mean_of(e, (end - begin) * 1e-9) for e in self.between(begin, end).values()}
+        found = self.between(begin, _now() if end is None else end)
+        return {e.domain.label: Power.mean_of(e, found.time) for e in found.values()}
 
     def energies_of(self, found, seconds):
         """Native energies as ours; for the classes around the monitor."""

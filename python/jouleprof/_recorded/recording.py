@@ -10,6 +10,7 @@ import os
 from typing import Any
 
 from .. import _text
+from .._arguments import whole
 from .._energy import Domain, Energy, Power
 from .._errors import InvalidArgument, NotFound, Unavailable, Unsupported, existing_file
 from .._tool import part_options, run_tool
@@ -44,8 +45,8 @@ def _is_other_file(path):
 
 def open_unread(path: str | os.PathLike[str], run: int | None = None) -> Recording:
     """The same without a look into the file, of many of which some may be damaged."""
-    if run is not None and (isinstance(run, bool) or not isinstance(run, int) or run < 1):
-        raise InvalidArgument(f"run is the number of a run, from 1 on, not {run!r}")
+    if run is not None:
+        run = whole(run, "run is the number of a run, from 1 on", 1)
     return Recording(existing_file(path), run)
 
 

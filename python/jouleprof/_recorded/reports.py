@@ -10,6 +10,7 @@ import sqlite3
 from typing import Any, Literal, get_args
 
 from .. import _text
+from .._arguments import whole
 from .._errors import InvalidArgument, existing_file, named
 from .._files import read_only_uri
 from .._tool import part_options, run_tool
@@ -27,8 +28,7 @@ def report(path: str | os.PathLike[str], by: _By | None = None, *, top: int = 20
     the command began."""
     if by is not None and by not in get_args(_By):
         raise InvalidArgument(f"by is one of: {', '.join(get_args(_By))}")
-    if not isinstance(top, int) or top < 1:
-        raise InvalidArgument(f"top is a number of rows above 0, not {top!r}")
+    top = whole(top, "top is a number of rows above 0", 1)
     path = existing_file(path)
     if by is not None and (count := count_of_parts(path)):
         raise InvalidArgument(f"{path} holds {count} recordings, and by='{by}' is of one: use one of "

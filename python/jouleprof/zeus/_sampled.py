@@ -1,6 +1,6 @@
 """What Zeus keeps of the power and temperature of GPUs."""
 
-from .._arguments import nanoseconds
+from .._arguments import nanoseconds, whole
 from .._errors import InvalidArgument
 from .._live.monitor import Monitor
 from .._live.sampled import Sampled, nearest
@@ -11,8 +11,8 @@ class SampledGpus(Sampled):
 
     def __init__(self, gpu_indices, period, most):
         nanoseconds(period, "update_period")
-        if most is not None and not (isinstance(most, int) and most > 0):
-            raise InvalidArgument(f"max_samples_per_gpu is a number of samples above 0, not {most!r}")
+        if most is not None:
+            most = whole(most, "max_samples_per_gpu is a number of samples above 0", 1)
         monitor = Monitor(gpu_indices=gpu_indices)
         self.gpu_indices = list(gpu_indices) if gpu_indices is not None else monitor.gpu_indices
         if not self.gpu_indices:
