@@ -81,6 +81,37 @@ double calibration_half(const Side& before, const Side& after, bool cancels) {
   return std::sqrt(squares);
 }
 
+// Logarithms of one side's runs, and their means by block.
+struct BlockLogs {
+  const std::vector<std::vector<std::size_t>>* blocks;
+  const std::vector<double>* means;
+  const std::vector<double>* logs;
+};
+
+// The variance that a single block, as the mean of fewer runs, has above that of the other side's
+// blocks: from the spread of runs within blocks.
+double fewer_runs(const BlockLogs& before, const BlockLogs& after) {
+  if (before.means->size() > 1 && after.means->size() > 1) return 0;
+  const auto mean_of_inverse = [](const BlockLogs& side) {
+    double sum = 0;
+    for (const auto& block : *side.blocks) sum += 1 / static_cast<double>(block.size());
+    return sum / static_cast<double>(side.blocks->size());
+  };
+  const double inverse[] = {mean_of_inverse(before), mean_of_inverse(after)};
+  const double more = before.means->size() == 1 ? inverse[0] - inverse[1] : inverse[1] - inverse[0];
+  double squares = 0;
+  double degrees = 0;
+  for (const BlockLogs* side : {&before, &after}) {
+    degrees += static_cast<double>(side->logs->size() - side->means->size());
+    for (std::size_t i = 0; i < side->means->size(); ++i) {
+      for (const std::size_t run : side->blocks->at(i)) {
+        squares += std::pow(side->logs->at(run) - side->means->at(i), 2);
+      }
+    }
+  }
+  return degrees > 0 && more > 0 ? squares / degrees * more : 0;
+}
+
 class Comparer {
  public:
   Comparer(const Runs& before, const Runs& after, const CompareOptions& options)
@@ -162,7 +193,9 @@ class Comparer {
     const auto before = block_means(blocks_.before, a.logs);
     const auto after = block_means(blocks_.after, b.logs);
     return options_.spread ? estimate_with_spread(before, after, *options_.spread)
-                           : estimate_of_units(before, after);
+                           : estimate_of_units(before, after,
+                                               fewer_runs({&blocks_.before, &before, &a.logs},
+                                                          {&blocks_.after, &after, &b.logs}));
   }
 
   void judge(Difference& d) const {

@@ -14,6 +14,13 @@ namespace {
 
 constexpr int kComparisons = 500;
 
+// Sessions of one side, on different days.
+struct Sessions {
+  int count;
+  int runs;             // of each
+  double apart = 0.01;  // relative
+};
+
 class Laboratory {
  public:
   explicit Laboratory(unsigned seed) : random_(seed) {}
@@ -33,14 +40,17 @@ class Laboratory {
     return {std::move(sides[0]), std::move(sides[1])};
   }
 
-  // Four sessions of three runs a side, on different days.
-  std::pair<std::vector<RunFigures>, std::vector<RunFigures>> sessions(double effect) {
+  std::pair<std::vector<RunFigures>, std::vector<RunFigures>> sessions(double effect,
+                                                                       Sessions before = {4, 3},
+                                                                       Sessions after = {4, 3}) {
     std::vector<RunFigures> sides[2];
-    for (int day = 0; day < 8; ++day) {
-      const double session = 0.01 * normal_(random_);
-      for (int run = 0; run < 3; ++run) {
-        const double log = session + noise() + (day >= 4 ? effect : 0);
-        sides[day >= 4].push_back(example_run(1000 * std::exp(log), 1440 * day + run));
+    for (int day = 0; day < before.count + after.count; ++day) {
+      const bool is_after = day >= before.count;
+      const Sessions& plan = is_after ? after : before;
+      const double session = plan.apart * normal_(random_);
+      for (int run = 0; run < plan.runs; ++run) {
+        const double log = session + noise() + (is_after ? effect : 0);
+        sides[is_after].push_back(example_run(1000 * std::exp(log), 1440 * day + run));
       }
     }
     return {std::move(sides[0]), std::move(sides[1])};
@@ -97,6 +107,25 @@ TEST(NullTest, SessionsRaiseFewFalseAlarms) {
   EXPECT_LE(same.higher + same.lower, kComparisons * 6 / 100);
   const auto worse = count({}, [&] { return laboratory.sessions(std::log1p(0.06)); });
   EXPECT_GE(worse.higher, kComparisons * 90 / 100);
+}
+
+TEST(NullTest, UnequalNumbersOfSessionsOrRunsRaiseFewFalseAlarms) {
+  struct Case {
+    Sessions before;
+    Sessions after;
+  };
+  for (const auto& [before, after] : {Case{{8, 1}, {2, 1}},  // two that agree by chance
+                                      Case{{5, 5, 0.001}, {1, 1, 0.001}},  // one run, and means
+                                      Case{{1, 1, 0.001}, {5, 5, 0.001}}}) {
+    Laboratory laboratory(4);
+    const auto same = count({}, [&] { return laboratory.sessions(0, before, after); });
+    EXPECT_LE(same.higher + same.lower, kComparisons * 6 / 100)
+        << before.count << " and " << after.count;
+    const auto worse =
+        count({}, [&] { return laboratory.sessions(std::log1p(0.10), before, after); });
+    EXPECT_GE(worse.higher, kComparisons * 70 / 100);
+    EXPECT_EQ(worse.lower, 0);
+  }
 }
 
 // What the unit is for: all runs of one sitting against all of another would be a false alarm.

@@ -66,27 +66,28 @@ Estimate estimate_of_pairs(std::span<const double> differences) {
   return estimate;
 }
 
-Estimate estimate_of_units(std::span<const double> before, std::span<const double> after) {
+Estimate estimate_of_units(std::span<const double> before, std::span<const double> after,
+                           double fewer_runs) {
   Estimate estimate{mean_of(after) - mean_of(before), {}};
   const double n = count_of(before);
   const double m = count_of(after);
   if (n + m < 3) return estimate;
   const double squares[] = {squares_of(before), squares_of(after)};
-  if (before.size() < 2 || after.size() < 2) {
-    estimate.degrees = n + m - 2;
-    const double variance = (squares[0] + squares[1]) / estimate.degrees;
-    estimate.spread = std::sqrt(variance * (1 / n + 1 / m));
-    estimate.half = half_at(estimate, kTail);
-    return estimate;
-  }
+  estimate.degrees = n + m - 2;
+  estimate.spread =
+      std::sqrt((squares[0] + squares[1]) / estimate.degrees * (1 / n + 1 / m) + fewer_runs);
+  estimate.half = half_at(estimate, kTail);
+  if (before.size() < 2 || after.size() < 2) return estimate;
   const double a = squares[0] / (n - 1) / n;
   const double b = squares[1] / (m - 1) / m;
   // The degrees of freedom of Welch and Satterthwaite; without any spread they are not defined.
   const double weight = a * a / (n - 1) + b * b / (m - 1);
-  estimate.degrees = weight > 0 ? (a + b) * (a + b) / weight : n + m - 2;
-  estimate.spread = std::sqrt(a + b);
-  estimate.half = half_at(estimate, kTail);
-  return estimate;
+  if (!(weight > 0)) return estimate;
+  Estimate welch = estimate;
+  welch.degrees = (a + b) * (a + b) / weight;
+  welch.spread = std::sqrt(a + b);
+  welch.half = half_at(welch, kTail);
+  return *welch.half > *estimate.half ? welch : estimate;
 }
 
 Estimate estimate_with_spread(std::span<const double> before, std::span<const double> after,

@@ -68,7 +68,7 @@ class Writer {
                    ? fmt::format("{} before and {} after, with a given spread of {} between them",
                                  blocks(c_.units_before), blocks(c_.units_after),
                                  percent_text(*report_.options.spread))
-                   : fmt::format("{} of runs before and {} after, Welch's t of the logarithms",
+                   : fmt::format("{} of runs before and {} after, Student's t of the logarithms",
                                  blocks(c_.units_before), blocks(c_.units_after)));
     std::string total = domains_text(c_);
     if (!c_.excluded.empty()) {
