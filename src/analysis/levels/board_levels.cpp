@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
 #include <chrono>
 #include <cmath>
 #include <numeric>
@@ -25,8 +26,9 @@ using model::Measurement;
 
 constexpr double kBusyCpu = 0.25;
 constexpr Duration kIdleStep = 100ms;
-constexpr double kLeastApart = 0.2;  // of two uses of the CPUs, for the slope between them
-constexpr double kApart = 0.1;       // before and after, of the power: worth a warning
+constexpr Duration::rep kFewestSteps = 3;  // of a span
+constexpr double kLeastApart = 0.2;        // of two uses of the CPUs, for the slope between them
+constexpr double kApart = 0.1;             // before and after, of the power: worth a warning
 
 // The busy share of all CPUs' time over the span, at least; absent without readings of the machine
 // near both ends. A reading that came late after an idle span includes the work: all that it may
@@ -67,27 +69,34 @@ model::PowerLevel level(const ObservedLevel& observed, const char* source) {
 // The variance of idle power over steps of the time, about the mean of each span.
 class IdleVariance {
  public:
-  void add(const std::vector<model::PowerStep>& steps, Power mean) {
+  void add(EnergyTimeline& timeline, const RecordedSpan& span, Power mean) {
+    const Duration length = span.end - span.begin;
+    const Duration step = length / std::max(length / kIdleStep, kFewestSteps) + 1ns;
     double before = 0;
-    for (const auto& s : steps) {
+    for (const auto& s : timeline.curve(span.begin, span.end, step)) {
       const double apart = (s.power - mean).watts();
-      sum_ += apart * (apart + 2 * before);  // neighbours vary together
-      squares_ += apart * apart;
+      sum_ += apart * (apart + 2 * before) * seconds(step);  // neighbours vary together
+      squares_ += apart * apart * seconds(step);
       before = apart;
+      ++degrees_;
     }
-    free_ += static_cast<double>(steps.size()) - 3;  // of Student's t with one less
+    --degrees_;
+    ++spans_;
   }
-  // Of a mean over `length`: half of its 95 % interval.
+  // Of a mean over `length`: half of its 95 % interval, by Student's t with the degrees of freedom
+  // of one span, since steps that vary together leave fewer degrees than there are steps.
   double error(Duration length) const {
-    if (free_ <= 0) return 0;
-    return kErrors.normal95 *
-           std::sqrt(std::max(sum_, squares_) / free_ * (seconds(kIdleStep) / seconds(length)));
+    if (degrees_ < spans_) return 0;
+    const boost::math::students_t student{degrees_ / spans_};
+    return boost::math::quantile(student, 0.975) *
+           std::sqrt(std::max(sum_, squares_) / degrees_ / seconds(length));
   }
 
  private:
-  double sum_ = 0;
+  double sum_ = 0;  // W^2 s
   double squares_ = 0;
-  double free_ = 0;
+  double degrees_ = 0;
+  double spans_ = 0;
 };
 
 // What ran in the idle spans draws power, too, and is divided by CPU time like all work. The level
@@ -133,7 +142,7 @@ LevelResult machine_idle(EnergyTimeline& timeline, const model::Domain& domain,
     if (span.end <= begin) continue;
     const auto m = timeline.energy(begin, span.end);
     if (!m) continue;
-    variance.add(timeline.curve(begin, span.end, kIdleStep), m->energy / (span.end - begin));
+    variance.add(timeline, {begin, span.end}, m->energy / (span.end - begin));
     spans.push_back({{begin, span.end}, *m});
     if (busy) uses[span.begin >= work_end ? 1 : 0].push_back(*busy);
   }
