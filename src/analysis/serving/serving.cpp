@@ -851,7 +851,11 @@ Result<model::ServingProfile> attribute_serving(const model::Recording& recordin
   const std::vector<Placed> placed = placed_requests(log, begin, end);
   std::vector<bool> without(out.requests.size());
   for (std::size_t r = 0; r < out.requests.size(); ++r) {
-    out.requests[r].reason = reason_of(log.steps_of[r], log.unplaced_of[r], missing[r]);
+    auto& reason = out.requests[r].reason;
+    reason = reason_of(log.steps_of[r], log.unplaced_of[r], missing[r]);
+    if (reason.empty() && placed[r].outside && !placed[r].inside) {
+      reason = "its steps ran before the command or after it";
+    }
     without[r] = !out.requests[r].is_known();
     out.requests[r].is_cut = placed[r].inside && placed[r].outside;
   }

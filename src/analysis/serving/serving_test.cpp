@@ -563,6 +563,37 @@ TEST(ServingPart, HasItsRequestsAndNoJoulesOfATokenOfOthers) {
   for (const auto& r : whole->requests) EXPECT_TRUE(r.per_token()) << r.id;
 }
 
+// A server that the command left running, or one that ran before.
+TEST(ServingPart, ARequestOutsideOfTheCommandsTimeHasNoEnergyOfZero) {
+  Server server(1);
+  server.run(10);
+  auto recording = server.recording();
+  recording.run.work_begin = at(4.2);
+  recording.run.work_end = at(8.2);
+  const analysis::Run run(std::move(recording));
+  const auto& made = run.serving();
+  ASSERT_TRUE(made) << made.error().message;
+  std::map<std::string, double> joules, tokens;
+  for (const auto& r : made->requests) {
+    const bool is_outside = r.finish.value() < at(4.2) || r.arrival > at(8.2);
+    if (is_outside) {
+      EXPECT_EQ(r.reason, "its steps ran before the command or after it") << r.id;
+      EXPECT_FALSE(r.per_token()) << r.id;
+    }
+    if (!r.per_token()) continue;
+    EXPECT_GT(r.energy, Energy{}) << r.id;
+    joules[r.tenant] += server.of_request[r.id].energy;
+    tokens[r.tenant] += static_cast<double>(r.tokens_out);
+  }
+  std::size_t with_tokens = 0;
+  for (const auto& t : made->tenants) {
+    if (!t.per_token()) continue;
+    ++with_tokens;
+    EXPECT_NEAR(*t.per_token(), joules[t.tenant] / tokens[t.tenant], 0.02 * *t.per_token());
+  }
+  EXPECT_GT(with_tokens, 0U);
+}
+
 // A step that cannot be costs no other step.
 TEST(ServingTroubles, ImpossibleStepsAreLeftOutAloneAndNamed) {
   Server server(8);
