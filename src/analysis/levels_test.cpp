@@ -388,6 +388,33 @@ TEST(Levels, ACommandWithoutAContextHoldsNothing) {
   EXPECT_EQ(gpu.levels.held->energy, Energy{});
 }
 
+// Reads that keep step with the counter's edges see one or the other: a second of 70 W is then
+// 64 W or 76 W, with an error of 7 W.
+TEST(Levels, RestIsKnownWhereReadsKeepStepWithTheCounter) {
+  for (const unsigned seed : {2, 15, 34, 40}) {
+    Recorded run;
+    auto& r = run.recording;
+    run.gpu.seed = seed;
+    run.gpu.phase = 1e-5;
+    run.power.hold(70, 13.2);
+    std::mt19937 random(seed);
+    std::uniform_real_distribution<double> uniform(0, 1);
+    while (run.power.end() < 41.1) run.power.hold(uniform(random) < 0.6 ? 500 : 120, 0.5);
+    run.power.hold(70, 1.1);
+    r.run.work_begin = at(1.2);
+    r.run.work_end = at(41.2);
+    r.idle_spans = {{at(0.1), at(1.18)}};
+    r.readings.powers = run.gpu.samples(run.power, 0, run.power.end());
+    r.readings.counters = run.gpu.reads(run.power, 0.1, run.power.end());
+    const auto made = profile_of(r);
+    ASSERT_TRUE(made) << made.error().message;
+    const auto& gpu = domain(*made, kGpu0);
+    ASSERT_TRUE(gpu.levels.rest) << seed << ": " << gpu.levels.reason;
+    const auto& rest = *gpu.levels.rest;
+    EXPECT_NEAR(rest.energy.joules(), 70 * 40, rest.repeatability.joules()) << seed;
+  }
+}
+
 // Short idle spans show the mean of such power by chance only.
 void expect_idle_in_bursts(double length, double read_every) {
   SCOPED_TRACE(length);

@@ -207,9 +207,16 @@ class RestSearch {
     std::vector<ObservedLevel> levels;
     for (const auto& f : found_) levels.push_back(f.level);
     auto joined = join(levels);
-    const auto lowest = lowest_sustained(timeline_, kSustained);
-    if (joined && lowest &&
-        joined->power.watts() > lowest->watts() * (1 + kErrors.above_ratio) + kErrors.above_watts) {
+    // A second that seems to be below rest, within the error of its own energy, is not.
+    const auto is_below = [&](const model::PowerStep& s) {
+      const auto is_low = [&](double watts) {
+        return joined->power.watts() > watts * (1 + kErrors.above_ratio) + kErrors.above_watts;
+      };
+      if (!is_low(s.power.watts())) return false;
+      const auto m = timeline_.energy(s.begin, s.end);
+      return m && is_low(((m->energy + m->repeatability) / (s.end - s.begin)).watts());
+    };
+    if (joined && lowest_sustained(timeline_, kSustained, is_below)) {
       joined.reset();
       why_ = Why::kAboveLowest;
     }
