@@ -22,7 +22,8 @@ class PowerLimit:
         self._tool = subprocess.Popen(
             [tool_path(), "hold-settings", "power", ",".join(str(d) for d in devices),
              "shared" if shared else "own"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", errors="surrogateescape",
+            start_new_session=True)
         try:
             state = self._answer()
         except BaseException:

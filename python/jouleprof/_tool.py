@@ -30,7 +30,7 @@ def part_options(start, end):
 
 def output_of(*arguments):
     return subprocess.run([tool_path(), *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          text=True, check=False)
+                          encoding="utf-8", errors="surrogateescape", check=False)
 
 
 def run_tool(*arguments):

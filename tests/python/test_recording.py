@@ -324,6 +324,19 @@ def test_windows_have_the_names_that_the_program_gave(machine):
         assert [row["name"] for row in recording.rows(table) if row["domain"] == "gpu"] == names
 
 
+@pytest.mark.parametrize("utf8", ["0", "1"])
+def test_names_in_a_locale_without_utf8(machine, utf8):
+    from conftest import CONSTANT
+
+    path = machine.gpus(CONSTANT).folder / "run.jprof"
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": utf8}
+    subprocess.run([TOOL, "run", "-q", "--idle", "0s", "-o", str(path), "--", sys.executable, "-c",
+                    WORK.replace("<epoch>", "\\xfcben")], env=environment, check=True)
+    names = "import sys, jouleprof; print(*{ascii(row['name']) for row in jouleprof.open(sys.argv[1]).rows('windows')})"
+    done = subprocess.run([sys.executable, "-c", names, str(path)], env=environment, stdout=subprocess.PIPE, check=True)
+    assert done.stdout.split() == [b"'\\xfcben'"]
+
+
 def test_paths_that_begin_with_a_dash_or_are_bytes(machine, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     machine.gpus({"generation": "hopper"}).monitor("gpu0", log="-run.jprof").close()

@@ -79,7 +79,8 @@ class Recorder:
                        if not name.startswith(("CUDA_INJECTION", "NVTX_INJECTION"))}
         self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment,
                                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                         text=True, start_new_session=True)
+                                         encoding="utf-8", errors="surrogateescape",
+                                         start_new_session=True)
         deadline = time.monotonic() + _STARTING_SECONDS
         while not os.path.exists(file):
             if self._process.poll() is not None or time.monotonic() > deadline:
