@@ -1,5 +1,6 @@
 """Power, temperature and the stack of windows, by the names of Zeus."""
 
+import dataclasses
 import importlib
 import os
 import pickle
@@ -65,6 +66,22 @@ def test_power_over_time(power):
         power.get_power_timeline("device_instant", gpu_index=0)
     with pytest.raises(ValueError):
         power.get_power_timeline("chassis")
+
+
+@pytest.mark.parametrize("step", [3600, -3600])
+def test_a_wall_clock_that_is_set(power, monkeypatch, step):
+    begin, host = time.time(), time.monotonic()
+    time.sleep(0.5)
+    snapshot, now, now_ns = power._monitor.snapshot, time.time, time.time_ns
+    monkeypatch.setattr(power._monitor, "snapshot",
+                        lambda: dataclasses.replace(snapshot(), time=now() + step))
+    monkeypatch.setattr(time, "time", lambda: now() + step)
+    monkeypatch.setattr(time, "time_ns", lambda: now_ns() + step * 10**9)
+    set_at = time.time()
+    time.sleep(0.5)
+    end, length = time.time(), time.monotonic() - host
+    assert power.get_energy(begin, end) == {1: pytest.approx(400 * length, rel=0.02)}
+    assert len(power.get_power_timeline("device_instant", start_time=set_at, end_time=end)[1]) > 2
 
 
 def test_energy_before_the_monitor_says_why_it_is_missing(power):

@@ -6,6 +6,8 @@ import threading
 
 from .._errors import Error
 
+_SAME_SECONDS = 1  # one reading has two times as far apart, because a snapshot's clock jitters
+
 
 class Sampled:
     """Calls `_samples(snapshot)` every `period` seconds, which returns {series: (time, value)}.
@@ -43,9 +45,13 @@ class Sampled:
         found = self._samples(self._monitor.snapshot())
         with self._lock:
             for key, sample in found.items():
-                kept = self._kept[key]
-                if not kept or sample[0] > kept[-1][0]:
-                    kept.append(sample)
+                if self._is_new(key, sample[0]):
+                    self._kept[key].append(sample)
+
+    def _is_new(self, key, moment):
+        """Whether the series does not have the reading of this time: it is later, or the wall clock was set back."""
+        kept = self._kept[key]
+        return not kept or not 0 <= kept[-1][0] - moment < _SAME_SECONDS
 
     def _samples(self, snapshot):
         raise NotImplementedError

@@ -3,7 +3,7 @@
 from .._arguments import nanoseconds, whole
 from .._errors import InvalidArgument
 from .._live.monitor import Monitor
-from .._live.sampled import Sampled, nearest
+from .._live.sampled import Sampled
 
 
 class SampledGpus(Sampled):
@@ -34,7 +34,9 @@ class SampledGpus(Sampled):
             kept = {gpu: self._kept[series, gpu] for gpu in self.gpu_indices}
             if not all(kept.values()):
                 return None
-            return {gpu: (samples[-1] if time is None else nearest(samples, time))[1] for gpu, samples in kept.items()}
+            # A clock that was set back leaves samples out of order.
+            return {gpu: (samples[-1] if time is None else min(reversed(samples), key=lambda s: abs(s[0] - time)))[1]
+                    for gpu, samples in kept.items()}
 
     def _chosen(self, gpu_index):
         if gpu_index is None:

@@ -124,8 +124,7 @@ class _PowerLog(SampledGpus):
             if state.power is not None:
                 moment = snapshot.time - (state.age or 0.0)
                 found["power", gpu] = moment, state.power
-                kept = self._kept["power", gpu]
-                if not kept or moment > kept[-1][0]:
+                if self._is_new(("power", gpu), moment):
                     self._write(gpu, moment, state)
         return found
 

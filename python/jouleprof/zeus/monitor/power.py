@@ -13,6 +13,7 @@ __all__ = ["PowerDomain", "PowerMonitor"]
 _Timeline = Dict[int, List[Tuple[float, float]]]
 
 _MEAN_SECONDS = 1.0  # of the device's average power
+_SET_NANOSECONDS = 100_000_000  # a wall clock that moves by more between two samples was set
 
 
 class PowerDomain(enum.Enum):
@@ -31,6 +32,7 @@ class PowerMonitor(SampledGpus):
                  max_samples_per_gpu: Optional[int] = None,
                  power_domains: Optional[Sequence[Union[PowerDomain, str]]] = None) -> None:
         self._since: Dict[int, List[Tuple[float, float]]] = {}
+        self._clocks: List[Tuple[int, int]] = []  # since when, and by how much the wall clock is ahead
         super().__init__(gpu_indices, update_period or 0.1, max_samples_per_gpu)
         supported = [d for d in PowerDomain if d is not PowerDomain.MEMORY_AVERAGE or self._has_memory()]
         wanted = supported if power_domains is None else [PowerDomain(d) for d in power_domains]
@@ -56,11 +58,11 @@ class PowerMonitor(SampledGpus):
     def get_energy(self, start_time: float, end_time: float) -> Dict[int, float]:
         """Joules by GPU between two values of time.time(); waits until the sensors have reported the end.
         A GPU without a figure is missing."""
-        if end_time < start_time:
-            raise InvalidArgument("the end lies before the start")
-        offset = _time.time_ns() - _time.monotonic_ns()
+        self._follow_clock()
         # Our clock began with the machine; what lies before has no figure.
-        begin, end = (max(round(t * 1e9) - offset, 0) for t in (start_time, end_time))
+        begin, end = (max(self._monotonic(round(t * 1e9)), 0) for t in (start_time, end_time))
+        if end < begin:
+            raise InvalidArgument("the end lies before the start")
         measured = self._monitor.between(begin, max(min(end, _time.monotonic_ns()), 1))
         return ByGpu.of(measured, self.gpu_indices)
 
@@ -76,11 +78,28 @@ class PowerMonitor(SampledGpus):
                                   f"{', '.join(d.value for d in self.measurement_domains)}")
         return domain
 
+    def _follow_clock(self):
+        now = _time.monotonic_ns()
+        ahead = _time.time_ns() - now
+        if self._clocks and abs(ahead - self._clocks[-1][1]) < _SET_NANOSECONDS:
+            now, _ = self._clocks.pop()
+        self._clocks.append((now, ahead))
+
+    def _monotonic(self, wall):
+        """Of a time that the wall clock showed twice: the later."""
+        until = _time.monotonic_ns()
+        for since, ahead in reversed(self._clocks):
+            if since <= wall - ahead <= until:
+                return wall - ahead
+            until = since
+        return wall - self._clocks[-1][1]
+
     def _has_memory(self):
         return any(state.power is not None or not state.domain.reason
                    for _, state in self._states(self._monitor.snapshot(), "gpu_memory"))
 
     def _samples(self, snapshot):
+        self._follow_clock()
         found = {}
         for series, kind in (("device_instant", "gpu"), ("memory_average", "gpu_memory")):
             for gpu, state in self._states(snapshot, kind):
