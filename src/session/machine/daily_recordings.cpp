@@ -78,7 +78,8 @@ Result<std::unique_ptr<DailyRecordings>> DailyRecordings::open(DailyOptions opti
   }
   auto out = std::unique_ptr<DailyRecordings>(new DailyRecordings(std::move(options)));
   const auto now = out->options_.now();
-  out->remove_old(now.real);
+  out->opened_ = now;
+  out->remove_old(now);
   if (auto begun = out->begin_file(now); !begun) return forward_error(begun);
   return out;
 }
@@ -146,7 +147,7 @@ Result<void> DailyRecordings::commit() {
   if (writer_ && day_of(now.real) == day_ && !is_full) return {};
   if (!writer_ && now.host < retry_) return {};
   (void)finish();
-  remove_old(now.real);
+  remove_old(now);
   check(begin_file(now));
   if (writer_) check(writer_->commit());
   return {};
@@ -179,9 +180,12 @@ void DailyRecordings::note_rate(HostTime now) {
   options_.on_rate(static_cast<double>(bytes - rated_bytes_) * 86'400 / seconds(now - rated_from_));
 }
 
-void DailyRecordings::remove_old(RealTime now) const {
+void DailyRecordings::remove_old(const ClockPoint& now) const {
   auto files = recordings_in(options_.folder);
-  const auto oldest = day_of(now - options_.longest);
+  // A wall clock that is set forward makes no file older.
+  const RealTime lived =
+      opened_.real + (now.host - opened_.host) + (now.suspended - opened_.suspended);
+  const auto oldest = day_of(std::min(now.real, lived) - options_.longest);
   // One more file of a part of the bound follows.
   const auto room = options_.most_bytes - options_.most_bytes / kPartsOfBound;
   std::uint64_t sum = 0;

@@ -50,10 +50,11 @@ class DailyRecordings final : public Sink {
   Result<void> begin_file(const ClockPoint& now);
   Result<void> describe(const ClockPoint& now);
   void check(const Result<void>& written);
-  void remove_old(RealTime now) const;
+  void remove_old(const ClockPoint& now) const;
   void note_rate(HostTime now);
 
   const DailyOptions options_;
+  ClockPoint opened_;  // when the service began
   std::filesystem::path path_;
   std::string day_;
   std::unique_ptr<recording::Writer> writer_;  // nullptr: the last file failed

@@ -115,6 +115,22 @@ TEST(DailyRecordings, OldOnesAreRemovedAndOthersLeftAlone) {
                                                        "2026-11-24.jprof", "train.jprof"}));
 }
 
+TEST(DailyRecordings, AWallClockThatIsSetForwardMakesNothingOld) {
+  Service service;
+  service.now.real += 24h * 365;  // while the service runs
+  service.read(1);
+  service.now.real = {};  // as it begins, on a machine whose clock has no battery
+  DailyOptions options;
+  options.folder = service.tree.root();
+  options.now = [&service] { return service.now; };
+  const auto again = DailyRecordings::open(options);
+  ASSERT_TRUE(again) << again.error().message;
+  service.now.real = kNoon;
+  EXPECT_TRUE((*again)->commit());
+  EXPECT_EQ(service.names(), (std::vector<std::string>{"1970-01-01.jprof", "2026-11-23-2.jprof",
+                                                       "2026-11-23.jprof", "2027-11-23.jprof"}));
+}
+
 TEST(DailyRecordings, TheRateIsSaidOnce) {
   std::vector<double> rates;
   DailyOptions options;
