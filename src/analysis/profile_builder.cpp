@@ -185,15 +185,17 @@ class ProfileBuilder {
   std::string why_short(EnergyTimeline& timeline, const model::Domain& domain, const Error& error,
                         std::optional<Energy>& least) const {
     const auto extent = timeline.extent();
-    if (!extent || extent->end >= end_ || extent->end <= begin_) return error.message;
+    const bool ends = extent && extent->end < end_ && extent->end > begin_;
+    const HostTime since = ends ? extent->end - 5s : begin_;
     std::string cause;
     for (const auto& f : recording_.readings.failures) {
       for (const auto& s : recording_.sensors) {
         const bool of_power = s.id == f.sensor && s.domain == domain.id &&
-                              s.kind != model::SensorKind::kGauge && f.at >= extent->end - 5s;
+                              s.kind != model::SensorKind::kGauge && f.at >= since && f.at <= end_;
         if (of_power && cause.empty()) cause = f.error.message;
       }
     }
+    if (!ends) return error.message + (cause.empty() ? "" : "; a read failed: " + cause);
     const auto until = timeline.energy(begin_, extent->end);
     if (until) least = until->energy;
     return fmt::format("its readings end {:.1f} s after the work began{}{}{}",

@@ -85,6 +85,21 @@ TEST(Analyse, NamesACounterThatCanNoLongerBeRead) {
   EXPECT_THAT(warnings_of(8.2, 8.7), testing::Not(Contains(HasSubstr("could not be read"))));
 }
 
+TEST(Analyse, NamesWhyMostOfTheReadingsAreMissing) {
+  Recorded run;
+  run.read_gpu();
+  auto& readings = run.recording.readings;
+  const auto is_missing = [](HostTime t) { return t > at(4) && t < at(12); };
+  readings.counters.clear();
+  std::erase_if(readings.powers, [&](const auto& r) { return is_missing(r.at); });
+  readings.failures.push_back({kCounter, at(5), {Errc::kUnavailable, "status 503"}});
+  const auto profile = profile_of(run.recording);
+  ASSERT_TRUE(profile);
+  EXPECT_FALSE(domain(*profile, kGpu0).energy);
+  EXPECT_THAT(domain(*profile, kGpu0).reason,
+              testing::MatchesRegex("no usable readings of .*; a read failed: status 503"));
+}
+
 TEST(Analyse, NamesACounterThatStoodStillBeforeTheWork) {
   Recorded run;
   run.read_gpu();
