@@ -12,6 +12,7 @@ namespace {
 
 constexpr double kShortestLattice = 0.02;  // below, the middle of a read is as good
 constexpr std::size_t kFitReads = 400;     // that the phase is fitted to
+constexpr double kOff = 0.35;              // of an update: no read with this edge
 constexpr double kAlone = 5;               // periods from a read to the next that has an edge
 
 struct Read {
@@ -136,10 +137,10 @@ class Lattice {
 
   const std::vector<Read>& reads() const { return reads_; }
 
-  // The first and last edge whose value read `i` may have shown.
-  std::pair<long, long> candidates(std::size_t i, double phase) const {
-    return {std::lround(std::floor((reads_[i].before - latest_ - phase) / period_)),
-            std::lround(std::floor((reads_[i].after - phase) / period_))};
+  // The first and last edge whose value read `i` may have shown, where the phase is `margin` off.
+  std::pair<long, long> candidates(std::size_t i, double phase, double margin = 0) const {
+    return {std::lround(std::floor((reads_[i].before - latest_ - margin - phase) / period_)),
+            std::lround(std::floor((reads_[i].after + margin - phase) / period_))};
   }
 
  private:
@@ -186,17 +187,24 @@ class Lattice {
     }
     std::optional<Followed> best;
     double least = 0;
-    for (long k = low; k <= high; ++k) {
-      const Followed there = followed(i, k, phase);
-      const double off = std::abs(change - ratio_ * (there.sampled - from.sampled));
-      if (!best || off < least) best = there, least = off;
-    }
+    const auto take_nearest = [&](long first, long last) {
+      for (long k = first; k <= last; ++k) {
+        const Followed there = followed(i, k, phase);
+        const double off = std::abs(change - ratio_ * (there.sampled - from.sampled));
+        if (!best || off < least) best = there, least = off;
+      }
+    };
+    take_nearest(low, high);
     const double there = phase + static_cast<double>(best->edge) * period_;
     const double one_period = ratio_ * (best->sampled - sampled_up_to(there - period_));
     const double sigma =
         kErrors.increment_noise * std::abs(change) + kErrors.increment_least * one_period + 1e-6;
     if (penalty) *penalty += std::min(std::log1p(least * least / (2 * sigma * sigma)), 6.0);
-    if (low != high && least > 0.35 * one_period) return std::nullopt;
+    if (least <= kOff * one_period) return best;
+    if (low != high) return std::nullopt;
+    // The one edge that it can be is a large part of an update off: a neighbour, if the phase is.
+    const auto [earliest, latest] = candidates(i, phase, kErrors.phase_margin);
+    take_nearest(earliest, latest);
     return best;
   }
 
