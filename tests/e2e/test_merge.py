@@ -3,6 +3,7 @@
 import decimal
 import json
 import os
+import re
 import sqlite3
 import sys
 
@@ -148,6 +149,8 @@ def test_a_wall_meter_that_covers_a_part(gpu):
     assert wall["covered_seconds"] == pytest.approx(length / 2, abs=1e-4)
     assert wall["energy_joules"] == pytest.approx(250 * length, rel=1e-3)
     assert wall["components_joules"] == pytest.approx(gpu.report("a.jprof")["total"]["energy_joules"] / 2, rel=0.1)
+    text = gpu("report", "a.jprof", "--wall", "wall.csv").out
+    assert re.search(r"^wall +\S+ \S+ in \S+ m?s, 500\S* W mean", text, re.M), text
     (gpu.folder / "old.csv").write_text("time,watts\n1,500\n2,500\n")
     assert "no readings from" in gpu("report", "a.jprof", "--wall", "old.csv", status=4).err
     gpu("report", "a.jprof", "--wall", "wall.csv", "--csv", status=2)

@@ -318,9 +318,11 @@ namespace {
 std::string wall_words(const WallComparison& w) {
   const double length = seconds(w.wall.end - w.wall.begin);
   return fmt::format(
-      "{}{}, {} W mean: {} readings of {}{}, {} apart at most; a scope of its own, not in the "
+      "{}{}{}, {} W mean: {} readings of {}{}, {} apart at most; a scope of its own, not in the "
       "total",
       w.host.empty() ? "" : w.host + ": ", energy_text(w.wall.energy),
+      w.uncovered > Duration{} ? fmt::format(" in {}", duration_text(w.wall.end - w.wall.begin))
+                               : "",
       number_text(w.wall.energy.joules() / length), w.wall.readings, w.log.file,
       w.log.column.empty() ? "" : " (" + w.log.column + ")", duration_text(w.wall.longest_pause));
 }
