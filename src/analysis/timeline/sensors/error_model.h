@@ -86,8 +86,8 @@ struct ErrorModel {
   // a period of 100 ms.
   double latest_visible = 0.028;
   double finest_phase = 0.0005;  // no edge is known better: the spread of fitted phases, H200
-  // Seconds by which a read may lie off its edge, where the delay of the samples that place it is
-  // off: 2.6 ms, simulated.
+  // Seconds by which a read may miss its edge, where the delay of the samples that place it is
+  // wrong: 2.6 ms, simulated.
   double phase_margin = 0.004;
   double longest_phase = 0.004;   // of a phase that is followed, seconds on either side; chosen
   double clock_drift = 3e-5;      // of the device's clock against the host's; chosen
