@@ -12,7 +12,6 @@ namespace {
 
 constexpr double kShortestLattice = 0.02;  // below, the middle of a read is as good
 constexpr std::size_t kFitReads = 400;     // that the phase is fitted to
-constexpr double kOff = 0.35;              // of an update: no read with this edge
 constexpr double kAlone = 5;               // periods from a read to the next that has an edge
 
 struct Read {
@@ -90,23 +89,22 @@ class Lattice {
 
   // The edge of each read; absent where it is ambiguous.
   std::vector<std::optional<long>> assign(double phase, double* penalty = nullptr) const {
-    std::vector<std::optional<long>> edges(reads_.size());
-    // From the first read that leaves no doubt, forward and back.
+    // From the first read that leaves no doubt. Where each does, from either edge of the first one:
+    // what follows agrees with one of them.
     std::size_t start = 0;
     while (start < reads_.size() &&
            candidates(start, phase).first != candidates(start, phase).second)
       ++start;
     if (start == reads_.size()) start = 0;
-    edges[start] = candidates(start, phase).second;
-    for (const bool forward : {true, false}) {
-      Followed last = followed(start, *edges[start], phase);
-      for (std::size_t i = start; forward ? ++i < reads_.size() : i-- > 0;) {
-        if (const auto next = follow(last, i, phase, penalty)) {
-          edges[i] = next->edge;
-          last = *next;
-        }
-      }
+    const auto [low, high] = candidates(start, phase);
+    std::vector<std::optional<long>> edges;
+    double least = 0;
+    for (long edge = high; edge >= low; --edge) {
+      double disagreement = 0;
+      auto found = assign_from(start, edge, phase, disagreement);
+      if (edges.empty() || disagreement < least) edges = std::move(found), least = disagreement;
     }
+    if (penalty) *penalty += least;
     return edges;
   }
 
@@ -137,10 +135,10 @@ class Lattice {
 
   const std::vector<Read>& reads() const { return reads_; }
 
-  // The first and last edge whose value read `i` may have shown, where the phase is `margin` off.
-  std::pair<long, long> candidates(std::size_t i, double phase, double margin = 0) const {
-    return {std::lround(std::floor((reads_[i].before - latest_ - margin - phase) / period_)),
-            std::lround(std::floor((reads_[i].after + margin - phase) / period_))};
+  // The first and last edge whose value read `i` may have shown.
+  std::pair<long, long> candidates(std::size_t i, double phase) const {
+    return {std::lround(std::floor((reads_[i].before - latest_ - phase) / period_)),
+            std::lround(std::floor((reads_[i].after - phase) / period_))};
   }
 
  private:
@@ -169,9 +167,26 @@ class Lattice {
     return {read, edge, sampled_up_to(phase + static_cast<double>(edge) * period_)};
   }
 
+  // From a read with its edge, forward and back.
+  std::vector<std::optional<long>> assign_from(std::size_t start, long edge, double phase,
+                                               double& penalty) const {
+    std::vector<std::optional<long>> edges(reads_.size());
+    edges[start] = edge;
+    for (const bool forward : {true, false}) {
+      Followed last = followed(start, edge, phase);
+      for (std::size_t i = start; forward ? ++i < reads_.size() : i-- > 0;) {
+        if (const auto next = follow(last, i, phase, penalty)) {
+          edges[i] = next->edge;
+          last = *next;
+        }
+      }
+    }
+    return edges;
+  }
+
   // The edge of read `i`, from that of another read.
   std::optional<Followed> follow(const Followed& from, std::size_t i, double phase,
-                                 double* penalty) const {
+                                 double& penalty) const {
     const auto [low, high] = candidates(i, phase);
     const double change = reads_[i].joules - reads_[from.read].joules;
     if (change == 0) {
@@ -187,24 +202,17 @@ class Lattice {
     }
     std::optional<Followed> best;
     double least = 0;
-    const auto take_nearest = [&](long first, long last) {
-      for (long k = first; k <= last; ++k) {
-        const Followed there = followed(i, k, phase);
-        const double off = std::abs(change - ratio_ * (there.sampled - from.sampled));
-        if (!best || off < least) best = there, least = off;
-      }
-    };
-    take_nearest(low, high);
+    for (long k = low; k <= high; ++k) {
+      const Followed there = followed(i, k, phase);
+      const double off = std::abs(change - ratio_ * (there.sampled - from.sampled));
+      if (!best || off < least) best = there, least = off;
+    }
     const double there = phase + static_cast<double>(best->edge) * period_;
     const double one_period = ratio_ * (best->sampled - sampled_up_to(there - period_));
     const double sigma =
         kErrors.increment_noise * std::abs(change) + kErrors.increment_least * one_period + 1e-6;
-    if (penalty) *penalty += std::min(std::log1p(least * least / (2 * sigma * sigma)), 6.0);
-    if (least <= kOff * one_period) return best;
-    if (low != high) return std::nullopt;
-    // The one edge that it can be is a large part of an update off: a neighbour, if the phase is.
-    const auto [earliest, latest] = candidates(i, phase, kErrors.phase_margin);
-    take_nearest(earliest, latest);
+    penalty += std::min(std::log1p(least * least / (2 * sigma * sigma)), 6.0);
+    if (low != high && least > 0.35 * one_period) return std::nullopt;
     return best;
   }
 

@@ -85,10 +85,7 @@ struct ErrorModel {
   // Seconds. An update is seen up to 16 ms (H100) or 28 ms (H200, both 21 Nov) after it was due, at
   // a period of 100 ms.
   double latest_visible = 0.028;
-  double finest_phase = 0.0005;  // no edge is known better: the spread of fitted phases, H200
-  // Seconds by which a read may miss its edge, where the delay of the samples that place it is
-  // wrong: 2.6 ms, simulated.
-  double phase_margin = 0.004;
+  double finest_phase = 0.0005;   // no edge is known better: the spread of fitted phases, H200
   double longest_phase = 0.004;   // of a phase that is followed, seconds on either side; chosen
   double clock_drift = 3e-5;      // of the device's clock against the host's; chosen
   double increment_noise = 0.02;  // of a counter's increment against its samples; chosen
