@@ -388,8 +388,8 @@ TEST(Levels, ACommandWithoutAContextHoldsNothing) {
   EXPECT_EQ(gpu.levels.held->energy, Energy{});
 }
 
-// Reads that keep step with the counter's edges see one or the other: a second of 70 W is then
-// 64 W or 76 W, with an error of 7 W.
+// Reads that keep step with the counter's edges see one or the other. Samples say which; without
+// them a second of 70 W is 64 W or 76 W, with an error of 7 W.
 void expect_rest_where_reads_keep_step(bool has_samples) {
   SCOPED_TRACE(has_samples);
   for (const unsigned seed : {2, 6, 9, 14, 15, 20, 38, 40}) {

@@ -121,9 +121,7 @@ TEST(SweepFile, NamesDamageThatSqliteDoesNotUnderstand) {
 TEST(SweepFile, ADamagedNameInAMessageOfSqliteStaysOnOneLine) {
   const TempTree tree;
   ASSERT_TRUE(SweepFile::create(tree / "x", plan(), false));
-  std::ifstream in(tree / "x", std::ios::binary);
-  std::string bytes{std::istreambuf_iterator<char>(in), {}};
-  in.close();
+  std::string bytes = *read_file(tree / "x");
   // The table and its statement in the schema: "tablesweepsweep\2CREATE TABLE sweep".
   const auto at = bytes.find("sweepsweep");
   ASSERT_NE(at, std::string::npos);
