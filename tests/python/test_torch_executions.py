@@ -175,7 +175,7 @@ def test_an_execution_that_raised_is_in_no_row():
 
 def test_power_at_the_ends_is_the_nearest_reading_of_the_device():
     readings = object.__new__(_executions.Readings)
-    readings._kept = {"gpu0": [(10.0, 100.0), (10.1, 200.0), (10.2, 300.0)]}
+    readings._kept = {"gpu0": [(10.2, 300.0), (10.0, 100.0), (10.1, 200.0)]}  # the clock was set back
     at = {"start_time": 10.04, "end_time": 10.16}
     each, other, late = readings.add_to([{"device": "gpu0", **at}, {"device": None, **at},
                                          {"device": "gpu0", "start_time": 11.1, "end_time": 11.3}])

@@ -121,7 +121,7 @@ class Readings(Sampled):
 
     def add_to(self, executions):
         """Of each execution the readings nearest to its start and end; None where there is none within a second."""
-        kept = {device: list(samples) for device, samples in self._kept.items()}
+        kept = {device: sorted(samples) for device, samples in self._kept.items()}
         for each in executions:
             for name in ("start", "end"):
                 moment = each[f"{name}_time"]
