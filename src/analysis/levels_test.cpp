@@ -304,6 +304,25 @@ TEST(Levels, AnothersContextBeforeTheCommandIsNotRest) {
   EXPECT_LT(*gpu.unattributed, gpu.levels.active->energy + Energy::joules(1));
 }
 
+TEST(Levels, ActiveEnergyIsKnownWithoutRestWhereTheContextEndsBeforeTheRecording) {
+  const auto held = [](double) { return kHeld; };
+  Board board;
+  auto& r = board.draw(held, kHeld, 100).gauges(-1, 19.5).recording();
+  std::erase_if(r.readings.powers, [](const auto& p) { return p.at > at(20); });
+  std::erase_if(r.readings.counters, [](const auto& c) { return c.before > at(20); });
+  std::erase_if(r.readings.gauges, [](const auto& g) { return g.at > at(20); });
+  r.idle_spans.clear();
+  r.run.command.clear();
+  r.process_readings.processes.push_back({model::ProcessId{1}, at(2), {}, {}, {}, {}, {}});
+  const auto gpu = board.profile().domains[0];
+  EXPECT_FALSE(gpu.levels.rest);
+  ASSERT_TRUE(gpu.levels.active);
+  EXPECT_LE(gpu.levels.active->low().joules(), kActive);
+  EXPECT_GE(gpu.levels.active->high().joules(), kActive);
+  EXPECT_NEAR(gpu.levels.active->energy.joules(), kActive, 0.02 * kActive);
+  EXPECT_FALSE(gpu.shares_include_rest);
+}
+
 TEST(Levels, ABoardThatIsNeverQuietHasNoHeldLevelOfItsOwn) {
   Board board;
   board.draw(cold, kWork).gauges();

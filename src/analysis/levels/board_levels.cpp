@@ -348,13 +348,18 @@ model::EnergyLevels BoardLevels::split(const Measurement& energy, HostTime begin
     out.reason = "the power of the board while held is unknown: " + held_reason;
     return out;
   }
-  if (!rest && *held_for < all) return out;
-  const Energy at_rest = rest ? rest->power * (all - *held_for) : Energy{};
+  if (!rest && *held_for <= Duration{}) return out;
   const Energy while_held = held ? held->power * *held_for : Energy{};
+  // A board that is not held draws at most what a held one does.
+  const Energy most_at_rest = (rest ? rest->power : held->power) * (all - *held_for);
+  const Energy above = std::clamp(energy.energy - while_held, Energy{}, most_at_rest);
+  const Energy at_rest = rest ? most_at_rest : Energy::joules(above.joules() / 2);
   out.idle = at_rest + while_held;
-  const double step = rest && held ? (held->power - rest->power).watts() : 0;
+  const Power rest_power = rest ? rest->power : Power{};
+  const double step = held ? (held->power - rest_power).watts() : 0;
   const double edge = *held_for > Duration{} && *held_for < all ? step * seconds(edge_error) : 0;
-  const double rest_error = rest ? (rest->error * (all - *held_for)).joules() : 0;
+  const double rest_error =
+      rest ? (rest->error * (all - *held_for)).joules() : most_at_rest.joules() / 2;
   const double held_error = held ? (held->error * *held_for).joules() : 0;
   out.active = part_of(energy, scale, energy.energy - *out.idle,
                        std::hypot(std::hypot(own, edge), std::hypot(rest_error, held_error)));

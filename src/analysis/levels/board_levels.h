@@ -34,7 +34,7 @@ struct BoardLevels {
   // Splits `energy`, measured over [begin, end] or `length` of it (without isolated re-runs, during
   // which the board is held). Exact: rest + held + active == energy where all are present. Held and
   // active are absent where the held power or its times are unknown. Active alone is present where
-  // rest is unknown and the board was held throughout.
+  // rest is unknown and the board was held; while it was not, rest is from nothing to held.
   model::EnergyLevels split(const model::Measurement& energy, HostTime begin, HostTime end,
                             std::optional<Duration> length = std::nullopt) const;
 };
