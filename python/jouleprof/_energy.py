@@ -63,6 +63,10 @@ class Figure:
             raise Unavailable(f"no figure: {self._without()}")
         return self.joules
 
+    def __format__(self, spec: str) -> str:
+        """f"{energy:.1f}" is of the joules, as float() is; other formats are of the text."""
+        return format(float(self) if spec[-1:] in tuple("eEfFgGn") else str(self), spec)
+
     @property
     def kwh(self) -> float | None:
         """Kilowatt-hours."""

@@ -108,6 +108,13 @@ def test_a_measurement_is_a_number_and_a_mapping_of_its_devices():
     assert math.isclose(sum(map(float, [WHOLE, WHOLE["cpu"]])), 880)
 
 
+def test_a_format_of_numbers_is_of_the_joules():
+    assert f"{WHOLE:.1f} {WHOLE['gpu0']:8.2f} {WHOLE.total:g}" == "840.0   500.00 840"
+    assert f"{WHOLE}" == str(WHOLE) and f"{WHOLE['gpu0']:>60}" == str(WHOLE["gpu0"]).rjust(60)
+    with pytest.raises(jouleprof.Unavailable, match="dram"):
+        f"{WHOLE['dram']:.1f}"
+
+
 def test_a_figure_that_is_absent_is_no_number():
     nothing = measurement(absent(GPU0))
     assert (nothing.joules, nothing.watts, nothing.kwh) == (None,) * 3
