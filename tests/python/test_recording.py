@@ -136,6 +136,17 @@ def test_a_curve_has_the_energy_of_its_part():
         recording.curve("x")
 
 
+@pytest.mark.parametrize("start, end, error, reason", [
+    (5000, 6000, jouleprof.InvalidArgument, "lies outside of the recording"),
+    (2, 1, jouleprof.InvalidArgument, "is empty"),
+    (-5, -3, jouleprof.InvalidArgument, "must not be below 0"),
+    (1.00001, 1.00002, jouleprof.Unavailable, "no point of the curve of 'gpu0'"),
+])
+def test_a_part_without_a_point_of_the_curve_has_a_reason(start, end, error, reason):
+    with pytest.raises(error, match=reason):
+        jouleprof.open(KERNELS).curve("gpu0", start, end)
+
+
 @pytest.mark.parametrize("log, count", [("dmon_work.txt", 3700), ("zeus_windows.csv", None)])
 def test_a_curve_of_a_file_without_a_wall_clock(tmp_path, log, count):
     path = tmp_path / "imported.jprof"

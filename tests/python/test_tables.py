@@ -156,6 +156,15 @@ def test_a_merged_file_has_the_tables_of_its_parts(tmp_path):
         jouleprof.open(merged, run=3).rows("runs")
 
 
+def test_a_merged_file_without_kernels_gives_the_reason(tmp_path):
+    with jouleprof.Monitor("cpu", log=tmp_path / "log.jprof"):
+        time.sleep(0.2)
+    job = jouleprof.open(merge(tmp_path / "job.jprof", DEIT, tmp_path / "log.jprof"))
+    for table in ("kernels", "layers"):
+        with pytest.raises(jouleprof.Unavailable, match="has no trace"):
+            job.frame(table)
+
+
 def test_a_damaged_file_is_left_out_and_named(tmp_path):
     shutil.copy(KERNELS, tmp_path / "a.jprof")
     (tmp_path / "b.jprof").write_bytes(b"nothing")

@@ -85,10 +85,13 @@ class Recording(Tables):
 
     def rows(self, table: str) -> list[dict[str, Any]]:
         """A list of dictionaries. Absent figures are None."""
-        if self.parts:
-            return super().rows(table)
-        check(table)
-        return self._rows(table)
+        if not self.parts:
+            check(table)
+            return self._rows(table)
+        rows = super().rows(table)
+        if not rows and table in _BY:
+            self.parts[0].rows(table)  # raises the reason, where no part has a trace
+        return rows
 
     def _rows_if_traced(self, table):
         """Of several recordings, only some may have kernels."""
@@ -137,7 +140,11 @@ class Recording(Tables):
         curves = self._known["curves"]
         if name not in curves:
             raise NotFound(f"{self.path} has no curve of '{name}'; it has: {', '.join(curves)}")
-        return curves[name].part(start, end)
+        part = curves[name].part(start, end)
+        if not part.seconds:
+            self.report(start, end)  # raises the reason, unless the part is just shorter than the curve's steps
+            raise Unavailable(f"{self.path}: no point of the curve of '{name}' lies in this part; choose a longer one")
+        return part
 
     def _figure(self, name, start, end):
         """(object of the report, seconds that it covers)."""
