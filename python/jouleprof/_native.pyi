@@ -8,7 +8,7 @@ def version() -> str: ...
 def now() -> int: ...
 def open_monitor(
     devices: Optional[str],
-    log: Optional[str],
+    log: Optional[bytes],
     overwrite: bool,
     shortest_window: int,
     history: int,

@@ -17,7 +17,7 @@ from conftest import CONSTANT
 @pytest.mark.parametrize("arguments", [
     {"devices": 5}, {"log": 7}, {"shortest_window": "x"}, {"shortest_window": float("nan")},
     {"shortest_window": 0}, {"history": -1}, {"history": float("inf")}, {"history": None},
-    {"devices": b"cpu"}, {"log": "a\0b.jprof"}, {"gpu_indices": 0}, {"gpu_indices": [2**40]}, {"cuda": "maybe"}, {"cuda": [1]},
+    {"devices": b"cpu"}, {"devices": "\udce9"}, {"devices": ["\udce9"]}, {"log": "a\0b.jprof"}, {"gpu_indices": 0}, {"gpu_indices": [2**40]}, {"cuda": "maybe"}, {"cuda": [1]},
     {"log": "x.jprof", "overwrite": "no"}, {"own_sampler": "false"}, {"own_sampler": None},
 ])
 def test_a_monitor_of_nonsense(arguments):

@@ -413,6 +413,16 @@ def test_a_log_file(machine):
     machine.monitor("gpu0", log=path, overwrite=True)
 
 
+def test_a_log_whose_name_is_no_text(machine):
+    path = os.fsencode(machine.folder) + b"/caf\xe9.jprof"
+    with machine.gpus(CONSTANT).monitor("gpu0", log=path) as monitor:
+        with monitor.window("x") as window:
+            pass
+        joules = window.joules
+    (row,) = (w for w in jouleprof.open(path).rows("windows") if w["domain"] == "gpu")
+    assert row["energy_joules"] == pytest.approx(joules, rel=0.2)
+
+
 def test_a_closed_monitor_says_so(gpu):
     with gpu.window("known") as known:
         pass

@@ -7,7 +7,7 @@ import warnings
 from typing import Sequence
 
 from .. import _native
-from .._arguments import flag, nanoseconds, path, whole
+from .._arguments import flag, nanoseconds, path, text, whole
 from .._energy import Domain
 from .._errors import InvalidArgument, checked
 
@@ -26,7 +26,7 @@ def open_native(devices, gpu_indices, log, overwrite, shortest_window, history, 
         raise InvalidArgument("give devices or gpu_indices, not both")
     native = checked(_native.open_monitor(
         _joined(devices),
-        None if log is None else path(log, "log"),
+        None if log is None else os.fsencode(path(log, "log")),
         flag(overwrite, "overwrite"),
         nanoseconds(shortest_window, "shortest_window"),
         nanoseconds(history, "history"),
@@ -74,10 +74,10 @@ def _gpu_of_rank(rank: int) -> int:
 def _joined(devices) -> str | None:
     """What the user wrote as `devices`, for the library."""
     if devices is None or isinstance(devices, str):
-        return devices
+        return devices and text(devices, "devices")
     try:
         if isinstance(devices, bytes):
             raise TypeError
-        return ",".join(str(word) for word in devices)
+        return text(",".join(str(word) for word in devices), "devices")
     except TypeError:
         raise InvalidArgument(f"devices is a text or a list, not {devices!r}") from None

@@ -245,7 +245,7 @@ nb::object sum_energies(
 }
 
 nb::object open_monitor(const std::optional<std::string>& devices,
-                        const std::optional<std::string>& log, bool overwrite,
+                        const std::optional<nb::bytes>& log, bool overwrite,
                         std::int64_t shortest_window, std::int64_t history, bool own_sampler,
                         const std::optional<std::vector<int>>& gpu_indices, bool gpus_only) {
   jouleprof_monitor_options options{};

@@ -84,7 +84,7 @@ class Monitor {
 
 // A Monitor, or a failure. Durations in nanoseconds, 0 for the default.
 nanobind::object open_monitor(const std::optional<std::string>& devices,
-                              const std::optional<std::string>& log, bool overwrite,
+                              const std::optional<nanobind::bytes>& log, bool overwrite,
                               std::int64_t shortest_window, std::int64_t history, bool own_sampler,
                               const std::optional<std::vector<int>>& gpu_indices, bool gpus_only);
 
