@@ -82,7 +82,7 @@ Result<void> Claim::lock() {
       if (!busy) return {};
       return fail(Errc::kInvalidArgument,
                   fmt::format("cannot create {}: another jouleprof is writing it; choose another "
-                              "name, or wait until that run ends",
+                              "name, or wait until that run ends or its monitor is closed",
                               path_.string()));
     }
     // Its former holder may have removed it in between.

@@ -410,7 +410,10 @@ def test_a_log_file(machine):
     assert monitor.closed and path.stat().st_size > 0
     with pytest.raises(jouleprof.Error):
         machine.monitor("gpu0", log=path)
-    machine.monitor("gpu0", log=path, overwrite=True)
+    open_monitor = machine.monitor("gpu0", log=path, overwrite=True)
+    with pytest.raises(jouleprof.InvalidArgument, match="writing it; .* or its monitor is closed"):
+        machine.monitor("gpu0", log=path, overwrite=True)
+    open_monitor.close()
 
 
 def test_a_log_whose_name_is_no_text(machine):
@@ -432,7 +435,7 @@ def test_a_closed_monitor_says_so(gpu):
     gpu.close()
     gpu.close()
     assert known.energy["gpu0"].joules is not None
-    with pytest.raises(jouleprof.Unavailable, match="closed"):
+    with pytest.raises(jouleprof.Unavailable, match=r"is closed; request energies and totals before close\(\)"):
         unknown.energy
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")

@@ -63,7 +63,10 @@ nb::object failure(jouleprof_status status, const char* message) {
   return nb::make_tuple(static_cast<int>(status), message);
 }
 
-nb::object closed() { return failure(JOULEPROF_UNAVAILABLE, "the monitor is closed"); }
+nb::object closed() {
+  return failure(JOULEPROF_UNAVAILABLE,
+                 "the monitor is closed; request energies and totals before close()");
+}
 
 nb::list list_of(const std::vector<jouleprof_energy>& energies) {
   nb::list result;
