@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from ._live.monitor import Monitor
     from ._live.window import Window
 
+_LOST = 10.0  # seconds without a reading; a snapshot has no power any more then
+
 
 def metrics(source: Monitor | Measurement | Window | None = None, prefix: str = "energy/") -> dict[str, float]:
     """A flat dictionary {name: number} for a logger that has no callback here.
@@ -47,10 +49,13 @@ def of_measurement(measurement, prefix):
 
 def _of_snapshot(snapshot: Snapshot, prefix):
     found = {f"{prefix}seconds": snapshot.elapsed}
-    found.update(of_energy(total_of([d.energy for d in snapshot.domains]), prefix))
+    # A plain number can't say that it ends where a device was lost.
+    lost = [state for state in snapshot.domains if state.age is not None and state.age > _LOST]
+    if not any(state.domain.is_whole for state in lost):
+        found.update(of_energy(total_of([d.energy for d in snapshot.domains]), prefix))
     for state in snapshot.domains:
         name = prefix + _key(state.domain)
-        if state.energy.joules is not None:
+        if state.energy.joules is not None and state not in lost:
             found[f"{name}_joules"] = state.energy.joules
         if state.power is not None:
             found[f"{name}_watts"] = state.power

@@ -1,11 +1,13 @@
 """jouleprof.open and jouleprof.report: the figures of the tool, as tables and for notebooks."""
 
+import dataclasses
 import json
 import os
 import pathlib
 import subprocess
 import sys
 import time
+import types
 
 import pytest
 
@@ -259,6 +261,23 @@ def test_metrics_are_flat_numbers(gpu):
     of_window = jouleprof.metrics(window, prefix="x/")
     assert of_window["x/joules"] == window.total.joules == jouleprof.metrics(window.energy)["energy/joules"]
     assert of_window["x/seconds"] == window.time and of_window["x/is_measured"] == 0
+
+
+def test_metrics_of_now_leave_out_a_device_without_readings(machine):
+    from conftest import CONSTANT
+
+    snapshot = machine.gpus(CONSTANT, CONSTANT).monitor("gpu0,gpu1").snapshot
+    while any(state.energy.joules is None or state.power is None for state in snapshot().domains):
+        time.sleep(0.05)
+    gpu0, *others = snapshot().domains
+
+    def names(age):
+        states = (dataclasses.replace(gpu0, age=age), *others)
+        now = dataclasses.replace(snapshot(), domains=states)
+        return set(jouleprof.metrics(types.SimpleNamespace(snapshot=lambda: now)))
+
+    sums = {f"energy/{name}" for name in ("joules", "joules_low", "joules_high", "is_measured")}
+    assert names(1) - names(11) == {"energy/gpu0_joules"} | sums
 
 
 def test_a_window_in_a_notebook(gpu):
