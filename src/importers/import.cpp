@@ -84,6 +84,12 @@ Result<const Importer*> recognise(SourceText& source) {
     }
   }
   if (whole != nullptr) return whole;
+  if (source.text.find("\"traceEvents\"") != std::string_view::npos) {
+    return fail(Errc::kUnsupported,
+                fmt::format("{}: a trace has no readings of power; jouleprof annotate adds the "
+                            "energy of a recording to a trace of torch.profiler",
+                            source.path));
+  }
   return fail(Errc::kUnsupported,
               fmt::format("{}: not recognised as any of {}; if it is one of them, name it with "
                           "--format to see what is wrong with it; of any CSV file, name the "

@@ -44,6 +44,11 @@ TEST(Import, TheContentDecidesTheFormatNotTheName) {
   EXPECT_EQ(import_files({tree / "dmon.csv"})->run.source, "import:aipowermeter");
 }
 
+TEST(Import, OfATraceTheMessageNamesTheVerb) {
+  const TempTree tree{{"trace.json", "{\"schemaVersion\": 1, \"traceEvents\": []}"}};
+  EXPECT_THAT(error_of({tree / "trace.json"}).message, HasSubstr("jouleprof annotate"));
+}
+
 TEST(Import, WindowsLineEndsAndAByteOrderMarkDoNoHarm) {
   std::string text = "\xEF\xBB\xBF" + kDmon;
   for (std::size_t i = 0; (i = text.find('\n', i)) != std::string::npos; i += 2) {
