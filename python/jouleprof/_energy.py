@@ -117,12 +117,14 @@ class Energy(Figure):
         energy, low, repeatability = (microjoules(joules) for joules in (
             found["energy_joules"], low, found["repeatability_joules"]))
         if found.get("is_partial"):
+            without = f"{found['reason']}; " if found.get("reason") else ""
             return cls(domain, energy, None, repeatability, found["provenance"], method="sum",
-                       reason="a lower bound: a device's readings ended before the work did", low_microjoules=low,
-                       is_partial=True)
+                       reason=f"{without}a lower bound: a device's readings ended before the work did",
+                       low_microjoules=low, is_partial=True)
         high = microjoules(high)
         return cls(domain, energy, _half(low, high), repeatability, found["provenance"], found.get("sensor") or "",
-                   found.get("method") or ("" if domain else "sum"), low_microjoules=low, high_microjoules=high)
+                   found.get("method") or ("" if domain else "sum"), found.get("reason") or "", low_microjoules=low,
+                   high_microjoules=high)
 
     @classmethod
     def unavailable(cls, domain: Domain | None, reason: str, sensor: str = "", method: str = "") -> Energy:

@@ -99,6 +99,15 @@ def test_bounds_are_those_of_the_report(tmp_path, name, watts):
     assert (summed.low, summed.high) == pytest.approx((bounds[0][0] + bounds[1][0], bounds[0][1] + bounds[1][1]))
 
 
+def test_a_total_names_what_it_lacks(tmp_path):
+    recording = jouleprof.open(KERNELS)
+    assert recording.total().reason == recording.average().reason == "without dram package-0"
+    windows = EXAMPLES.parent / "tests" / "fixtures" / "imports" / "zeus_windows.csv"
+    subprocess.run([TOOL, "import", windows, "-o", tmp_path / "windows.jprof"], check=True)
+    total = jouleprof.open(tmp_path / "windows.jprof").total()
+    assert total.joules is None and "gpu0: the file holds the energy of whole windows" in total.reason
+
+
 def test_an_upper_bound_is_no_half_width():
     domain = jouleprof.Domain("gpu", "gpu0", "", "", "", None, None)
     energy = jouleprof.Energy.of_json(domain, {"energy_joules": 0.1315, "interval_joules": [0.0, 772.0],

@@ -127,9 +127,10 @@ class Recording(Tables):
         figure, _ = self._figure(name, start, end)
         watts = figure.get("peak_watts")
         if watts is None:
-            return Power(name, None, None, None, "unavailable", None, figure.get("reason") or (
+            return Power(name, None, None, None, "unavailable", None, (
                 "only a single domain has a largest power" if name in ("total", "command") else
-                "no power reading" if figure["energy_joules"] is None else "power samples are missing in this time"))
+                figure.get("reason") or ("no power reading" if figure["energy_joules"] is None else
+                                         "power samples are missing in this time")))
         return Power(name, watts, None, None, figure["provenance"], figure["peak_window_seconds"])
 
     def curve(self, name: str, start: float | None = None, end: float | None = None) -> Curve:
@@ -151,7 +152,7 @@ class Recording(Tables):
         self._check_single()
         found = self.report(start, end)
         if name == "total":
-            return found["total"], found["duration_seconds"]
+            return _total(found), found["duration_seconds"]
         if name == "command":
             figure = found["command_energy"] or {"energy_joules": None, "reason": found["command_energy_reason"]}
             return figure, found["duration_seconds"]
@@ -174,6 +175,16 @@ class Recording(Tables):
 
     def __repr__(self):
         return f"<jouleprof.Recording {self.path}>"
+
+
+def _total(report):
+    """With the domains that it lacks as its reason; where it has no figure, with the reason of each."""
+    total, domains = report["total"], {d["id"]: d for d in report["domains"]}
+    without = [(flat.label(domains[w["id"]]), domains[w["id"]]["reason"] or w["reason"]) for w in total["without"]
+               if domains[w["id"]]["energy_joules"] is None]
+    if total["energy_joules"] is None:
+        return {**total, "reason": "; ".join(f"{label}: {reason}" for label, reason in without)}
+    return {**total, "reason": "without " + ", ".join(label for label, _ in without) if without else ""}
 
 
 def _energy(name, figure):
