@@ -47,6 +47,6 @@ def run_tool(*arguments):
 def _kind(status, text):
     if status == 3:  # not found, or not allowed
         return MissingFile if "No such file" in text else PermissionDenied if "ermission" in text else NotFound
-    if status == 4 and "has no trace" in text:  # the file is sound
+    if status == 4 and ("has no trace" in text or "report it again in a second" in text):  # the file is sound
         return Unavailable
     return _KINDS.get(status, Corrupt)

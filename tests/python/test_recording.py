@@ -1,9 +1,13 @@
 """jouleprof.open and jouleprof.report: the figures of the tool, as tables and for notebooks."""
 
+import contextlib
 import dataclasses
+import fcntl
 import json
 import os
 import pathlib
+import shutil
+import sqlite3
 import subprocess
 import sys
 import time
@@ -383,6 +387,20 @@ def test_paths_that_begin_with_a_dash_or_are_bytes(machine, tmp_path, monkeypatc
         assert jouleprof.open(path).total("gpu0").provenance == "simulated"
     jouleprof.report("-run.jprof").save_html("-page.html")
     assert (tmp_path / "-page.html").exists()
+
+
+def test_a_recording_without_a_reading_yet_is_not_corrupt(tmp_path):
+    path = shutil.copy(KERNELS, tmp_path / "young.jprof")
+    with contextlib.closing(sqlite3.connect(path)) as file, file:
+        (begin,) = file.execute("SELECT work_begin_nanoseconds FROM run").fetchone()
+        file.execute("UPDATE run SET work_end_nanoseconds = NULL, complete = 0")
+        for table, time_of in file.execute("SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE "
+                                           "c.name IN ('at_nanoseconds', 'after_nanoseconds')").fetchall():
+            file.execute(f"DELETE FROM {table} WHERE {time_of} > ?", (begin,))
+    with open(f"{path}-lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # as its writer does
+        with pytest.raises(jouleprof.Unavailable, match="report it again in a second"):
+            jouleprof.open(path).total()
 
 
 def test_what_a_tool_wrote_before_it_was_killed_is_no_table(tmp_path, monkeypatch):
