@@ -101,6 +101,54 @@ TEST(CommandEnergy, IsTheCommandsWhereOthersWorkedBeforeIt) {
   }
 }
 
+// Two sockets at 40 W at rest. The command has three quarters of the CPU time, all of it on the
+// first one; others work on the second.
+TEST(CommandEnergy, OfASocketHoldsThatAllOfItWasOnOne) {
+  Recorded run;
+  run.add_processes();
+  auto& r = run.recording;
+  const model::DomainId second{2};
+  const model::SensorId meter{12};
+  r.domains.push_back({second, model::DomainKind::kCpu, "package-1", "a CPU", "", {}, true, ""});
+  r.sensors.push_back(r.sensors[2]);
+  r.sensors.back().id = meter;
+  r.sensors.back().domain = second;
+  simulated::Truth own;
+  simulated::Truth others;
+  for (auto* truth : {&own, &others}) {
+    truth->hold(40, 3);
+    truth->hold(truth == &own ? 85 : 55, 10);
+    truth->hold(40, 4);
+  }
+  for (double t = 0; t < 16; t += 0.05) {
+    const auto read = [&](model::SensorId sensor, const simulated::Truth& truth) {
+      r.readings.counters.push_back(
+          {sensor, at(t), at(t + 1e-5), Energy::joules(7 + truth.joules(t))});
+    };
+    read(simulated::kRapl, own);
+    read(meter, others);
+  }
+  const auto profile = profile_of(r);
+  ASSERT_TRUE(profile);
+  std::optional<model::CommandEnergy> sum;
+  for (const auto id : {kPackage0, second}) {
+    const auto& d = domain(*profile, id);
+    ASSERT_TRUE(d.command && d.command_bounds);
+    const Energy truth =
+        Energy::joules(id == kPackage0 ? 450 : 0) + d.command->rest.value_or(Energy{});
+    EXPECT_LE(d.command->low(), truth);
+    EXPECT_GE(d.command->high(), truth);
+    EXPECT_GT(d.command->repeatability(), d.command->energy.repeatability);
+    EXPECT_LE(d.command_bounds->low, Energy::joules(id == kPackage0 ? 450 : 0));
+    EXPECT_GE(d.command_bounds->high, Energy::joules(id == kPackage0 ? 449 : 0));
+    model::add(sum, *d.command);
+  }
+  // On both together it was as certain as on a machine of one socket.
+  EXPECT_FALSE(sum->on_socket);
+  EXPECT_NEAR(sum->processes.joules(), 450, 5);
+  EXPECT_GT(sum->low() - sum->rest.value_or(Energy{}), Energy::joules(300));
+}
+
 // A package that draws less than it did at rest.
 TEST(CommandEnergy, IsNoMoreThanTheDeviceTook) {
   Recorded run;

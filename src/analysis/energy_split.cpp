@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "analysis/levels/domains.h"
 #include "analysis/levels/rest_level.h"
 #include "analysis/timeline/sensors/error_model.h"
 #include "model/window_sum.h"
@@ -306,6 +307,41 @@ void set_interval(CommandEnergy& own, const Measurement& whole, Energy others, E
   const bool is_alone = others + own.undivided <= whole.farthest();
   if (!is_alone) {
     own.energy.provenance = combine(whole.provenance, model::Provenance::kEstimated);
+  }
+}
+
+void widen_by_socket(std::vector<DomainProfile>& domains) {
+  std::map<model::DomainKind, std::vector<DomainProfile*>> sockets;
+  for (auto& d : domains) {
+    if (follows_cpu_time(d.domain.kind) && d.command && d.command_bounds)
+      sockets[d.domain.kind].push_back(&d);
+  }
+  const auto above_rest = [](const DomainProfile& d) {
+    return d.command->processes + d.others.value_or(Energy{}) + d.unattributed.value_or(Energy{});
+  };
+  for (auto& [kind, all] : sockets) {
+    if (all.size() < 2) continue;
+    Energy own, others;  // the most that they can have of all sockets
+    for (const DomainProfile* d : all) {
+      const Energy division =
+          Energy::joules(division_joules(d->command->processes, d->others.value_or(Energy{})));
+      own += d->command_bounds->high + division;
+      others += above_rest(*d) - d->command_bounds->low + division;
+    }
+    for (DomainProfile* d : all) {
+      auto& c = *d->command;
+      auto& bounds = *d->command_bounds;
+      bounds.low = std::min(bounds.low, std::max(above_rest(*d) - others, Energy{}));
+      bounds.high = std::max(bounds.high, std::min(above_rest(*d), own));
+      const double whole = std::max(d->energy->energy.joules(), 1e-6);
+      const Energy rest = c.rest.value_or(Energy{});
+      const Energy level = d->levels.rest ? d->levels.rest->repeatability : Energy{};
+      const double low = (rest + bounds.low - level).joules() * d->energy->low().joules() / whole;
+      const double high =
+          (rest + bounds.high + level).joules() * d->energy->high().joules() / whole;
+      c.on_socket = {std::min(c.low(), Energy::joules(std::max(low, 0.0))),
+                     std::max(c.high(), std::min(Energy::joules(high), d->energy->high()))};
+    }
   }
 }
 

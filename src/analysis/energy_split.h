@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "analysis/levels/board_levels.h"
 #include "analysis/processes/processes.h"
@@ -52,6 +53,10 @@ std::string no_command_reason(const model::Recording& recording);
 std::optional<model::CommandEnergy> command_energy(const model::Recording& recording,
                                                    const model::DomainProfile& domain,
                                                    Energy processes, const BoardLevels& levels);
+
+// Processes' CPU time does not say on which of several sockets it was: all of it may have been on
+// each. Widens the bounds of the command's part of each socket, and not those of sums over sockets.
+void widen_by_socket(std::vector<model::DomainProfile>& domains);
 
 // Whether others used a CPU or DRAM by `others` of its energy: each machine has some small use.
 bool is_used_by_others(Energy others, const model::Measurement& whole);

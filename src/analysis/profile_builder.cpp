@@ -52,6 +52,7 @@ class ProfileBuilder {
     for (std::size_t i = 0; i < recording_.domains.size(); ++i) {
       profile_.domains.push_back(domain_profile(i));
     }
+    widen_by_socket(profile_.domains);
     finish_processes();
     for (auto& text : replay_warnings(recording_, timelines_, begin_, end_, work_.end)) {
       warn(std::move(text));

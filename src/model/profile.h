@@ -136,6 +136,13 @@ struct EnergyLevels {
   std::string reason;                 // why one of them is absent; empty where none is missing
 };
 
+// Between these a part of an energy lies with 95 %, if the whole is exact: what is not known is
+// whose it is.
+struct DivisionBounds {
+  Energy low;
+  Energy high;
+};
+
 // The energy of the command (docs/glossary.md): the part of a device's energy that is its own.
 struct CommandEnergy {
   Measurement energy;  // processes + rest; the error is the sensor's and the division's
@@ -150,9 +157,18 @@ struct CommandEnergy {
   bool is_divided = true;
   // Of a sum: a device's readings ended before the work did, and all of this is "at least".
   bool is_partial = false;
+  // Of one of several sockets: its bounds, where they are wider, as CPU time does not say on which
+  // socket it was. The sum over the sockets does not have that error, and `energy` neither.
+  std::optional<DivisionBounds> on_socket{};
 
-  Energy low() const { return energy.low(); }
-  Energy high() const { return energy.high() + undivided; }
+  Energy low() const { return on_socket ? on_socket->low : energy.low(); }
+  Energy high() const { return on_socket ? on_socket->high : energy.high() + undivided; }
+  // Half of the interval without the calibration error and `undivided`.
+  Energy repeatability() const {
+    if (!on_socket) return energy.repeatability;
+    return energy.repeatability +
+           Energy::joules((high() - low() - energy.high() - undivided + energy.low()).joules() / 2);
+  }
   // It would be "at least 0 J": nothing is known.
   bool is_unknown() const { return is_partial && low() <= Energy{}; }
 };
@@ -161,6 +177,7 @@ struct CommandEnergy {
 inline void add(std::optional<CommandEnergy>& sum, const CommandEnergy& more) {
   if (!sum) {
     sum = more;
+    sum->on_socket.reset();
     return;
   }
   add(sum->energy, more.energy);
@@ -177,13 +194,6 @@ struct Balance {
   std::optional<Energy> integral;  // the integral of the power samples alone
   // idle_part + processes + within_command + others + held_unowned + unattributed
   std::optional<Energy> parts;
-};
-
-// Between these a part of an energy lies with 95 %, if the whole is exact: what is not known is
-// whose it is.
-struct DivisionBounds {
-  Energy low;
-  Energy high;
 };
 
 // One domain over the analysed span.

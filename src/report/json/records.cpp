@@ -181,7 +181,7 @@ void columns(const model::CommandEnergy& command, Columns& column) {
          Bounds{command.low(), command.is_partial ? std::nullopt : std::optional(command.high())},
          "[lower, upper bound], 95 %: of the sensors and of the division among processes; "
          "`undivided_joules` extend it upwards; the upper bound is null where `is_partial`");
-  column("repeatability_joules", m.repeatability,
+  column("repeatability_joules", command.repeatability(),
          "half of the interval without the calibration error and `undivided_joules`");
   column("processes_joules", command.processes,
          "of its processes, above rest, what they hold included");
@@ -269,8 +269,8 @@ void columns(const model::DomainProfile& d, const model::Profile& of, Columns& c
          "the energy was not split", {.place = 2});
   column("command_division_interval_joules", bounds_of(d.command_bounds),
          "lower and upper bound of the command's dynamic energy, if the whole is exact: "
-         "utilisation counts time and not watts, a list of processes does not show everything, and "
-         "CPU time is read in whole ticks of 10 ms",
+         "utilisation counts time and not watts, a list of processes does not show everything, "
+         "CPU time is read in whole ticks of 10 ms, and of several sockets it does not say which",
          "there is no command, or it was not divided by utilisation or CPU time", {.place = 2});
   column(
       "balance", [&] { return balance_json(of, d); },
