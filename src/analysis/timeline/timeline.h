@@ -53,8 +53,9 @@ std::optional<TimelineSensors> choose_sensors(const std::vector<model::Sensor>& 
 //    mark() 0.03, or 0.07 with a first-order lag), 0.29 of window + spacing for coarse ones, 0.29
 //    of the distance between anchors for a counter alone;
 //  - anchor, of the nearest update at each end: its timing uncertainty x swing (off the lattice: x
-//    power), and the counter's quantum / sqrt(12). All updates of a lattice are late together:
-//    their timing uncertainty x the difference in power between both ends adds once;
+//    power), and the counter's quantum / sqrt(12). All updates of a lattice are late together,
+//    and so are all samples of a driver's buffer: their timing uncertainty x the difference in
+//    power between both ends adds once;
 //  - bridge, from that update to the end: 0.5 % of each sample; of the step between two samples a
 //    fifth for timestamp jitter and half for time outside of windows; a quarter of the energy while
 //    samples are missing, from 1 s on half of what the most power that is possible would use; 1 %
@@ -294,7 +295,7 @@ class EnergyTimeline {
   Bridge bridge(double t) const;
   double unseen_ratio(double a, double b) const;
   double ends_sigma(double a, double b) const;
-  double lattice_sigma(double a, double b) const;
+  double late_sigma(double a, double b) const;
   double sigma(double a, double b) const;
 
   void add_note(Note note);

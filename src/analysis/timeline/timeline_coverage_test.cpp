@@ -178,6 +178,38 @@ TEST(Timeline, LongRunsWithDriftAreCovered) {
   }
 }
 
+// What a driver's buffer is late by is known to 1.5 ms, and steps that have the same place among
+// all samples are out of place by as much. The counter's updates are placed by the samples.
+TEST(Timeline, WindowsBetweenTwoPowersHoldWhatSamplesAreLateBy) {
+  for (const bool is_regular : {true, false}) {
+    SCOPED_TRACE(is_regular);
+    Score score;
+    for (unsigned seed = 1; seed <= 24; ++seed) {
+      std::mt19937 random(seed);
+      std::uniform_real_distribution<double> uniform(0, 1);
+      Truth truth;
+      truth.hold(70, 1.2 + 0.02 * uniform(random));
+      while (truth.end() < 20) {
+        truth.hold(uniform(random) < 0.6 ? 500 : 120,
+                   is_regular ? 0.5 : 0.05 + 0.3 * uniform(random));
+      }
+      GpuSensors gpu;
+      gpu.seed = seed;
+      GpuSensors late = gpu;
+      late.lag = 0.005 * uniform(random);
+      EnergyTimeline timeline({gpu.counter(), gpu.ring()});
+      for (const auto& r : late.samples(truth, 0, truth.end())) timeline.append(r);
+      for (const auto& r : gpu.reads(truth, 0.1, truth.end())) timeline.append(r);
+      for (double t = 2; t < 18; t += 0.13) {
+        const auto m = timeline.energy(at(t), at(t + 1));
+        ASSERT_TRUE(m) << m.error().message;
+        score.add(*m, truth.joules(t, t + 1));
+      }
+    }
+    EXPECT_GE(score.coverage(), 0.95);
+  }
+}
+
 TEST(Timeline, AMixedIntervalIsNotUselesslyWide) {
   const Truth truth = mixed(1, 20);
   EnergyTimeline timeline = fused({}, truth);

@@ -417,14 +417,18 @@ double EnergyTimeline::ends_sigma(double a, double b) const {
   return is_short_work(a, b) ? kErrors.short_factor * sum : sum;
 }
 
-// All updates of a lattice are late together: the errors of both ends have opposite signs.
-double EnergyTimeline::lattice_sigma(double a, double b) const {
-  const auto anchor = std::lower_bound(anchors_.begin(), anchors_.end(), b,
-                                       [](const Placed& p, double t) { return p.anchor.at < t; });
-  const Anchor& edge = anchor == anchors_.end() ? anchors_.back().anchor : anchor->anchor;
-  if (!edge.on_lattice) return 0;
+// All updates of a lattice are late together, and so are all samples of a driver's buffer, by which
+// the updates are placed: the errors of both ends have opposite signs.
+double EnergyTimeline::late_sigma(double a, double b) const {
+  double late = uses_fit() && !is_polled() ? std::hypot(kErrors.late, kErrors.late_by_place) : 0.0;
+  if (!anchors_.empty()) {
+    const auto anchor = std::lower_bound(anchors_.begin(), anchors_.end(), b,
+                                         [](const Placed& p, double t) { return p.anchor.at < t; });
+    const Anchor& edge = anchor == anchors_.end() ? anchors_.back().anchor : anchor->anchor;
+    if (edge.on_lattice) late = std::hypot(late, edge.sigma);
+  }
   const auto around = [this](double t) { return (joules_at(t + 0.1) - joules_at(t - 0.1)) / 0.2; };
-  return edge.sigma * std::abs(around(b) - around(a));
+  return late * std::abs(around(b) - around(a));
 }
 
 Energy EnergyTimeline::alike(HostTime begin, HostTime end) {
@@ -436,8 +440,7 @@ Energy EnergyTimeline::alike(HostTime begin, HostTime end) {
   if (has_samples() && !is_polled() && shape_->time_constant() <= 0) {
     ends = std::min(ends, kErrors.late * std::max(swing(a), swing(b)));
   }
-  const double lattice = anchors_.empty() ? 0 : lattice_sigma(a, b);
-  return Energy::joules(kErrors.normal95 * std::hypot(ends, lattice));
+  return Energy::joules(kErrors.normal95 * std::hypot(ends, late_sigma(a, b)));
 }
 
 double EnergyTimeline::sigma(double a, double b) const {
@@ -455,8 +458,8 @@ double EnergyTimeline::sigma(double a, double b) const {
   }
   if (left.anchored && right.anchored) {
     inside = std::min(inside, left.sigma * left.sigma + right.sigma * right.sigma);
-    sum += std::pow(lattice_sigma(a, b), 2);
   }
+  sum += std::pow(late_sigma(a, b), 2);
   if (inside < 1e299) sum += inside;
   const Coverage covered = coverage(a, b);
   sum += covered.lost_variance + std::pow(scale_.sigma * covered.lost, 2);
