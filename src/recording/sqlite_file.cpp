@@ -333,6 +333,9 @@ Result<std::unique_ptr<SQLite::Database>> open_file_of(const FileKind& kind,
     return db;
   } catch (const SQLite::Exception& e) {
     if (e.getErrorCode() == SQLITE_NOTADB) return another();
+    if (e.getExtendedErrorCode() == SQLITE_READONLY_ROLLBACK && flags == SQLite::OPEN_READONLY) {
+      return open_file_of(kind, path, SQLite::OPEN_READWRITE);  // plays the journal back
+    }
     return tl::unexpected(read_error(path, e, nullptr));
   }
 }

@@ -1,8 +1,10 @@
 #include "recording/sweep_file.h"
 
+#include <SQLiteCpp/Database.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "base/file.h"
@@ -11,6 +13,7 @@
 namespace jouleprof::recording {
 namespace {
 
+namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
 model::SweepPlan plan() {
@@ -65,6 +68,27 @@ TEST(SweepFile, KeepsPlanAndRunsExactly) {
   EXPECT_EQ(record->runs, (std::vector{run(1), run(2)}));
   EXPECT_TRUE(is_sweep_file(path));
   EXPECT_FALSE(file->append(run(2), {}));  // a number is given once
+}
+
+// A rollback journal that a killed writer left has to be played back.
+TEST(SweepFile, IsReadAfterItsWriterWasKilled) {
+  const TempTree tree;
+  const auto killed = tree / "killed.jprof";
+  {
+    auto file = SweepFile::create(tree / "sweep.jprof", plan(), false);
+    ASSERT_TRUE(file) << file.error().message;
+    ASSERT_TRUE(file->append(run(1), {}));
+    SQLite::Database db((tree / "sweep.jprof").string(), SQLite::OPEN_READWRITE);
+    db.exec("PRAGMA cache_size = 1; BEGIN; INSERT INTO run VALUES (2, '', zeroblob(1000000))");
+    fs::copy(tree / "sweep.jprof", killed);
+    fs::copy(tree / "sweep.jprof-journal", tree / "killed.jprof-journal");
+  }
+  const auto record = read_sweep(killed);
+  ASSERT_TRUE(record) << record.error().message;
+  EXPECT_EQ(record->runs, std::vector{run(1)});
+  auto file = SweepFile::open(killed);
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_TRUE(file->append(run(2), {}));
 }
 
 TEST(SweepFile, KeepsTheBytesOfARunsRecording) {
