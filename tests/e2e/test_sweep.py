@@ -525,6 +525,25 @@ def test_an_interrupt_restores(machine):
     wait_until(lambda: machine.limit() == 700 and not machine.records())
 
 
+@pytest.mark.parametrize("file, arguments", [
+    ("s.jprof.run", ("sweep", "-o", "s.jprof", "--limits", "400,300", "--", "sleep", "1")),
+    ("tmp/*/*.jprof", ("compare", "sleep 1", "sleep 2")),
+    ("r.jprof-lock", ("run", "-o", "r.jprof", "--", "sleep", "1")),
+])
+def test_an_interrupt_before_the_command_leaves_no_files(machine, file, arguments):
+    (machine.folder / "tmp").mkdir()
+    machine.environment["TMPDIR"] = str(machine.folder / "tmp")
+    process = machine.start(*arguments)
+    while process.poll() is None and not list(machine.folder.glob(file)):
+        pass  # at once: the command begins some ms later
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert not list((machine.folder / "tmp").iterdir())
+    assert not {f.name for f in machine.folder.glob("*.jprof*")} - {"s.jprof", "r.jprof"}
+    wait_until(lambda: not machine.records())
+
+
 def test_another_program_that_sets_the_limit_wins(machine):
     (machine.folder / "work.py").write_text(
         "import time; open('state', 'a').write(f'{time.time_ns()} 0 555\\n')")

@@ -35,6 +35,16 @@ void handle(int number, siginfo_t* info, void*) {
   errno = saved;
 }
 
+bool are_later = false;
+
+// Of the signals that would end this process.
+void block(int how, sigset_t* before = nullptr) {
+  sigset_t ending;
+  sigemptyset(&ending);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ending, number);
+  pthread_sigmask(how, &ending, before);
+}
+
 struct sigaction catching() {
   struct sigaction action {};
   action.sa_sigaction = handle;
@@ -66,10 +76,12 @@ Result<std::unique_ptr<SignalStream>> SignalStream::create() {
     stream->caught_[i] = !ignored || kCaught[i] == SIGCHLD;
     if (stream->caught_[i]) sigaction(kCaught[i], &action, nullptr);
   }
+  if (are_later) block(SIG_UNBLOCK);
   return stream;
 }
 
 SignalStream::~SignalStream() {
+  if (are_later) block(SIG_BLOCK);
   restore();
   ::close(pipe_write.exchange(-1));
   ::close(pipe_read.exchange(-1));
@@ -110,6 +122,16 @@ void SignalStream::stop_self() {
   sigaction(SIGTSTP, &standard, &ours);
   raise(SIGTSTP);  // and not SIGSTOP: the kernel ignores it where no process could continue us
   sigaction(SIGTSTP, &ours, nullptr);
+}
+
+SignalsLater::SignalsLater() {
+  are_later = true;
+  block(SIG_BLOCK, &before_);
+}
+
+SignalsLater::~SignalsLater() {
+  are_later = false;
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
 }  // namespace jouleprof::session

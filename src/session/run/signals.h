@@ -54,4 +54,18 @@ class SignalStream {
   std::array<bool, kCaught.size()> caught_{};
 };
 
+// While one exists, what would end this process waits: for a SignalStream, which receives it, or
+// for the end of this object. For files of one process that a signal between two streams would
+// leave behind. Only one at a time in a process, and on the thread that makes the streams.
+class SignalsLater {
+ public:
+  SignalsLater();
+  SignalsLater(const SignalsLater&) = delete;
+  SignalsLater& operator=(const SignalsLater&) = delete;
+  ~SignalsLater();
+
+ private:
+  sigset_t before_{};
+};
+
 }  // namespace jouleprof::session

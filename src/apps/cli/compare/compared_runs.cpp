@@ -19,6 +19,7 @@
 #include "report/quantity.h"
 #include "report/results/comparison.h"
 #include "session/run/session.h"
+#include "session/run/signals.h"
 
 namespace jouleprof::cli {
 namespace {
@@ -220,6 +221,7 @@ Result<std::pair<std::vector<std::string>, std::vector<std::string>>> split_comm
 Result<PairRuns> run_pairs(const PairPlan& plan,
                            const std::function<void(const std::string&)>& on_progress,
                            int& status) {
+  const session::SignalsLater until_removed;
   const auto folder = Folder::open(plan.keep);
   if (!folder) return forward_error(folder);
   return PairRunner(plan, on_progress, *folder, status).run();

@@ -241,17 +241,19 @@ Result<model::SweepPlan> SweepChoices::plan(const BoardState& boards,
   return plan;
 }
 
-void SweepWork::remove_recording() const {
+void SweepWork::remove_recording() {
   std::error_code ignored;
   for (const char* suffix : {"", "-wal", "-shm"}) {
     std::filesystem::remove(recording_.string() + suffix, ignored);
   }
+  until_removed_.reset();
 }
 
 Result<SweepWorkDone> SweepWork::run(const model::SweepPlan& plan) {
   auto meters = meters::open_meters(meter_options(plan));
   if (!meters) return forward_error(meters);
   remove_recording();
+  until_removed_.emplace();
   auto destination = Destination::file(recording_, true);
   if (!destination) return forward_error(destination);
   session::SessionOptions options;

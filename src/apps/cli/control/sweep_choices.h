@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "meters/control/held_boards.h"
 #include "model/sweep.h"
+#include "session/run/signals.h"
 #include "session/sweep/run_measures.h"
 
 namespace jouleprof::cli {
@@ -92,10 +93,11 @@ class SweepWork {
   Result<SweepWorkDone> run(const model::SweepPlan& plan);
   // Of the last run.
   const std::filesystem::path& recording() const { return recording_; }
-  void remove_recording() const;
+  void remove_recording();
 
  private:
   std::filesystem::path recording_;
+  std::optional<session::SignalsLater> until_removed_;
 };
 
 }  // namespace jouleprof::cli

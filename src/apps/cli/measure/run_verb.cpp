@@ -21,6 +21,7 @@
 #include "report/format/format.h"
 #include "report/snapshot.h"
 #include "session/run/session.h"
+#include "session/run/signals.h"
 #include "session/sampling/recorded_sampling.h"
 #include "session/sweep/output_tap.h"
 
@@ -397,6 +398,7 @@ class RunVerb : public Verb {
       }
     }
     choose_clock_of_layers(*meters, options);
+    const session::SignalsLater until_caught;
     auto opened = open_announced(options.command);
     if (!opened) return forward_error(opened);
     destination = std::move(*opened);
