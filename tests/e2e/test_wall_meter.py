@@ -38,7 +38,7 @@ def encrypt(server, folder):
 
 
 @contextlib.contextmanager
-def serving(answers, password=None, pause=0, basic=None, certificate_in=None):
+def serving(answers, password=None, pause=0, basic=None, certificate_in=None, port=0):
     """A web server that answers each path with JSON; with a password, by digest authentication, with
     `basic`, which is user:password, by that; encrypted, with its certificate in a folder."""
     asked = []
@@ -82,7 +82,7 @@ def serving(answers, password=None, pause=0, basic=None, certificate_in=None):
         def log_message(self, *_):
             pass
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
     server.handle_error = lambda *_: None  # a client that refuses the certificate
     if certificate_in is not None:
         encrypt(server, certificate_in)
@@ -176,6 +176,26 @@ def test_a_meter_that_is_absent_keeps_no_command_from_running(gpu):
     assert "wall meter is not read" in done.err
     wall = domain(gpu.report("x.jprof"), "platform", "wall")
     assert wall["energy_joules"] is None and "does not answer" in json.dumps(wall)
+
+
+def test_a_meter_that_comes_later_is_read_from_then_on(gpu):
+    """Absent as the command begins; the command waits until it has been asked."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = gpu.start("run", "-o", "x.jprof", "--idle", "0s", "--wall-meter",
+                        f"shelly,every=200ms:127.0.0.1:{port}", "--", "sh", "-c", "while [ ! -e asked ]; do sleep 0.1; done")
+    said = process.stderr.readline()
+    assert "wall meter is not read yet, and is asked again" in said and "does not answer" in said
+    shelly = {"/rpc/Shelly.GetStatus": {"switch:0": {"apower": 400}}}
+    with serving(shelly, port=port) as (_, asked):
+        while len(asked) < 6 and process.poll() is None:
+            time.sleep(0.05)
+        (gpu.folder / "asked").touch()
+        process.communicate(timeout=60)
+    assert len(asked) >= 6
+    gpu("export", "x.jprof", "--format", "csv", "-o", "x.csv")
+    assert "400" in (gpu.folder / "x.csv").read_text()
 
 
 OID = "1.3.6.1.4.1.318.1.1.26.4.3.1.5.1"  # of an APC: tens of watts

@@ -385,6 +385,10 @@ Result<MeterSet> open_meters(const MeterOptions& options) {
     const auto device = walls.empty() ? "wall" : fmt::format("wall-{}", walls.size() + 1);
     auto opened = WallMeter::open({.spec = spec, .device = device, .demand = options.demand});
     if (opened) {
+      if (const auto& why = (*opened)->absent()) {
+        say("jouleprof: the wall meter is not read yet, and is asked again: {}\n", why->message);
+        missing.push_back({"the wall meter", *why, ""});
+      }
       walls.push_back(std::move(*opened));
     } else if (opened.error().code == Errc::kInvalidArgument) {
       return forward_error(opened);

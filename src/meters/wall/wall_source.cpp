@@ -287,18 +287,22 @@ Result<std::unique_ptr<WallMeter>> WallMeter::open(const WallOptions& options) {
   auto spec = parse_wall_spec(options.spec);
   if (!spec) return forward_error(spec);
   auto source = open_wall_source(*spec);
-  if (!source) return forward_error(source);
-  const auto first = (*source)->read();
-  if (!first) return forward_error(first);
+  auto first = source ? (*source)->read() : Result<WallReading>(tl::unexpected(source.error()));
+  const bool may_come =
+      !first && (first.error().code == Errc::kTimeout || first.error().code == Errc::kUnavailable);
+  if (!first && !may_come) return forward_error(first);
 
-  std::unique_ptr<WallMeter> meter(new WallMeter(std::move(*spec), std::move(*source)));
+  std::unique_ptr<WallMeter> meter(
+      new WallMeter(std::move(*spec), source ? std::move(*source) : nullptr));
+  if (may_come) meter->absent_ = first.error();
   const auto name = meter->spec_.name();
   const auto domain =
       meter->add_domain(model::DomainKind::kPlatform, options.device, "Wall meter (" + name + ")")
           .id;
   model::Sensor& sensor =
       meter->add_sensor(domain, model::SensorKind::kPowerAverage, "wall:" + name);
-  sensor.traits.window = meter->spec_.mean_over ? meter->spec_.mean_over : first->mean_over;
+  sensor.traits.window =
+      meter->spec_.mean_over || !first ? meter->spec_.mean_over : first->mean_over;
   sensor.traits.scale = model::ScaleError::symmetric(meter->spec_.gain_error);
   meter->probes_.push_back({"wall meter", {}, {sensor.id}});
   meter->set_demand(options.demand);
@@ -311,7 +315,7 @@ void WallMeter::set_demand(const Demand& demand) {
 
 HostTime WallMeter::read(std::size_t, model::Readings& out) {
   const HostTime before = HostClock::now();
-  auto reading = source_->read();
+  auto reading = read_source();
   const HostTime after = HostClock::now();
   const auto sensor = sensors_.front().id;
   if (reading) {
@@ -320,6 +324,17 @@ HostTime WallMeter::read(std::size_t, model::Readings& out) {
     out.failures.push_back({sensor, after, std::move(reading.error())});
   }
   return std::max(before + probes_.front().period, after);
+}
+
+Result<WallReading> WallMeter::read_source() {
+  // The recording has the reason, however short it is.
+  if (absent_ && !std::exchange(has_stated_, true)) return tl::unexpected(*absent_);
+  if (!source_) {
+    auto source = open_wall_source(spec_);
+    if (!source) return forward_error(source);
+    source_ = std::move(*source);
+  }
+  return source_->read();
 }
 
 Result<WallReading> parse_dcmi_answer(std::string_view bytes) {

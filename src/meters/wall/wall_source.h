@@ -82,19 +82,24 @@ struct WallOptions {
 // taken as often as the specification says, or at Demand::poll_period where that is longer.
 class WallMeter : public Meter {
  public:
-  // Errors: as of parse_wall_spec; not_found without what reads it; as of WallSource::read(), for a
-  // first reading.
+  // One that does not answer now is asked again with each read(). Errors: as of parse_wall_spec;
+  // not_found without what reads it; as of WallSource::read(), for a first reading, other than
+  // timeout and unavailable.
   static Result<std::unique_ptr<WallMeter>> open(const WallOptions& options);
 
   std::string name() const override { return "wall meter"; }
   HostTime read(std::size_t index, model::Readings& out) override;  // blocks up to kWallPatience
   void set_demand(const Demand& demand) override;
+  const std::optional<Error>& absent() const { return absent_; }  // why there was no first reading
 
  private:
+  Result<WallReading> read_source();
   WallMeter(WallSpec spec, std::unique_ptr<WallSource> source);
 
   WallSpec spec_;
-  std::unique_ptr<WallSource> source_;
+  std::unique_ptr<WallSource> source_;  // null: not found yet
+  std::optional<Error> absent_;
+  bool has_stated_ = false;
 };
 
 // Other programs that are asked again and again for a line.

@@ -155,7 +155,22 @@ TEST(WallMeter, IsADomainThatContainsTheRest) {
     EXPECT_THAT(out.powers, IsEmpty()) << bad;
     EXPECT_THAT(out.failures, SizeIs(1)) << bad;
   }
-  EXPECT_FALSE(WallMeter::open({.spec = "command:cat " + file + "-absent"}));
+}
+
+TEST(WallMeter, OneThatComesLaterIsReadFromThenOn) {
+  const TempTree tree;
+  const std::string file = tree / "meter";
+  auto meter = WallMeter::open({.spec = "command:cat " + file});
+  ASSERT_TRUE(meter) << meter.error().message;
+  ASSERT_TRUE((*meter)->absent());
+  model::Readings readings;
+  tree.write("meter", "400");
+  (*meter)->read(0, readings);
+  ASSERT_EQ(readings.failures.size(), 1);  // why there was no first reading
+  EXPECT_EQ(readings.failures[0].error, *(*meter)->absent());
+  (*meter)->read(0, readings);
+  ASSERT_EQ(readings.powers.size(), 1);
+  EXPECT_EQ(readings.powers[0].power, Power::watts(400));
 }
 
 TEST(WallMeter, SnmpByTheToolOfThatName) {
