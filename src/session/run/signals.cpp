@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <optional>
 
 #include "base/file.h"
 #include "base/process/threads.h"
@@ -35,15 +36,15 @@ void handle(int number, siginfo_t* info, void*) {
   errno = saved;
 }
 
-bool are_later = false;
-
 // Of the signals that would end this process.
-void block(int how, sigset_t* before = nullptr) {
-  sigset_t ending;
-  sigemptyset(&ending);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ending, number);
-  pthread_sigmask(how, &ending, before);
+sigset_t ending() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, number);
+  return set;
 }
+
+std::optional<sigset_t> mask_before;  // while there is a SignalsLater
 
 struct sigaction catching() {
   struct sigaction action {};
@@ -76,12 +77,15 @@ Result<std::unique_ptr<SignalStream>> SignalStream::create() {
     stream->caught_[i] = !ignored || kCaught[i] == SIGCHLD;
     if (stream->caught_[i]) sigaction(kCaught[i], &action, nullptr);
   }
-  if (are_later) block(SIG_UNBLOCK);
+  if (mask_before) pthread_sigmask(SIG_SETMASK, &*mask_before, nullptr);
   return stream;
 }
 
 SignalStream::~SignalStream() {
-  if (are_later) block(SIG_BLOCK);
+  if (mask_before) {
+    const sigset_t later = ending();
+    pthread_sigmask(SIG_BLOCK, &later, nullptr);
+  }
   restore();
   ::close(pipe_write.exchange(-1));
   ::close(pipe_read.exchange(-1));
@@ -125,13 +129,13 @@ void SignalStream::stop_self() {
 }
 
 SignalsLater::SignalsLater() {
-  are_later = true;
-  block(SIG_BLOCK, &before_);
+  const sigset_t later = ending();
+  pthread_sigmask(SIG_BLOCK, &later, &mask_before.emplace());
 }
 
 SignalsLater::~SignalsLater() {
-  are_later = false;
-  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  pthread_sigmask(SIG_SETMASK, &*mask_before, nullptr);
+  mask_before.reset();
 }
 
 }  // namespace jouleprof::session

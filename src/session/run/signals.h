@@ -63,9 +63,6 @@ class SignalsLater {
   SignalsLater(const SignalsLater&) = delete;
   SignalsLater& operator=(const SignalsLater&) = delete;
   ~SignalsLater();
-
- private:
-  sigset_t before_{};
 };
 
 }  // namespace jouleprof::session

@@ -38,6 +38,9 @@ struct ErrorModel {
 
   // Seconds by which a driver's buffer may show all of it late. H100, one board: 0 to 5 ms.
   double late = 1.5e-3;
+  // The same of steps that have one place among all samples, up to 1.5 ms. Model: steps of 0.5 s,
+  // means over 25 ms every 20 ms.
+  double late_by_place = 0.9e-3;
   // Of the time between two samples' windows, that a change within it is out of place: it shows as
   // a slope. Definition.
   double unseen_edge = 0.5;
