@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "analysis/energy_split.h"
@@ -168,6 +169,42 @@ TEST(CommandEnergy, IsNoMoreThanTheDeviceTook) {
   EXPECT_GT(*cpu.idle_part, cpu.energy->energy);
   EXPECT_LE(cpu.command->energy.energy, cpu.energy->energy);
   EXPECT_EQ(cpu.command->energy.energy, cpu.command->processes + *cpu.command->rest);
+}
+
+// Of one board, the memory has the same owners. Another process used a little of it, or MIG divides
+// it.
+TEST(CommandEnergy, HasTheRestOfMemoryWhereItHasThatOfTheBoard) {
+  for (const auto& [is_used, is_divided] :
+       {std::pair{false, false}, {true, false}, {false, true}}) {
+    SCOPED_TRACE(fmt::format("{} {}", is_used, is_divided));
+    Shared run;
+    run.list(ProcessId{7}, 0.9);
+    if (is_used)
+      run.recording.process_readings.gpu_processes.push_back(
+          {ProcessId{9}, kGpu0, at(4.5), 0.02, 1 << 20});
+    const model::DomainId memory{9};
+    run.recording.domains.push_back(
+        {memory, model::DomainKind::kGpuMemory, "gpu0", "a GPU", "", kGpu0, true, ""});
+    if (is_divided)
+      run.recording.domains.push_back({model::DomainId{10}, model::DomainKind::kGpu, "gpu0:mig0",
+                                       "", "MIG-0", kGpu0, true, ""});
+    auto ring = run.gpu.ring();
+    ring.id = model::SensorId{9};
+    ring.domain = memory;
+    run.recording.sensors.push_back(ring);
+    auto& powers = run.recording.readings.powers;
+    for (std::size_t i = 0, all = powers.size(); i < all; ++i) {
+      auto r = powers[i];
+      r.sensor = ring.id;
+      powers.push_back(r);
+    }
+    const auto profile = run.profile();
+    const auto& gpu = domain(profile, kGpu0);
+    const auto& of_memory = domain(profile, memory);
+    ASSERT_TRUE(gpu.command && of_memory.command && of_memory.idle_part);
+    EXPECT_EQ(gpu.command->rest.has_value(), !is_used && !is_divided);
+    EXPECT_EQ(of_memory.command->rest.has_value(), !is_used && !is_divided);
+  }
 }
 
 // Another's process may have begun and ended in the gap.

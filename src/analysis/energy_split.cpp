@@ -48,7 +48,7 @@ void lower_bounds(TracedSplit& split, Energy most, Energy divided) {
 
 bool is_used_by_others(const DomainProfile& d, const BoardLevels& levels) {
   const Energy others = d.others.value_or(Energy{});
-  if (d.domain.kind == model::DomainKind::kGpu) return levels.shared || others > Energy{};
+  if (is_gpu(d.domain.kind)) return levels.shared || others > Energy{};
   return analysis::is_used_by_others(others, *d.energy);
 }
 

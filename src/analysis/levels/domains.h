@@ -48,10 +48,17 @@ inline std::vector<const model::Domain*> instances_of(const std::vector<model::D
   return out;
 }
 
+// The instances of the board that `domain` is or is part of.
+inline std::vector<const model::Domain*> parts_of(const model::Recording& recording,
+                                                  const model::Domain& domain) {
+  const bool is_board = domain.kind == model::DomainKind::kGpu || !domain.parent;
+  return instances_of(recording.domains, is_board ? domain.id : *domain.parent);
+}
+
 // Whether MIG divides the board. Its sensors see all instances together, and whose they are is not
 // known.
 inline bool is_divided(const model::Recording& recording, const model::Domain& domain) {
-  return !instances_of(recording.domains, domain.id).empty();
+  return !parts_of(recording, domain).empty();
 }
 
 // The compute slices of an instance, of "NVIDIA H100 80GB HBM3 MIG 3g.40gb": 3. Its share of the

@@ -25,13 +25,6 @@ constexpr Duration kListsEnded = 3s;     // before the end
 constexpr Duration kLongestEnd = 3s;     // of a trace that was not closed
 constexpr std::size_t kFewLooks = 2;     // that list a short one
 
-// The instances of the board that `domain` is or is part of.
-std::vector<const model::Domain*> parts_of(const model::Recording& recording,
-                                           const model::Domain& domain) {
-  const bool is_board = domain.kind == model::DomainKind::kGpu || !domain.parent;
-  return instances_of(recording.domains, is_board ? domain.id : *domain.parent);
-}
-
 // The measured processes by pid, which is given out again and again.
 class Parents {
  public:
