@@ -24,15 +24,28 @@ using model::Phase;
 
 constexpr std::array kPhases{Phase::kForward, Phase::kBackward, Phase::kOptimizer};
 
+// What of a chunk lies in the requested part: from and to these shares of its time. Code runs
+// uniformly within a chunk.
+struct Cut {
+  double begin = 0;
+  double end = 1;
+};
+
 struct PartTime {
   double wall = 0;  // seconds
   double cpu = 0;   // CPU seconds of the process; 0: not recorded
   std::uint64_t times = 0;
 
-  void add(std::uint64_t more, std::uint64_t wall_nanoseconds, std::uint64_t cpu_nanoseconds) {
-    times += more;
-    wall += 1e-9 * static_cast<double>(wall_nanoseconds);
-    cpu += 1e-9 * static_cast<double>(cpu_nanoseconds);
+  // Counts of adjacent parts add up to that of the chunk.
+  void add(const Cut& cut, std::uint64_t more, std::uint64_t wall_nanoseconds,
+           std::uint64_t cpu_nanoseconds) {
+    const auto until = [more](double share) {
+      return static_cast<std::uint64_t>(std::llround(share * static_cast<double>(more)));
+    };
+    const double seconds_of_nanosecond = 1e-9 * (cut.end - cut.begin);
+    times += until(cut.end) - until(cut.begin);
+    wall += seconds_of_nanosecond * static_cast<double>(wall_nanoseconds);
+    cpu += seconds_of_nanosecond * static_cast<double>(cpu_nanoseconds);
   }
 };
 
@@ -59,26 +72,30 @@ std::optional<std::size_t> place_of(Phase phase) {
   return static_cast<std::size_t>(found - kPhases.begin());
 }
 
-// False: damaged.
-bool take(const model::ActivityChunk& chunk, std::size_t first, std::size_t layers, Times& times) {
+// Between `begin` and `end`, which lie in the chunk. False: damaged.
+bool take(const model::ActivityChunk& chunk, HostTime begin, HostTime end, std::size_t first,
+          std::size_t layers, Times& times) {
+  const double length = std::max(seconds(chunk.end - chunk.begin), 1e-9);
+  const Cut cut{seconds(begin - chunk.begin) / length,
+                end < chunk.end ? seconds(end - chunk.begin) / length : 1};
   model::ActivityDecoder decoder(chunk.bytes);
   if (chunk.kind == model::ChunkKind::kLayers) {
     for (model::LayerEntry e; decoder.next(e);) {
       if (e.layer >= layers) return false;
-      times.own[first + e.layer].add(e.calls, e.wall_nanoseconds, e.cpu_nanoseconds);
+      times.own[first + e.layer].add(cut, e.calls, e.wall_nanoseconds, e.cpu_nanoseconds);
       const auto phase = place_of(e.phase);
       if (!phase) return false;
-      times.layers[*phase].add(e.calls, e.wall_nanoseconds, e.cpu_nanoseconds);
+      times.layers[*phase].add(cut, e.calls, e.wall_nanoseconds, e.cpu_nanoseconds);
     }
   } else {
     for (model::PhaseEntry e; decoder.next(e);) {
       const auto phase = place_of(e.phase);
       if (!phase) return false;
-      times.outside[*phase].add(e.times, e.wall_nanoseconds, e.cpu_nanoseconds);
+      times.outside[*phase].add(cut, e.times, e.wall_nanoseconds, e.cpu_nanoseconds);
     }
   }
-  times.begin = std::min(times.begin, chunk.begin);
-  times.end = std::max(times.end, chunk.end);
+  times.begin = std::min(times.begin, begin);
+  times.end = std::max(times.end, end);
   return decoder.ok();
 }
 
@@ -96,7 +113,9 @@ bool take_times(const model::Recording& recording, std::optional<HostTime> from,
         continue;
       }
       if ((from && chunk.end <= *from) || (to && chunk.begin >= *to)) continue;
-      if (!take(chunk, first, trace.layers.size(), times)) return false;
+      const HostTime begin = std::max(chunk.begin, from.value_or(chunk.begin));
+      const HostTime end = std::min(chunk.end, to.value_or(chunk.end));
+      if (!take(chunk, begin, end, first, trace.layers.size(), times)) return false;
     }
   }
   return true;

@@ -159,6 +159,28 @@ TEST(LayerTime, RareReadingsOfProcessesDoNotReduceIt) {
   EXPECT_NEAR(p.by_layer[0].inclusive->energy.joules(), 120 * 8.0 / 12, 3);
 }
 
+// The program reports the times of its layers for two seconds at once.
+TEST(LayerTime, PartsAddUpToTheWhole) {
+  CpuRun run;
+  const auto whole = run.profile(8, 10);
+  const auto begin = *run.recording.run.work_begin;
+  Energy measured, layers;
+  std::uint64_t count = 0;
+  for (const auto& part :
+       {Part{7s, 8500ms}, Part{8500ms, 9100ms}, Part{9100ms, 9130ms}, Part{9130ms, 10s}}) {
+    const auto p = only_activity(run.recording, part);
+    ASSERT_EQ(p.by_layer.size(), whole.by_layer.size());
+    EXPECT_GE(p.begin, begin + *part.from);
+    EXPECT_LE(p.end, begin + *part.to);
+    measured += p.measured.energy;
+    layers += p.by_layer[0].inclusive->energy;
+    count += p.by_layer[1].count;
+  }
+  EXPECT_NEAR(measured.joules(), whole.measured.energy.joules(), 0.1);
+  EXPECT_NEAR(layers.joules(), whole.by_layer[0].inclusive->energy.joules(), 1);
+  EXPECT_EQ(count, whole.by_layer[1].count);
+}
+
 // All that the CPU drew while the program used it, and none of its sleep.
 TEST(LayerTime, WithoutAnIdlePowerItIsInTheLayers) {
   const auto p = CpuRun(0, false).profile(8);
