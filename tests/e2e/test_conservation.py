@@ -1,4 +1,4 @@
-"""All views of a recording give the same joules: run, processes, kernels, layers, ranges, phases."""
+"""All views and parts of a recording give the same joules: run, processes, kernels, layers."""
 
 import json
 
@@ -7,6 +7,9 @@ from conftest import SOURCE
 
 RECORDINGS = sorted([*(SOURCE / "tests" / "fixtures").rglob("*.jprof"),
                      *(SOURCE / "examples").glob("*.jprof")])
+
+
+CUTS = (0, 0.17, 0.43, 0.441, 0.77, 1)  # shares of the duration
 
 
 def micro(joules):
@@ -50,3 +53,72 @@ def test_all_views_agree(tool, path):
                 of_processes = sum(micro(e["kernels_joules"]) for p in report["processes"]
                                    for e in p["energy"] if e["id"] == gpu["id"])
                 assert of_processes == micro(a["kernels_joules"])
+
+
+def parts_of(tool, path, duration, *options):
+    """The reports of adjacent parts; none of a part in which nothing ran."""
+    edges = [f"{duration * cut:.9f}s" for cut in CUTS[1:-1]]
+    for begin, end in zip([None, *edges], [*edges, None], strict=True):
+        part = [*(["--from", begin] if begin else []), *(["--to", end] if end else [])]
+        made = tool("report", path, "--json", *options, *part, status=None)
+        assert made.returncode == 0 or "in this part" in made.err, made.err
+        if made.returncode == 0:
+            yield json.loads(made.out)
+
+
+def is_sum(parts, whole, tolerance):
+    return abs(sum(p or 0 for p in parts) - whole) <= max(tolerance * abs(whole), 0.05)
+
+
+def expect_parts_add_up(tool, path):
+    whole = json.loads(tool("report", path, "--json").out)
+    if whole["duration_seconds"] is None:
+        return
+    parts = list(parts_of(tool, path, whole["duration_seconds"]))
+    for i, d in enumerate(whole["domains"]):
+        of_parts = [p["domains"][i] for p in parts]
+        if d["energy_joules"] is None or None in [p["energy_joules"] for p in of_parts]:
+            continue
+        assert is_sum([p["energy_joules"] for p in of_parts], d["energy_joules"], 1e-3), d["device"]
+        for p in [d, *of_parts]:
+            own = p["command"]
+            low, high = p["interval_joules"]
+            assert low <= p["energy_joules"] <= high
+            # A command has no more than the device, and GPU memory no other owner than its GPU.
+            assert not own or own["energy_joules"] <= p["energy_joules"] + 1e-6, d["device"]
+        for report in [whole, *parts]:
+            board = report["domains"][i]
+            for memory in report["domains"]:
+                if memory["parent"] != board["id"] or memory["domain"] != "gpu_memory":
+                    continue
+                if None in (memory["command"], board["command"], memory["rest_power"],
+                            board["rest_power"]):
+                    continue
+                assert (memory["command"]["rest_joules"] is None) == (
+                    board["command"]["rest_joules"] is None), d["device"]
+
+    layers = json.loads(tool("report", path, "--by", "layer", "--json", status=None).out or "{}")
+    if not layers:
+        return
+    of_layers = list(parts_of(tool, path, whole["duration_seconds"], "--by", "layer"))
+    for a in layers["devices"]:
+        same = [b for p in of_layers for b in p["devices"] if b["device"] == a["device"]]
+        for figure in ("measured_joules", "idle_joules"):
+            assert is_sum([b[figure] for b in same], a[figure], 0.02), (a["device"], figure)
+        assert is_sum([b["kernels_joules"] for b in same], a["kernels_joules"], 0.05), a["device"]
+
+
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.stem)
+def test_parts_add_up(tool, path):
+    expect_parts_add_up(tool, path)
+
+
+def test_parts_add_up_where_another_held_the_gpu(tool):
+    tool.simulate({"devices": [{
+        "generation": "hopper", "idle_watts": 80, "held_watts": 120,
+        "processes": [{"pid": 1, "sm_utilisation_ratio": 0.1, "memory_mib": 900,
+                       "from_seconds": 2, "to_seconds": 3.5}]}]})
+    tool("run", "-o", "shared.jprof", "--", "sleep", "4")
+    gpu, memory = tool.report("shared.jprof")["domains"][:2]
+    assert gpu["rest_power"] and memory["rest_power"]
+    expect_parts_add_up(tool, "shared.jprof")
