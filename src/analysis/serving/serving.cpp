@@ -40,6 +40,7 @@ struct LoggedStep {
   HostTime end{};
   std::size_t first = 0;  // its shares go up to first + count
   std::size_t count = 0;
+  std::size_t engine = 0;
 };
 
 struct LoggedShare {
@@ -135,6 +136,7 @@ class LogReader {
       }
       pid_ = trace.pid;
       known_.clear();
+      engine_.reset();
       devices_.clear();
       model::ServingLoss lost;
       bool any = false;
@@ -232,8 +234,17 @@ class LogReader {
       ++log_.without_device;
       return;
     }
-    log_.steps[*board].push_back({s.begin, s.end, log_.shares.size(), s.shares.size()});
+    if (!engine_ && !s.shares.empty()) engine_ = engine_of(s.shares.front().number);
+    log_.steps[*board].push_back(
+        {s.begin, s.end, log_.shares.size(), s.shares.size(), engine_.value_or(0)});
     for (const auto& share : s.shares) log_.shares.push_back({index_of(share.number), share});
+  }
+
+  // Programs that serve one model are one engine: a restart has the costs of before.
+  std::size_t engine_of(std::uint32_t number) {
+    const std::string& model = log_.requests[index_of(number)].model;
+    const auto key = model.empty() ? fmt::format("pid {}", pid_) : "model " + model;
+    return engines_.try_emplace(key, engines_.size()).first->second;
   }
 
   std::optional<std::size_t> board_of(std::uint32_t device) const {
@@ -252,6 +263,8 @@ class LogReader {
   std::span<const ServingBoard> boards_;
   Log log_;
   pid_t pid_ = 0;
+  std::map<std::string, std::size_t> engines_;
+  std::optional<std::size_t> engine_;                       // of the trace
   std::unordered_map<std::uint32_t, std::uint32_t> known_;  // of the trace, by number
   std::unordered_map<std::uint32_t, std::string> devices_;
 };
@@ -284,7 +297,11 @@ class Board {
              last_end(steps)) {
     if (!logged_.empty()) time_.origin = logged_.front().begin;
     for (const LoggedStep& s : logged_) {
-      BoardStep step{time_.seconds_of(s.begin), time_.seconds_of(s.end), {}, false};
+      BoardStep step{time_.seconds_of(s.begin),
+                     time_.seconds_of(s.end),
+                     {},
+                     false,
+                     engines_.try_emplace(s.engine, engines_.size()).first->second};
       for (std::size_t i = 0; i < s.count; ++i) {
         const auto& share = log.shares[s.first + i].share;
         const StepWork work = work_of(share);
@@ -411,11 +428,38 @@ class Board {
     auto evidence = kernel_evidence(recording_, *board_.timeline, around, *board_.levels, {});
     without_others(evidence);
     idle_unseen_ = evidence.idle_unseen;
-    model_ = StepModel::fit(known, time_, evidence.observed, evidence.idle,
+    const auto fit_to = [&](std::span<const BoardStep> steps) {
+      return StepModel::fit(steps, engines_.size(), time_, evidence.observed, evidence.idle,
                             board_.timeline->time_constant());
+    };
+    // Steps that overlap run together, or take turns: the power says which.
+    model_ = fit_to(known);
+    if (auto turns = known; model_ && take_turns(turns)) {
+      auto other = fit_to(turns);
+      if (other && other->explained() > model_->explained()) {
+        model_ = std::move(other);
+        known = std::move(turns);
+        take_turns(steps_);
+      }
+    }
     if (!model_) return;
     idle_sigma_ = model_->idle_sigma();
     out.explained = model_->explained();
+    // Means over the engines.
+    double time = 0;
+    StepWork work{}, joules{};
+    for (const BoardStep& s : known) {
+      time += s.own_time();
+      out.step_watts += model_->step_watts(s.engine) * s.own_time();
+      for (std::size_t k = 0; k < 2; ++k) {
+        StepWork alone{};
+        work[k] += alone[k] = s.work[k];
+        joules[k] += model_->own_joules(s.engine, alone);
+      }
+    }
+    out.step_watts /= time;
+    out.joules_per_prefill_token = work[0] > 0 ? joules[0] / work[0] : 0;
+    out.joules_per_decode_token = work[1] > 0 ? joules[1] / work[1] : 0;
   }
 
   static HostTime last_end(const std::vector<LoggedStep>& steps) {
@@ -549,18 +593,19 @@ class Board {
     double prefills = 0;
     for (const auto& s : shares) prefills += s.share.prefill && s.share.tokens > 0 ? 1 : 0;
     const double whole = model_->joules_of(step);
-    double own = model_->own_joules(step.work);
-    double of_prefill = prefills > 0 ? model_->prefill_joules() : 0;
+    double own = model_->own_joules(step.engine, step.work);
+    double of_prefill = prefills > 0 ? model_->prefill_joules(step.engine) : 0;
     // A step that was shorter than its work suggests has no fixed part.
     const double fits = own + of_prefill > whole ? whole / (own + of_prefill) : 1;
     own *= fits;
     of_prefill *= fits;
     const double fixed = whole - own - of_prefill;
     const double times = part * scale;
-    const VectorXd own_all = model_->own_factor(step.work) * fits;
+    const VectorXd own_all = model_->own_factor(step.engine, step.work) * fits;
     const VectorXd prefill_all =
-        prefills > 0 ? VectorXd(model_->prefill_factor() * fits) : VectorXd(0 * own_all);
-    const VectorXd fixed_all = model_->factor_of(step.time(), step.work) - own_all - prefill_all;
+        prefills > 0 ? VectorXd(model_->prefill_factor(step.engine) * fits) : VectorXd(0 * own_all);
+    const VectorXd fixed_all =
+        model_->factor_of(step.engine, step.own_time(), step.work) - own_all - prefill_all;
 
     bool one_tenant = true;
     bool one_prefill_tenant = true;
@@ -576,11 +621,11 @@ class Board {
     for (const auto& s : shares) {
       const StepWork work = work_of(s.share);
       const bool prefill = s.share.prefill && s.share.tokens > 0;
-      const double mine = times * fits * model_->own_joules(work);
+      const double mine = times * fits * model_->own_joules(step.engine, work);
       const double of_fixed = times * fixed / count + scale * idle_above / count;
       const double of_prefills = prefill ? times * of_prefill / prefills : 0;
       const double energy = mine + of_fixed + of_prefills;
-      VectorXd factor = times * (model_->own_factor(work) * fits + fixed_all / count);
+      VectorXd factor = times * (model_->own_factor(step.engine, work) * fits + fixed_all / count);
       if (prefill) factor += times / prefills * prefill_all;
       const auto tokens = static_cast<double>(std::max(s.share.tokens, 1U));
       const auto add = [&](Sum& sum, bool alone, bool prefills_alone) {
@@ -602,16 +647,14 @@ class Board {
     }
     fixed_steps_ += part;
     out.fixed_joules = fixed_sum_ / fixed_steps_;
-    out.step_watts = model_->step_watts();
-    out.joules_per_prefill_token = model_->own_joules({1, 0, 0, 0});
-    out.joules_per_decode_token = model_->own_joules({0, 1, 0, 0});
   }
 
   TimeBase time_;
   HostTime begin_{};
   HostTime end_{};
   std::vector<BoardStep> steps_;
-  std::vector<bool> divided_;  // of the steps
+  std::map<std::size_t, std::size_t> engines_;  // numbers of those on the board, by the log's
+  std::vector<bool> divided_;                   // of the steps
   std::vector<bool> without_;  // by request: its parts are unattributed; empty: of none
   std::optional<StepModel> model_;
   bool idle_unseen_ = false;

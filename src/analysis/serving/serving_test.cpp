@@ -326,6 +326,134 @@ TEST(ServingRanks, TheEnergyOfARequestIsTheSumOverItsBoards) {
   EXPECT_EQ(sum, requests);
 }
 
+// Two engines on one board: steps that overlap take turns, as contexts do, or run together (MPS).
+class TwoEngines {
+ public:
+  TwoEngines(Server& first, Server& second, bool take_turns, double later)
+      : take_turns_(take_turns) {
+    read(first, queues_[0]);
+    read(second, queues_[1]);
+    queues_[1].front().gap += later;
+    run();
+    write(first, queues_[0]);
+    write(second, queues_[1]);
+    recording = first.recording_of(truth_);
+    auto& trace = recording.traces.emplace_back(recording.traces.front());
+    trace.pid = 72;
+    trace.chunks.front().bytes.clear();
+    for (auto entry : second.entries) {
+      if (auto* request = std::get_if<model::ServedRequest>(&entry)) {
+        request->model = "small";
+        request->arrival = at(0);
+      }
+      model::append_serving(trace.chunks.front().bytes, entry);
+    }
+  }
+
+  model::Recording recording;
+
+ private:
+  struct Turn {
+    double gap = 0;  // since the step before
+    double work = 0;
+    double watts = 0;
+    double begin = 0;
+    double end = 0;
+  };
+
+  static void read(const Server& server, std::vector<Turn>& queue) {
+    double before = 0;
+    for (const auto& entry : server.entries) {
+      const auto* step = std::get_if<model::ServingStep>(&entry);
+      if (step == nullptr) continue;
+      const double begin = seconds(step->begin - at(0));
+      const double end = seconds(step->end - at(0));
+      const double joules = server.truth.joules(begin, end);
+      queue.push_back({begin - before, end - begin, joules / (end - begin) - simulated::kIdle});
+      before = end;
+    }
+  }
+  static void write(Server& server, const std::vector<Turn>& queue) {
+    auto turn = queue.begin();
+    for (auto& entry : server.entries) {
+      auto* step = std::get_if<model::ServingStep>(&entry);
+      if (step == nullptr) continue;
+      step->begin = at(turn->begin);
+      step->end = at(turn++->end);
+    }
+  }
+  void run() {
+    double now = 0;
+    std::size_t next[2] = {0, 0};
+    double left[2] = {queues_[0].front().gap, queues_[1].front().gap};
+    bool works[2] = {false, false};
+    const auto is_over = [&](int e) { return next[e] == queues_[e].size(); };
+    while (!is_over(0) || !is_over(1)) {
+      const double rate = take_turns_ && works[0] && works[1] ? 0.5 : 1;
+      double length = 1e9;
+      double watts = simulated::kIdle;
+      for (const int e : {0, 1}) {
+        if (!is_over(e)) length = std::min(length, left[e] / (works[e] ? rate : 1));
+        if (works[e]) watts += rate * queues_[e][next[e]].watts;
+      }
+      truth_.hold(watts, length);
+      now += length;
+      for (const int e : {0, 1}) {
+        if (is_over(e)) continue;
+        left[e] -= length * (works[e] ? rate : 1);
+        if (left[e] > 1e-9) continue;
+        Turn& turn = queues_[e][next[e]];
+        (works[e] ? turn.end : turn.begin) = now;
+        if (works[e]) ++next[e];
+        works[e] = !works[e];
+        if (!is_over(e)) left[e] = works[e] ? turn.work : queues_[e][next[e]].gap;
+      }
+    }
+    truth_.hold(simulated::kIdle, 1);
+  }
+
+  bool take_turns_ = false;
+  std::vector<Turn> queues_[2];
+  simulated::Truth truth_;
+};
+
+TEST(ServingEngines, OfTwoModelsOnABoardEachHasItsOwnCosts) {
+  for (const auto& [take_turns, later] :
+       {std::pair(true, 0.0), std::pair(false, 0.0), std::pair(true, 40.0)}) {
+    SCOPED_TRACE(fmt::format("take turns: {}, later by {} s", take_turns, later));
+    Server large(3);
+    Server small(103);
+    for (double* cost : {&small.cost.token_joules, &small.cost.decode_joules,
+                         &small.cost.context_joules, &small.cost.token_time,
+                         &small.cost.decode_time, &small.cost.context_time, &small.cost.watts})
+      *cost *= 0.4;
+    large.run(25);
+    small.run(25);
+    const analysis::Run run(TwoEngines(large, small, take_turns, later).recording);
+    const auto& made = run.serving();
+    ASSERT_TRUE(made) << made.error().message;
+    double inside[2] = {0, 0};
+    double count[2] = {0, 0};
+    double found[2] = {0, 0};
+    double truth[2] = {0, 0};
+    for (const auto& r : made->requests) {
+      const bool is_small = r.model == "small";
+      const double owed = (is_small ? small : large).of_request[r.id].energy;
+      inside[is_small] += std::abs(r.energy.joules() - owed) <= r.regression.joules() ? 1 : 0;
+      ++count[is_small];
+      found[is_small] += r.energy.joules();
+      truth[is_small] += owed;
+    }
+    for (const int e : {0, 1}) {
+      EXPECT_GE(inside[e], 0.9 * count[e]) << e;
+      EXPECT_NEAR(found[e] / truth[e], 1, 0.03) << e;
+    }
+    const auto& b = made->boards.front();
+    EXPECT_EQ(b.idle_levels.value() + b.between + b.requests + b.unattributed, b.measured.energy);
+    EXPECT_THAT(made->warnings, testing::Not(testing::Contains(testing::HasSubstr("do not fit"))));
+  }
+}
+
 // What another program draws in the time of steps is not the requests'.
 TEST(ServingTroubles, AnotherProgramIsNotCharged) {
   Server server(6);

@@ -127,10 +127,14 @@ class Server {
   }
 
   model::Recording recording(const GpuSensors& sensors = {}) const {
+    return recording_of(truth, sensors);
+  }
+  // Of a board that others used, too.
+  model::Recording recording_of(const Truth& board, const GpuSensors& sensors = {}) const {
     model::Recording r;
     r.run.source = "run";
     r.run.work_begin = at(0.2);
-    r.run.work_end = at(truth.end() - 0.3);
+    r.run.work_end = at(board.end() - 0.3);
     r.run.complete = true;
     model::Domain gpu{kGpu0, model::DomainKind::kGpu, "gpu0", "GPU", "GPU-1", {}, true, ""};
     gpu.known_levels.rest = model::KnownLevel{Power::watts(50), Power::watts(1), {}, {}};
@@ -138,15 +142,15 @@ class Server {
     r.domains.push_back(gpu);
     r.sensors = {sensors.counter(), sensors.ring()};
     for (auto& sensor : r.sensors) sensor.traits.scale = model::ScaleError::symmetric(0.05);
-    r.readings.counters = sensors.reads(truth, 0, truth.end());
-    r.readings.powers = sensors.samples(truth, 0, truth.end());
+    r.readings.counters = sensors.reads(board, 0, board.end());
+    r.readings.powers = sensors.samples(board, 0, board.end());
     auto& trace = r.traces.emplace_back();
     trace.pid = 71;
     trace.status.ended = true;
     auto& chunk = trace.chunks.emplace_back();
     chunk.kind = model::ChunkKind::kServing;
     chunk.begin = at(0);
-    chunk.end = at(truth.end());
+    chunk.end = at(board.end());
     for (const auto& entry : entries) model::append_serving(chunk.bytes, entry);
     return r;
   }
