@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -315,6 +316,86 @@ TEST(Attribute, DamagedActivityIsAnError) {
   made = synthesise(run);
   made.recording.traces[0].classes.resize(1);
   EXPECT_FALSE(activity_of(made.recording));
+}
+
+// A process without a trace uses half of the board from `begin` to `end`, with `watts`; the driver
+// lists both processes once a second, and their utilisation every third time.
+void add_untraced(Synthesised& run, double begin, double end, double watts) {
+  auto& r = run.recording;
+  const auto used = [&](double t) { return std::clamp(t - begin, 0.0, end - begin); };
+  for (auto& p : r.readings.powers) {
+    const double t = seconds(p.at - at(0));
+    p.power = p.power + Power::watts(watts) * ((used(t) - used(t - 0.02)) / 0.02);
+  }
+  for (auto& c : r.readings.counters)
+    c.total += Energy::joules(watts * used(seconds(c.before - at(0)) - 0.05));
+  double busy = 0;
+  for (const double b : run.busy) busy += b / 30;
+  for (const std::uint32_t id : {0U, 1U}) {
+    model::Process process;
+    process.id = model::ProcessId{id};
+    process.pid = id == 0 ? 7 : 90;
+    process.start = at(id == 0 ? 0 : begin);
+    if (id == 1 && end < 31) process.end = at(end);
+    process.in_tree = id == 0;
+    r.processes.push_back(process);
+  }
+  double asked = 0;
+  for (double t = 0.5; t < 32; t += 1) {
+    const bool is_shared = t > begin && t < end;
+    const bool asks = t - asked >= 3;
+    const auto use = [&](double value) {
+      return asks && is_shared ? std::optional(std::round(100 * value) / 100) : std::nullopt;
+    };
+    const double foreign = 0.5 * (used(t) - used(asked)) / (t - asked);
+    r.process_readings.gpu_processes.push_back(
+        {model::ProcessId{0}, simulated::kGpu0, at(t), use(busy), {}});
+    if (is_shared) {
+      r.process_readings.gpu_processes.push_back(
+          {model::ProcessId{1}, simulated::kGpu0, at(t), use(foreign), {}});
+    }
+    if (asks) asked = t;
+  }
+}
+
+TEST(ActivityNextToUntraced, TheCommandAndItsKernelsHaveTheirOwnEnergy) {
+  for (const auto& [begin, end] : {std::pair(8.0, 20.0), std::pair(0.3, 40.0)}) {
+    for (const unsigned seed : {1U, 2U, 3U}) {
+      SCOPED_TRACE(fmt::format("from {} s, seed {}", begin, seed));
+      SyntheticRun made;
+      made.kernels = simulated::various_kernels(4, seed);
+      made.seed = made.sensors.seed = seed;
+      auto run = simulated::synthesise(made);
+      add_untraced(run, begin, end, 150);
+      auto& r = run.recording;
+      r.run.source = "run";
+      r.run.command = {"traced"};
+      r.run.work_begin = at(0.2);
+      r.run.work_end = at(31.9);
+      auto& levels = r.domains[0].known_levels;
+      levels.rest = model::KnownLevel{Power::watts(70), Power::watts(1), {}, {}};
+      levels.held = model::KnownLevel{Power::watts(120), Power::watts(1), {}, {}};
+      const double shared = std::min(end, 31.9) - std::max(begin, 0.2);
+      double truth = 50 * (31.7 - shared / 2);  // what it holds
+      for (const double joules : run.joules) truth += joules;
+      const analysis::Run analysed(r);
+      const auto& profile = analysed.profile();
+      ASSERT_TRUE(profile) << profile.error().message;
+      const auto& command = profile->domains[0].command;
+      ASSERT_TRUE(command);
+      EXPECT_LE(command->low().joules(), truth);
+      EXPECT_GE(command->high().joules(), truth);
+      EXPECT_NEAR(command->energy.energy.joules() / truth, 1, begin > 1 ? 0.03 : 0.2);
+      const auto& activity = analysed.activity();
+      ASSERT_TRUE(activity);
+      for (const auto& row : activity->front().by_kernel) {
+        ASSERT_TRUE(row.energy && row.kernel);
+        const double joules = run.joules[std::stoul(row.kernel->name.substr(7))];
+        EXPECT_NEAR(row.energy->energy.joules(), joules, row.energy->error.joules())
+            << row.kernel->name;
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -65,7 +65,10 @@ class Attribution {
     out_.dropped = table_.dropped;
     out_.memsets_left_out = table_.memsets_left_out;
 
-    evidence_ = kernel_evidence(recording_, timeline_, table_, levels_, lost_);
+    evidence_ =
+        kernel_evidence(recording_, timeline_, table_, levels_, lost_,
+                        traced_parts(recording_, out_.domain, table_.time.host_of(table_.begin),
+                                     table_.time.host_of(table_.end)));
     const auto& last = table_.bins.back();
     held_ = ClockLimits(recording_, out_.domain)
                 .held_share(table_.time.host_of(table_.bins.front().begin),
@@ -246,8 +249,9 @@ class Attribution {
     const double between = std::max(model.idle_between_watts(), 0.0) * table_.idle_between;
     const double parts = joules + between + model.idle_watts() * seconds(out_.length());
     const double excess = parts - out_.measured.energy.joules();
-    if (joules > 0 && excess > error_of_rest(model))
-      model.set_excess(std::min(excess / joules, 1.0));
+    const bool is_excess = joules > 0 && excess > error_of_rest(model);
+    model.set_excess(
+        std::max(is_excess ? std::min(excess / joules, 1.0) : 0.0, evidence_.untraced));
   }
 
   void add_sampling_error() {
@@ -325,7 +329,11 @@ class Attribution {
                       "energies of kernels are those at the reduced clocks",
                       100 * held_));
     }
-    if (evidence_.idle_unseen) {
+    if (evidence_.untraced > 0) {
+      w.push_back(
+          "processes without a trace used the GPU for most of the time: their part of the power is "
+          "by utilisation, and the intervals of kernels include twice or half of it");
+    } else if (evidence_.idle_unseen) {
       w.push_back(
           fmt::format("idle power was not observed, because no pause of the GPU was long enough; "
                       "{:.0f} +- {:.0f} W are assumed{}, and the intervals of kernels include this",

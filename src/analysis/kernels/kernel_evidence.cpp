@@ -102,6 +102,21 @@ void scale_samples(EnergyTimeline& timeline, HostTime begin, HostTime end,
   }
 }
 
+// `lowest`: the lowest power within the work.
+IdleHint idle_of_another_time(const model::Recording& recording, EnergyTimeline& timeline,
+                              const BoardLevels& levels, double lowest) {
+  if (levels.held && levels.held->power.watts() < lowest) {
+    return {levels.held->power.watts(), std::max(levels.held->error.watts(), kErrors.other_run)};
+  }
+  for (const auto& span : recording.idle_spans) {
+    const auto energy = timeline.energy(span.begin, span.end);
+    if (!energy || span.end <= span.begin) continue;
+    const double idle = (energy->energy / (span.end - span.begin)).watts();
+    return {std::min(idle + kErrors.no_context, std::max(lowest, idle)), kErrors.no_context};
+  }
+  return {0.6 * lowest, 0.3 * lowest + 1};
+}
+
 void drop_lost(std::span<const LostEnd> lost, const ActivityTable& table, double time_constant,
                std::vector<ObservedPower>& observed) {
   for (const LostEnd& end : lost) {
@@ -111,11 +126,58 @@ void drop_lost(std::span<const LostEnd> lost, const ActivityTable& table, double
   }
 }
 
+constexpr double kAlone = 0.98;       // of the work on a board
+constexpr double kEnoughAlone = 0.3;  // of the observed time
+
+// The mean of a part over an observation; 1 where nothing is known.
+double mean_part(std::span<const TracedPart> traced, double TracedPart::*part, TimeBase time,
+                 const ObservedPower& s) {
+  const HostTime begin = time.host_of(s.begin), end = time.host_of(s.end);
+  auto at = std::ranges::partition_point(traced, [&](const auto& p) { return p.end <= begin; });
+  double sum = 0, length = 0;
+  for (; at != traced.end() && at->begin < end; ++at) {
+    const double within = seconds(std::min(at->end, end) - std::max(at->begin, begin));
+    sum += (*at).*part * within;
+    length += within;
+  }
+  return length > 0 ? sum / length : 1;
+}
+
+// False: others worked in most of the time.
+bool keep_alone(std::span<const TracedPart> traced, TimeBase time,
+                std::vector<ObservedPower>& observed) {
+  if (std::ranges::all_of(traced, [](const auto& p) { return p.most >= kAlone; })) return true;
+  std::vector<ObservedPower> alone;
+  double kept = 0, all = 0;
+  for (const ObservedPower& s : observed) {
+    all += s.end - s.begin;
+    if (mean_part(traced, &TracedPart::least, time, s) < kAlone) continue;
+    kept += s.end - s.begin;
+    alone.push_back(s);
+  }
+  if (kept < kEnoughAlone * all) return false;
+  observed = std::move(alone);
+  return true;
+}
+
+// Power is divided by use, as energy is, which may differ in power by a factor of two.
+void take_part(std::span<const TracedPart> traced, TimeBase time, KernelEvidence& evidence) {
+  double own = 0, all = 0;
+  for (ObservedPower& s : evidence.observed) {
+    const double part = mean_part(traced, &TracedPart::most, time, s);
+    own += part * (s.end - s.begin);
+    all += s.end - s.begin;
+    s.watts = evidence.idle.watts + (s.watts - evidence.idle.watts) * part;
+  }
+  const double others = all > 0 ? 1 - own / all : 0;
+  evidence.untraced = others / (1 + std::min(others, 1 - others));
+}
+
 }  // namespace
 
 KernelEvidence kernel_evidence(const model::Recording& recording, EnergyTimeline& timeline,
                                const ActivityTable& table, const BoardLevels& levels,
-                               std::span<const LostEnd> lost) {
+                               std::span<const LostEnd> lost, std::span<const TracedPart> traced) {
   KernelEvidence out;
   const auto& last = table.bins.back();
   const HostTime first_work = table.time.host_of(table.bins.front().begin);
@@ -128,7 +190,14 @@ KernelEvidence kernel_evidence(const model::Recording& recording, EnergyTimeline
     scale_samples(timeline, std::max(first_work, extent->begin), std::min(last_work, extent->end),
                   out.observed);
   }
+  const bool is_alone = keep_alone(traced, table.time, out.observed);
   const double lowest = lowest_of(out.observed);
+  if (!is_alone) {
+    out.idle_unseen = true;
+    out.idle = idle_of_another_time(recording, timeline, levels, lowest);
+    take_part(traced, table.time, out);
+    return out;
+  }
 
   std::vector<ObservedPower> ordered = out.observed;
   if (model::is_at_rest_around_traces(recording.run) && !out.observed.empty()) {
@@ -147,19 +216,7 @@ KernelEvidence kernel_evidence(const model::Recording& recording, EnergyTimeline
     return out;
   }
   out.idle_unseen = true;
-  if (levels.held && levels.held->power.watts() < lowest) {
-    out.idle = {levels.held->power.watts(),
-                std::max(levels.held->error.watts(), kErrors.other_run)};
-    return out;
-  }
-  for (const auto& span : recording.idle_spans) {
-    const auto energy = timeline.energy(span.begin, span.end);
-    if (!energy || span.end <= span.begin) continue;
-    const double idle = (energy->energy / (span.end - span.begin)).watts();
-    out.idle = {std::min(idle + kErrors.no_context, std::max(lowest, idle)), kErrors.no_context};
-    return out;
-  }
-  out.idle = {0.6 * lowest, 0.3 * lowest + 1};
+  out.idle = idle_of_another_time(recording, timeline, levels, lowest);
   return out;
 }
 

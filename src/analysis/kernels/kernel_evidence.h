@@ -31,13 +31,17 @@ struct KernelEvidence {
   std::vector<ObservedPower> observed;  // of the traced time; samples scaled to the counter
   IdleHint idle;
   bool idle_unseen = false;  // no pause was long enough: `idle` is of another run, or a guess
+  double untraced = 0;       // of the kernels' power: what may be of processes without a trace
 };
 
 // Of the whole trace, so that all parts of a recording have the same powers; without the time of
-// `lost`, in which kernels ran that no record has.
+// `lost`, in which kernels ran that no record has. `traced`: where processes without a trace
+// worked, only the time without them is used; where that is little, their part is taken from the
+// power.
 KernelEvidence kernel_evidence(const model::Recording& recording, EnergyTimeline& timeline,
                                const ActivityTable& table, const BoardLevels& levels,
-                               std::span<const LostEnd> lost);
+                               std::span<const LostEnd> lost,
+                               std::span<const TracedPart> traced = {});
 
 // When power or temperature limits reduced a device's clocks. From the readings of the clock-event
 // reasons; each one is valid until the next.

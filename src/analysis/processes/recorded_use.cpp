@@ -295,6 +295,28 @@ std::vector<UseSlice> untraced_use(const model::Recording& recording, const mode
   return slices;
 }
 
+std::vector<TracedPart> traced_parts(const model::Recording& recording, const model::Domain& domain,
+                                     HostTime begin, HostTime end) {
+  const auto traced = traced_processes(recording);
+  std::vector<TracedPart> out;
+  for (const auto& slice : recorded_use(recording, domain, begin, end)) {
+    double all = 0, own = 0, others = 0;
+    for (const Claim& claim : slice.claims) {
+      if (claim.at_rest) continue;
+      all += claim.weight;
+      if (slice.is_guess || claim.in_doubt) continue;
+      if (std::ranges::find(claim.candidates, kUnidentified) != claim.candidates.end()) continue;
+      const auto count =
+          std::ranges::count_if(claim.candidates, [&](std::size_t p) { return traced[p]; });
+      if (count == 0) others += claim.weight;
+      if (count == static_cast<std::ptrdiff_t>(claim.candidates.size())) own += claim.weight;
+    }
+    out.push_back({slice.begin, slice.end});
+    if (all > 0) out.back().least = own / all, out.back().most = 1 - others / all;
+  }
+  return out;
+}
+
 std::optional<std::size_t> process_of(const model::Recording& recording,
                                       const model::Trace& trace) {
   HostTime first = HostTime::max();

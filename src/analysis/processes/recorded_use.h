@@ -40,6 +40,16 @@ Owner owner_of(const Claim& claim, const std::vector<model::Process>& processes)
 std::vector<UseSlice> untraced_use(const model::Recording& recording, const model::Domain& domain,
                                    HostTime begin, HostTime end);
 
+// What part of a board's work traced processes did: the least, and the most.
+struct TracedPart {
+  HostTime begin{};
+  HostTime end{};
+  double least = 1;
+  double most = 1;
+};
+std::vector<TracedPart> traced_parts(const model::Recording& recording, const model::Domain& domain,
+                                     HostTime begin, HostTime end);
+
 // The energy of traced processes on a GPU: that of their kernels. By the recording's processes, in
 // its order. All of these sum to the split energy exactly.
 struct TracedSplit {
