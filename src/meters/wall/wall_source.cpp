@@ -166,13 +166,22 @@ Result<std::unique_ptr<WallSource>> open_tool(const std::string& command, ToolMe
   return std::make_unique<ToolMeter>(std::move(*tool), std::move(parse));
 }
 
-// The first number of a text, times `unit`.
+// Of a number that is none of watts.
+bool is_other_unit(std::string_view word) {
+  while (word.ends_with(',') || word.ends_with(';')) word.remove_suffix(1);
+  constexpr std::array kUnits{"kW", "MW", "mW",  "uW", "VA", "kVA", "var", "V", "mV",
+                              "A",  "mA", "kWh", "Wh", "J",  "kJ",  "Hz",  "%", "C"};
+  return std::ranges::find(kUnits, word) != kUnits.end();
+}
+
+// The first number of a text that has no other unit than watts, times `unit`.
 Result<WallReading> first_number(std::string_view text, double unit) {
-  for (const std::string_view word : split_blanks(text)) {
-    std::string_view digits = word;
+  const auto words = split_blanks(text);
+  for (auto word = words.begin(); word != words.end(); ++word) {
+    std::string_view digits = *word;
     while (digits.ends_with('W') || digits.ends_with(',')) digits.remove_suffix(1);
     const auto number = parse_number(digits);
-    if (!number) continue;
+    if (!number || (word + 1 != words.end() && is_other_unit(word[1]))) continue;
     const double watts = *number * unit;
     if (watts >= 0 && watts <= 1e6) return WallReading{Power::watts(watts), std::nullopt};
     return fail(Errc::kCorrupt,

@@ -148,7 +148,12 @@ TEST(WallMeter, IsADomainThatContainsTheRest) {
   ASSERT_THAT(out.powers, SizeIs(2));
   EXPECT_EQ(out.powers[0].power, Power::watts(123.5));
   EXPECT_EQ(out.powers[1].power, Power::watts(0.25));
-  for (const char* bad : {"-3", "nothing", "", "2000000"}) {
+  out.clear();
+  tree.write("watts", "230 V, 5 A, 1100 W");
+  (*meter)->read(0, out);
+  ASSERT_THAT(out.powers, SizeIs(1));
+  EXPECT_EQ(out.powers[0].power, Power::watts(1100));
+  for (const char* bad : {"-3", "nothing", "", "2000000", "1.2 kW", "400000 mW", "12 kWh"}) {
     out.clear();
     tree.write("watts", bad);
     (*meter)->read(0, out);
