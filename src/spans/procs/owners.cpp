@@ -62,6 +62,7 @@ constexpr std::array kRules{
 };
 
 constexpr std::size_t kLongestName = 128;
+constexpr std::size_t kLongestUnit = 255;    // UNIT_NAME_MAX of systemd, and NAME_MAX
 constexpr std::size_t kContainerId = 64;     // digits
 constexpr std::size_t kShortContainer = 12;  // of these, as docker ps prints them
 
@@ -224,7 +225,7 @@ std::vector<std::string> segments_of(std::string_view path) {
 }
 
 bool is_unit(std::string_view segment) {
-  return segment.size() <= kLongestName &&
+  return segment.size() <= kLongestUnit &&
          (segment.ends_with(".service") || segment.ends_with(".scope"));
 }
 

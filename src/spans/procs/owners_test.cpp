@@ -219,6 +219,8 @@ TEST(OwnerRules, KnowTheNamesOfEachRuntime) {
       {":::/::", {}},
       {"/lxc.payload.", {}},
       {"/x/" + std::string(5000, 'y') + ".service", {}},
+      {"/x/" + std::string(247, 'y') + ".service",
+       with_unit({}, std::string(247, 'y') + ".service")},
   };
   for (const auto& c : cases) {
     EXPECT_EQ(text_of(owner_of_cgroup_path(c.path)), text_of(c.owner)) << c.path;
