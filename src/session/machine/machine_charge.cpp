@@ -30,6 +30,12 @@ MachineService::Division MachineService::divide() {
         "some processes belong to control groups that this tool's cgroup namespace hides: their "
         "containers and jobs are unknown; run the service in the host's cgroup namespace");
   }
+  if (look->hides_processes) {
+    sampling_.warn(
+        "/proc hides other users' processes (hidepid): their energy belongs to no process, user, "
+        "container or job here; run the service with CAP_SYS_PTRACE, or mount /proc with "
+        "hidepid=0");
+  }
   if (!look->unknown_job.empty()) {
     sampling_.warn(fmt::format(
         "the processes in {} belong to a scheduler's job that this version cannot name; "

@@ -13,6 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr pid_t kInit = 1;
 constexpr pid_t kKernelThreads = 2;  // the parent of all threads of the kernel
 // A scheduler moves a new process into its group: it is looked at again soon, later now and then.
 constexpr unsigned kFirstLooks = 3;
@@ -211,6 +212,7 @@ MachineLook MachineProcesses::result(Duration busy) {
   MachineLook out;
   out.machine = machine_->reading;
   out.unknown_job = unknown_job_;
+  out.hides_processes = !procs_.stat(kInit);  // every namespace of processes has one
   Duration sum{};
   for (const pid_t pid : pids_) {
     const auto found = entries_.find(pid);

@@ -66,6 +66,7 @@ struct MachineLook {
   // known group that ended before they were listed.
   Duration others{};
   bool hides_owners = false;  // a cgroup namespace hides from the tool where some processes belong
+  bool hides_processes = false;  // of other users (hidepid of proc(5), ProtectProc of systemd)
   // The first group found that is a scheduler's and has no name of a job; empty: there is none.
   std::string unknown_job;
 };

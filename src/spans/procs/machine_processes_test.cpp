@@ -402,6 +402,14 @@ TEST(MachineProcesses, OwnersBehindANamespaceAreNamedAsHidden) {
   EXPECT_TRUE(machine.look().hides_owners);
 }
 
+TEST(MachineProcesses, OfOtherUsersThatProcHidesAreNamedAsHidden) {
+  Machine machine;
+  machine.put({.pid = 10});
+  EXPECT_TRUE(machine.look().hides_processes);
+  machine.put({.pid = 1, .parent = 0});
+  EXPECT_FALSE(machine.look().hides_processes);
+}
+
 TEST(MachineProcesses, AnIdentityIsTheSameForAnotherTool) {
   Machine machine;
   machine.put({.pid = 10, .start_ticks = 1000});
