@@ -197,7 +197,7 @@ CgroupTimes::CgroupTimes(const fs::path& root) {
   }
 }
 
-std::string CgroupTimes::keep(const ProcessGroup& group) {
+std::string CgroupTimes::keep(const ProcessGroup& group, bool began) {
   const auto& mount = group.unified ? unified_ : cpuacct_;
   std::string_view below = group.path;
   if (!mount || below.find("/..") != std::string_view::npos) return {};
@@ -223,6 +223,13 @@ std::string CgroupTimes::keep(const ProcessGroup& group) {
       groups_.erase(found);
       return {};
     }
+    const auto before = at_first_->extract(key);  // a later group may have the name
+    const Duration used = *added.total - (before ? before.mapped() : Duration{});
+    if (began && used >= Duration{} && used <= busy_) {
+      added.is_new = false;
+      added.whole = used;
+      divide();
+    }
   }
   return key;
 }
@@ -232,7 +239,22 @@ CgroupTimes::Group* CgroupTimes::find(const std::string& key) {
   return found == groups_.end() ? nullptr : &found->second;
 }
 
-void CgroupTimes::read() {
+void CgroupTimes::read(Duration busy) {
+  busy_ = busy;
+  if (!at_first_) {
+    at_first_.emplace();
+    for (const auto* mount : {&unified_, &cpuacct_}) {
+      if (!*mount) continue;
+      const bool unified = mount == &unified_;
+      for (const auto& folder : groups_below((*mount)->at)) {
+        const auto text = read_file(folder / (unified ? "cpu.stat" : "cpuacct.usage"));
+        const auto total = text ? usage_in(*text, unified) : std::nullopt;
+        if (!total || *total == Duration{}) continue;
+        const auto below = folder.lexically_relative((*mount)->at).string();
+        (*at_first_)[(unified ? "2:/" : "1:/") + below] = *total;
+      }
+    }
+  }
   for (auto at = groups_.begin(); at != groups_.end();) {
     auto& group = at->second;
     const auto text = group.file->read();
@@ -242,13 +264,18 @@ void CgroupTimes::read() {
       continue;
     }
     group.whole = std::max(*total - *group.total, Duration{});
-    group.used = group.whole;
     group.total = total;
     group.is_new = false;
     group.processes = 0;
     group.listed = group.unlisted = Duration{};
     ++at;
   }
+  divide();
+}
+
+// Of what a group used, what groups kept below it used is theirs.
+void CgroupTimes::divide() {
+  for (auto& [key, group] : groups_) group.used = group.whole;
   for (const auto& [key, group] : groups_) {
     for (auto slash = key.rfind('/'); slash != std::string::npos && slash > 2;
          slash = key.rfind('/', slash - 1)) {

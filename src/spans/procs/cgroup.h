@@ -55,8 +55,9 @@ class CgroupTimes {
   explicit CgroupTimes(const std::filesystem::path& root = "/");
 
   // Keeps the group of a process, and returns its key. Empty for the root group, and where the
-  // group's time cannot be found: its processes have their own times only.
-  std::string keep(const ProcessGroup& group);
+  // group's time cannot be found: its processes have their own times only. A group whose process
+  // `began` since the look before has all that it used since the first look.
+  std::string keep(const ProcessGroup& group, bool began);
 
   struct Group {
     model::Owner owner;
@@ -76,8 +77,9 @@ class CgroupTimes {
     Duration tolerance() const;
   };
 
-  // Reads all groups. Those that are gone are forgotten.
-  void read();
+  // Reads all groups. Those that are gone are forgotten. `busy`: of the machine, since the look
+  // before.
+  void read(Duration busy);
   Group* find(const std::string& key);
   // A process of the group used so much since the look before. What a new group used is still in
   // the time of the group above it.
@@ -100,7 +102,10 @@ class CgroupTimes {
   std::optional<Mount> unified_;
   std::optional<Mount> cpuacct_;
   Group* counting(const std::string& key);
+  void divide();
   std::map<std::string, Group> groups_;
+  std::optional<std::map<std::string, Duration>> at_first_;  // totals of all groups that used some
+  Duration busy_{};
 };
 
 }  // namespace jouleprof::spans

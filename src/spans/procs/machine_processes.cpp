@@ -52,7 +52,7 @@ Result<MachineLook> MachineProcesses::look() {
   if (machine_) {
     busy = std::max(machine->reading.busy_cpu_time - machine_->reading.busy_cpu_time, Duration{});
   }
-  groups_.read();
+  groups_.read(busy);
   if (any_began) {
     pids_.clear();
     procs_.all(pids_);
@@ -188,7 +188,8 @@ void MachineProcesses::read_owner(pid_t pid, Entry& entry) {
     entry.owner = group.owner;
     entry.hidden = group.hidden;
     if (unknown_job_.empty()) unknown_job_ = group.unknown_job;
-    auto key = groups_.keep(group);
+    const bool began = entry.looks == 0 && entry.cpu_time == Duration{};
+    auto key = groups_.keep(group, began);
     if (entry.looks > 0 && key != entry.group) entry.left = entry.group;
     entry.group = std::move(key);
   }

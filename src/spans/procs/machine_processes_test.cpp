@@ -171,6 +171,33 @@ TEST(MachineProcesses, ShortProcessesAreChargedToTheirGroup) {
   EXPECT_EQ(look.others, 10 * kTick);
 }
 
+TEST(MachineProcesses, ShortProcessesOfANewGroupAreItsOwn) {
+  Machine machine;
+  machine.group("/old.service", seconds{5});
+  machine.put({.pid = 9}, "0::/system\n");
+  machine.group("/system", seconds{9});
+  machine.look();
+  machine.put({.pid = 10, .cpu_ticks = 10, .start_ticks = ticks_now() + 100},
+              "0::" + kDocker + "\n");
+  machine.group(kDocker, 90 * kTick);
+  machine.put({.pid = 11, .start_ticks = ticks_now() + 100}, "0::/old.service\n");
+  machine.group("/old.service", seconds{5} + 20 * kTick);  // it had processes before the first look
+  machine.put({.pid = 12, .start_ticks = ticks_now() + 100}, "0::/system/a.service\n");
+  machine.group("/system/a.service", 30 * kTick);
+  machine.group("/system", seconds{9} + 30 * kTick);
+  machine.put({.pid = 13, .start_ticks = ticks_now() + 100}, "0::/unseen.service\n");
+  machine.group("/unseen.service", seconds{100});  // more than the machine used since
+  machine.busy(170);
+  const auto look = machine.look();
+  std::map<std::string, Duration> found;
+  for (const auto& u : look.unlisted) found[u.owner.container + u.owner.unit] = u.cpu_time;
+  EXPECT_EQ(found, (std::map<std::string, Duration>{{std::string(64, 'a'), 80 * kTick},
+                                                    {"old.service", 20 * kTick},
+                                                    {"a.service", 30 * kTick}}));
+  EXPECT_EQ(unlisted(look), 130 * kTick);
+  EXPECT_EQ(look.others, 30 * kTick);
+}
+
 TEST(MachineProcesses, TheStepsOfAProcessesTimeAreNoShortProcess) {
   Machine machine;
   machine.put({.pid = 10, .cpu_ticks = 0}, "0::/a.service\n");
