@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,8 +16,6 @@
 #include "base/process/threads.h"
 #include "base/text.h"
 #include "meters/wall/wall_source.h"
-
-extern char** environ;
 
 namespace jouleprof::meters {
 namespace {
@@ -46,24 +44,6 @@ Result<std::unique_ptr<ShellTool>> ShellTool::start(const std::string& command, 
   if (!make_pipe(requests, tool->requests_) || !make_pipe(tool->answers_, answers)) {
     return system_failure("cannot open a pipe", errno);
   }
-  posix_spawn_file_actions_t files;
-  posix_spawnattr_t how;
-  ::posix_spawn_file_actions_init(&files);
-  ::posix_spawn_file_actions_adddup2(&files, requests.get(), 0);
-  ::posix_spawn_file_actions_adddup2(&files, answers.get(), 1);
-  ::posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY, 0);
-  ::posix_spawnattr_init(&how);
-  // A group of its own: Ctrl-C is for the measured command, and all of the group can be ended.
-  sigset_t none;
-  sigemptyset(&none);
-  sigset_t usual;
-  sigemptyset(&usual);
-  sigaddset(&usual, SIGPIPE);
-  ::posix_spawnattr_setflags(
-      &how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  ::posix_spawnattr_setsigmask(&how, &none);
-  ::posix_spawnattr_setsigdefault(&how, &usual);
-  ::posix_spawnattr_setpgroup(&how, 0);
   std::string seconds_text = fmt::format(
       "{}", std::max<long long>(
                 1, std::chrono::duration_cast<std::chrono::seconds>(patience).count() - 1));
@@ -71,13 +51,26 @@ Result<std::unique_ptr<ShellTool>> ShellTool::start(const std::string& command, 
       "sh", "-c", kLoop, "sh", command, std::string(kMark), std::move(seconds_text)};
   std::array<char*, 8> argv{};
   std::ranges::transform(words, argv.begin(), [](auto& word) { return word.data(); });
-  const int error = ::posix_spawn(&tool->shell_, "/bin/sh", &files, &how, argv.data(), environ);
-  ::posix_spawn_file_actions_destroy(&files);
-  ::posix_spawnattr_destroy(&how);
-  if (error != 0) {
-    tool->shell_ = 0;
-    return system_failure("cannot start /bin/sh", error);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    // A group of its own: Ctrl-C is for the measured command, and all of the group can be ended.
+    ::setpgid(0, 0);
+    // What the command leaves running becomes the shell's child, not the tool's, whose orphans
+    // are the measured command's.
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+    ::signal(SIGPIPE, SIG_DFL);
+    sigset_t none;
+    sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    ::dup2(requests.get(), 0);
+    ::dup2(answers.get(), 1);
+    ::dup2(::open("/dev/null", O_WRONLY), 2);
+    ::execv("/bin/sh", argv.data());
+    ::_exit(127);
   }
+  if (pid < 0) return system_failure("cannot start /bin/sh", errno);
+  ::setpgid(pid, pid);  // in both: which comes first is not known
+  tool->shell_ = pid;
   ::fcntl(tool->answers_.get(), F_SETFL, O_NONBLOCK);
   return tool;
 }

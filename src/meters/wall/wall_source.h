@@ -103,8 +103,8 @@ class WallMeter : public Meter {
 };
 
 // Other programs that are asked again and again for a line.
-// A shell that runs one command at each request. It is started once, so that it is never taken for
-// an orphan of the measured command. Thread safety: none.
+// A shell that runs one command at each request. It is started once, and adopts what the command
+// leaves, so that none of them is taken for an orphan of the measured command. Thread safety: none.
 class ShellTool {
  public:
   // Errors: unavailable where no process can be started.

@@ -1,6 +1,10 @@
 #include <gmock/gmock.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <string>
 
 #include "meters/wall/wall_source.h"
@@ -126,6 +130,24 @@ TEST(ShellTool, AnswersErrorsAndHangingCommands) {
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code, Errc::kTimeout);
   EXPECT_EQ((*tool)->run().value_or("?"), "7");  // the next is not the last one's
+}
+
+TEST(ShellTool, AdoptsWhatItsCommandLeavesRunning) {
+  int before = 0;
+  ::prctl(PR_GET_CHILD_SUBREAPER, &before);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // as the tool does: its orphans are the command's
+  auto tool = ShellTool::start("sleep 60 >/dev/null 2>&1 & echo $!", 5s);
+  ASSERT_TRUE(tool) << tool.error().message;
+  const auto left = (*tool)->run();
+  ASSERT_TRUE(left) << left.error().message;
+  std::ifstream stat("/proc/" + *left + "/stat");
+  std::string pid, name, state;
+  pid_t parent = 0;
+  stat >> pid >> name >> state >> parent;
+  EXPECT_EQ(pid, *left);
+  EXPECT_NE(parent, ::getpid());
+  ::kill(std::stoi(*left), SIGKILL);
+  ::prctl(PR_SET_CHILD_SUBREAPER, before);
 }
 
 TEST(WallMeter, IsADomainThatContainsTheRest) {
