@@ -96,7 +96,9 @@ int write_whole(int fd, std::string_view content) {
 
 Error system_error(std::string_view what, int err) {
   return {code_of(err), fmt::format("{}: {}{}", what, std::strerror(err),
-                                    err == EMFILE ? " (raise the limit: ulimit -n)" : "")};
+                                    err == EMFILE  ? " (raise the limit: ulimit -n)"
+                                    : err == EFBIG ? " (raise the limit: ulimit -f)"
+                                                   : "")};
 }
 
 tl::unexpected<Error> system_failure(std::string_view what, int err) {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <array>
@@ -349,10 +350,14 @@ Error sqlite_error(std::string_view trying, const SQLite::Exception& e, sqlite3*
       return {Errc::kUnavailable,
               fmt::format("cannot {}: the disk is full; free some space or choose another folder",
                           trying)};
-    case SQLITE_IOERR:
-      return {
-          Errc::kUnavailable,
-          fmt::format("cannot {}: {}; check the disk or choose another folder", trying, reason)};
+    case SQLITE_IOERR: {
+      rlimit limit{};
+      const bool limited =
+          ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+      return {Errc::kUnavailable,
+              fmt::format("cannot {}: {}; {}check the disk or choose another folder", trying,
+                          reason, limited ? "raise the limit of a file's size (ulimit -f), " : "")};
+    }
     case SQLITE_PERM:
     case SQLITE_AUTH:
     case SQLITE_READONLY:

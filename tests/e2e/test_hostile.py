@@ -137,6 +137,7 @@ def test_the_file_size_limit(gpu):
     assert ran(gpu)
     assert "the recording stopped early" in limited.stderr or "cannot" in limited.stderr
     assert "J" in limited.stderr and "250" in limited.stderr
+    assert "ulimit -f" in limited.stderr
     if "what came before is in" in limited.stderr:
         gpu("report", "x.jprof")
     else:
@@ -149,9 +150,11 @@ def test_the_file_size_limit(gpu):
     before = (gpu.folder / "x.csv").write_text("old")
     written = shell(gpu, 'ulimit -f 0; "$TOOL" export x.jprof -f -o x.csv')
     assert written.returncode == 7, (written.stderr, before)
+    assert "ulimit -f" in written.stderr
     assert (gpu.folder / "x.csv").read_text() == "old"
     merged = shell(gpu, 'ulimit -f 0; "$TOOL" merge x.jprof -o m.jprof')
     assert merged.returncode == 7, merged.stderr
+    assert "ulimit -f" in merged.stderr
     assert not (gpu.folder / "m.jprof").exists()
 
 
