@@ -65,14 +65,13 @@ class Attribution {
     out_.dropped = table_.dropped;
     out_.memsets_left_out = table_.memsets_left_out;
 
-    evidence_ =
-        kernel_evidence(recording_, timeline_, table_, levels_, lost_,
-                        traced_parts(recording_, out_.domain, table_.time.host_of(table_.begin),
-                                     table_.time.host_of(table_.end)));
     const auto& last = table_.bins.back();
+    const HostTime first_work = table_.time.host_of(table_.bins.front().begin);
+    const HostTime last_work = table_.time.host_of(last.begin + last.width);
+    evidence_ = kernel_evidence(recording_, timeline_, table_, levels_, lost_,
+                                traced_parts(recording_, out_.domain, first_work, last_work));
     held_ = ClockLimits(recording_, out_.domain)
-                .held_share(table_.time.host_of(table_.bins.front().begin),
-                            table_.time.host_of(last.begin + last.width), table_.replay_time)
+                .held_share(first_work, last_work, table_.replay_time)
                 .value_or(0);
     const SmClocks clocks(recording_, out_.domain, table_, held_);
     auto check = drop_deviating_replays(table_, clocks, evidence_.observed);

@@ -126,8 +126,8 @@ void drop_lost(std::span<const LostEnd> lost, const ActivityTable& table, double
   }
 }
 
-constexpr double kAlone = 0.98;       // of the work on a board
-constexpr double kEnoughAlone = 0.3;  // of the observed time
+constexpr double kWorksAlone = 0.98;      // of the work on a board
+constexpr double kEnoughTimeAlone = 0.3;  // of the observed time
 
 // The mean of a part over an observation; 1 where nothing is known.
 double mean_part(std::span<const TracedPart> traced, double TracedPart::*part, TimeBase time,
@@ -146,16 +146,16 @@ double mean_part(std::span<const TracedPart> traced, double TracedPart::*part, T
 // False: others worked in most of the time.
 bool keep_alone(std::span<const TracedPart> traced, TimeBase time,
                 std::vector<ObservedPower>& observed) {
-  if (std::ranges::all_of(traced, [](const auto& p) { return p.most >= kAlone; })) return true;
+  if (std::ranges::all_of(traced, [](const auto& p) { return p.most >= kWorksAlone; })) return true;
   std::vector<ObservedPower> alone;
   double kept = 0, all = 0;
   for (const ObservedPower& s : observed) {
     all += s.end - s.begin;
-    if (mean_part(traced, &TracedPart::least, time, s) < kAlone) continue;
+    if (mean_part(traced, &TracedPart::least, time, s) < kWorksAlone) continue;
     kept += s.end - s.begin;
     alone.push_back(s);
   }
-  if (kept < kEnoughAlone * all) return false;
+  if (kept < kEnoughTimeAlone * all) return false;
   observed = std::move(alone);
   return true;
 }
