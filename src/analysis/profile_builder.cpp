@@ -186,7 +186,7 @@ class ProfileBuilder {
   std::string why_short(EnergyTimeline& timeline, const model::Domain& domain, const Error& error,
                         std::optional<Energy>& least) const {
     const auto extent = timeline.extent();
-    const bool ends = extent && extent->end < end_ && extent->end > begin_;
+    const bool ends = extent && extent->end < end_ && extent->end > work_.begin;
     const HostTime since = ends ? extent->end - 5s : begin_;
     std::string cause;
     for (const auto& f : recording_.readings.failures) {
@@ -197,12 +197,15 @@ class ProfileBuilder {
       }
     }
     if (!ends) return error.message + (cause.empty() ? "" : "; a read failed: " + cause);
-    const auto until = timeline.energy(begin_, extent->end);
-    if (until) least = until->energy;
+    std::string amount;
+    if (extent->end <= begin_) {
+      least = Energy{};  // a part after the end has no upper bound either
+    } else if (const auto until = timeline.energy(begin_, extent->end)) {
+      least = until->energy;
+      amount = fmt::format(", after {:.3f} J", until->energy.joules());
+    }
     return fmt::format("its readings end {:.1f} s after the work began{}{}{}",
-                       work_.seconds_of(extent->end),
-                       until ? fmt::format(", after {:.3f} J", until->energy.joules()) : "",
-                       cause.empty() ? "" : ": ", cause);
+                       work_.seconds_of(extent->end), amount, cause.empty() ? "" : ": ", cause);
   }
 
   // The energy of the command's processes.

@@ -78,9 +78,11 @@ std::string partial_text(const Profile& profile, const Total& total) {
       of_more += *excluded.domain->least;
       continue;
     }
-    parts.push_back(fmt::format("{} took {} more before its readings ended",
-                                label_of(profile, *excluded.domain),
-                                energy_text(*excluded.domain->least)));
+    const std::string label = label_of(profile, *excluded.domain);
+    parts.push_back(*excluded.domain->least == Energy{}
+                        ? label + " has no readings, because they ended before"
+                        : fmt::format("{} took {} more before its readings ended", label,
+                                      energy_text(*excluded.domain->least)));
   }
   if (more > 0) {
     parts.push_back(

@@ -239,6 +239,12 @@ def test_what_a_job_with_a_lost_gpu_is_charged_with_is_a_lower_bound(tool):
     charged = text.split("rest charged ")[1].split(" charged: ")[0]
     assert "at least " in charged, text
     assert text.count("at least ") == 3, text  # of the job, of commands, in total
+    # Also of a part in which it has no reading.
+    after = tool.report("x.jprof", "--from", "1.6s", "--to", "1.9s")
+    assert after["total"]["is_partial"] and after["total"]["interval_joules"][1] is None
+    lost = domain(after, "gpu", "gpu1")
+    assert lost["energy_joules"] is None and lost["least_joules"] == 0
+    assert "s after the work began: " in lost["reason"] and "lost" in lost["reason"]
 
 
 def test_a_hanging_driver_does_not_stop_the_command(tool):
