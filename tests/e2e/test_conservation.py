@@ -20,9 +20,19 @@ def test_there_are_recordings():
     assert len(RECORDINGS) >= 4
 
 
+def expect_same_as_job(tool, path, report):
+    """A job of one recording has the recording's figures."""
+    job = json.loads(tool("report", path, "--by", "job", "--json", status=None).out or "null")
+    if job:
+        assert job["command_energy"] == report["command_energy"]
+        for figure in ("energy_joules", "interval_joules", "provenance", "is_partial"):
+            assert job[figure] == report["total"][figure], figure
+
+
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.stem)
 def test_all_views_agree(tool, path):
     report = json.loads(tool("report", path, "--json").out)
+    expect_same_as_job(tool, path, report)
     for d in report["domains"]:
         if None not in (d["rest_joules"], d["held_joules"], d["active_joules"]):
             levels = sum(micro(d[f"{level}_joules"]) for level in ("rest", "held", "active"))
@@ -119,6 +129,18 @@ def test_parts_add_up_where_another_held_the_gpu(tool):
         "processes": [{"pid": 1, "sm_utilisation_ratio": 0.1, "memory_mib": 900,
                        "from_seconds": 2, "to_seconds": 3.5}]}]})
     tool("run", "-o", "shared.jprof", "--", "sleep", "4")
-    gpu, memory = tool.report("shared.jprof")["domains"][:2]
+    report = tool.report("shared.jprof")
+    expect_same_as_job(tool, "shared.jprof", report)
+    gpu, memory = report["domains"][:2]
     assert gpu["rest_power"] and memory["rest_power"]
     expect_parts_add_up(tool, "shared.jprof")
+
+
+LOGS = ("aipowermeter_older.json", "dmon_two_gpus.txt", "dmon_work.txt", "zeus_monitor.csv")
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_views_and_parts_of_an_imported_log_agree(tool, name):
+    tool("import", SOURCE / "tests" / "fixtures" / "imports" / name, "-o", "log.jprof")
+    expect_same_as_job(tool, "log.jprof", tool.report("log.jprof"))
+    expect_parts_add_up(tool, "log.jprof")

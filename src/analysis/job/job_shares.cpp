@@ -318,6 +318,7 @@ class HostShares {
       *own.rest += share;
     }
     if (is_parallel) divide(*own.rest, charged);
+    if (charged.empty()) own.rest.reset();
   }
 
   // Of the energy at rest in a recording's part of the time, what its job is charged with.
@@ -339,11 +340,12 @@ class HostShares {
       if (one.domain->command) model::add(sum, *one.domain->command);
     }
     if (!sum) return;
+    own.is_divided = is_parallel || sum->is_divided;
     if (is_parallel) {
       set_interval(own, *domain.energy, others, excess, excess);
     } else {
       // Each recording's interval holds what it leaves open.
-      const Energy energy = own.processes + *own.rest;
+      const Energy energy = own.processes + own.rest.value_or(Energy{});
       own.undivided = sum->undivided;
       own.energy = sum->energy;
       own.energy.energy = energy;
@@ -351,9 +353,6 @@ class HostShares {
         own.energy.shift *= sum->energy.energy.joules() / energy.joules();
       }
     }
-    const bool knows_rest =
-        std::ranges::any_of(seen, [](const Seen& s) { return s.domain->idle_part.has_value(); });
-    if (!knows_rest) own.rest.reset();
     model::add(job_.command, own);
   }
 
