@@ -350,19 +350,24 @@ model::EnergyLevels BoardLevels::split(const Measurement& energy, HostTime begin
   }
   if (!rest && *held_for <= Duration{}) return out;
   const Energy while_held = held ? held->power * *held_for : Energy{};
-  // A board that is not held draws at most what a held one does.
-  const Energy most_at_rest = (rest ? rest->power : held->power) * (all - *held_for);
-  const Energy above = std::clamp(energy.energy - while_held, Energy{}, most_at_rest);
-  const Energy at_rest = rest ? most_at_rest : Energy::joules(above.joules() / 2);
+  const Duration not_held = all - *held_for;
+  Energy at_rest, rest_error;
+  if (rest) {
+    at_rest = rest->power * not_held;
+    rest_error = rest->error * not_held;
+  } else {  // a board that is not held draws at most what a held one does
+    const Energy most = held->power * not_held;
+    at_rest = Energy::joules(std::clamp(energy.energy - while_held, Energy{}, most).joules() / 2);
+    rest_error = Energy::joules(most.joules() / 2);
+  }
   out.idle = at_rest + while_held;
   const Power rest_power = rest ? rest->power : Power{};
   const double step = held ? (held->power - rest_power).watts() : 0;
   const double edge = *held_for > Duration{} && *held_for < all ? step * seconds(edge_error) : 0;
-  const double rest_error =
-      rest ? (rest->error * (all - *held_for)).joules() : most_at_rest.joules() / 2;
   const double held_error = held ? (held->error * *held_for).joules() : 0;
-  out.active = part_of(energy, scale, energy.energy - *out.idle,
-                       std::hypot(std::hypot(own, edge), std::hypot(rest_error, held_error)));
+  out.active =
+      part_of(energy, scale, energy.energy - *out.idle,
+              std::hypot(std::hypot(own, edge), std::hypot(rest_error.joules(), held_error)));
   if (!rest) return out;
   const double common = (rest->error * *held_for).joules();
   out.held = part_of(energy, scale, *out.idle - out.rest->energy,

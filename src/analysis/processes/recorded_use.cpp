@@ -272,14 +272,23 @@ OtherUsers unlisted_users(const model::Recording& recording, const model::Domain
                   unlisted_users(evidence, begin, end));
 }
 
-Owner owner_of(const Claim& claim, const std::vector<model::Process>& processes) {
-  const auto is_own = [&](std::size_t p) { return p != kUnidentified && processes[p].in_tree; };
+namespace {
+
+template <typename IsOwn>
+Owner owner_by(const Claim& claim, IsOwn is_own) {
   const auto& all = claim.candidates;
-  const auto own = std::ranges::count_if(all, is_own);
+  const bool unidentified = std::ranges::find(all, kUnidentified) != all.end();
+  const auto own =
+      std::ranges::count_if(all, [&](std::size_t p) { return p != kUnidentified && is_own(p); });
   if (own == static_cast<std::ptrdiff_t>(all.size()))
     return own == 1 ? Owner::kProcess : Owner::kCommand;
-  const bool unidentified = std::ranges::find(all, kUnidentified) != all.end();
   return own > 0 || unidentified ? Owner::kUnknown : Owner::kOthers;
+}
+
+}  // namespace
+
+Owner owner_of(const Claim& claim, const std::vector<model::Process>& processes) {
+  return owner_by(claim, [&](std::size_t p) { return processes[p].in_tree; });
 }
 
 std::vector<UseSlice> untraced_use(const model::Recording& recording, const model::Domain& domain,
@@ -305,11 +314,9 @@ std::vector<TracedPart> traced_parts(const model::Recording& recording, const mo
       if (claim.at_rest) continue;
       all += claim.weight;
       if (slice.is_guess || claim.in_doubt) continue;
-      if (std::ranges::find(claim.candidates, kUnidentified) != claim.candidates.end()) continue;
-      const auto count =
-          std::ranges::count_if(claim.candidates, [&](std::size_t p) { return traced[p]; });
-      if (count == 0) others += claim.weight;
-      if (count == static_cast<std::ptrdiff_t>(claim.candidates.size())) own += claim.weight;
+      const Owner owner = owner_by(claim, [&](std::size_t p) { return traced[p]; });
+      if (owner == Owner::kOthers) others += claim.weight;
+      if (owner == Owner::kProcess || owner == Owner::kCommand) own += claim.weight;
     }
     out.push_back({slice.begin, slice.end});
     if (all > 0) out.back().least = own / all, out.back().most = 1 - others / all;

@@ -454,7 +454,7 @@ class Board {
       for (std::size_t k = 0; k < 2; ++k) {
         StepWork alone{};
         work[k] += alone[k] = s.work[k];
-        joules[k] += model_->own_joules(s.engine, alone);
+        joules[k] += model_->joules_of(model_->own_factor(s.engine, alone));
       }
     }
     out.step_watts /= time;
@@ -546,7 +546,7 @@ class Board {
     double reached = time_.seconds_of(from);
     for (std::size_t i = first; i < last; ++i) {
       const double part = part_within(i, from, to);
-      modelled += part * model_->joules_of(steps_[i]);
+      modelled += part * model_->joules_of(model_->factor_of(steps_[i]));
       busy += part * steps_[i].time();
       const double a = std::max(reached, time_.seconds_of(from));
       const double b = std::min(steps_[i].end, time_.seconds_of(to));
@@ -592,20 +592,22 @@ class Board {
     const auto count = static_cast<double>(logged.count);
     double prefills = 0;
     for (const auto& s : shares) prefills += s.share.prefill && s.share.tokens > 0 ? 1 : 0;
-    const double whole = model_->joules_of(step);
-    double own = model_->own_joules(step.engine, step.work);
-    double of_prefill = prefills > 0 ? model_->prefill_joules(step.engine) : 0;
+    const VectorXd whole_all = model_->factor_of(step);
+    VectorXd own_all = model_->own_factor(step.engine, step.work);
+    VectorXd prefill_all = model_->prefill_factor(step.engine);
+    if (prefills == 0) prefill_all.setZero();
+    const double whole = model_->joules_of(whole_all);
+    double own = model_->joules_of(own_all);
+    double of_prefill = model_->joules_of(prefill_all);
     // A step that was shorter than its work suggests has no fixed part.
     const double fits = own + of_prefill > whole ? whole / (own + of_prefill) : 1;
     own *= fits;
     of_prefill *= fits;
     const double fixed = whole - own - of_prefill;
     const double times = part * scale;
-    const VectorXd own_all = model_->own_factor(step.engine, step.work) * fits;
-    const VectorXd prefill_all =
-        prefills > 0 ? VectorXd(model_->prefill_factor(step.engine) * fits) : VectorXd(0 * own_all);
-    const VectorXd fixed_all =
-        model_->factor_of(step.engine, step.own_time(), step.work) - own_all - prefill_all;
+    own_all *= fits;
+    prefill_all *= fits;
+    const VectorXd fixed_all = whole_all - own_all - prefill_all;
 
     bool one_tenant = true;
     bool one_prefill_tenant = true;
@@ -621,11 +623,12 @@ class Board {
     for (const auto& s : shares) {
       const StepWork work = work_of(s.share);
       const bool prefill = s.share.prefill && s.share.tokens > 0;
-      const double mine = times * fits * model_->own_joules(step.engine, work);
+      const VectorXd own_factor = model_->own_factor(step.engine, work);
+      const double mine = times * fits * model_->joules_of(own_factor);
       const double of_fixed = times * fixed / count + scale * idle_above / count;
       const double of_prefills = prefill ? times * of_prefill / prefills : 0;
       const double energy = mine + of_fixed + of_prefills;
-      VectorXd factor = times * (model_->own_factor(step.engine, work) * fits + fixed_all / count);
+      VectorXd factor = times * (own_factor * fits + fixed_all / count);
       if (prefill) factor += times / prefills * prefill_all;
       const auto tokens = static_cast<double>(std::max(s.share.tokens, 1U));
       const auto add = [&](Sum& sum, bool alone, bool prefills_alone) {

@@ -137,19 +137,11 @@ class StepModel {
     return model;
   }
 
-  // Above idle_watts().
-  double joules_of(const BoardStep& s) const {
-    return factor_of(s.engine, s.own_time(), s.work).dot(solution_.watts);
+  // Above idle_watts(). `factor`: the derivative of an energy by the regression's watts.
+  double joules_of(const Eigen::VectorXd& factor) const { return factor.dot(solution_.watts); }
+  Eigen::VectorXd factor_of(const BoardStep& s) const {
+    return factor_of(s.engine, s.own_time(), s.work);
   }
-  // What goes with the work of an engine, its time included: of a request or of all of them.
-  double own_joules(std::size_t engine, const StepWork& work) const {
-    return own_factor(engine, work).dot(solution_.watts);
-  }
-  // What any prefill adds to a step, however long it is.
-  double prefill_joules(std::size_t engine) const {
-    return prefill_factor(engine).dot(solution_.watts);
-  }
-  // The derivatives of joules_of() and own_joules() by the regression's watts.
   Eigen::VectorXd factor_of(std::size_t engine, double time, const StepWork& work) const {
     VectorXd out = VectorXd::Zero(solution_.watts.size());
     const auto first = static_cast<Index>(1 + kColumns * engine);
@@ -158,11 +150,13 @@ class StepModel {
       out[first + 1 + static_cast<Index>(k)] = engines_[engine].scale[k] * work[k];
     return out;
   }
+  // Of what goes with the work of an engine, its time included: of a request or of all of them.
   Eigen::VectorXd own_factor(std::size_t engine, const StepWork& work) const {
     double time = 0;
     for (std::size_t k = 0; k < kWorkKinds; ++k) time += engines_[engine].own_time[k] * work[k];
     return factor_of(engine, time, work);
   }
+  // Of what any prefill adds to a step, however long it is.
   Eigen::VectorXd prefill_factor(std::size_t engine) const {
     return factor_of(engine, engines_[engine].prefill_time, {});
   }

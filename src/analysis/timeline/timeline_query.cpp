@@ -427,6 +427,7 @@ double EnergyTimeline::late_sigma(double a, double b) const {
     const Anchor& edge = anchor == anchors_.end() ? anchors_.back().anchor : anchor->anchor;
     if (edge.on_lattice) late = std::hypot(late, edge.sigma);
   }
+  if (late == 0) return 0;
   const auto around = [this](double t) { return (joules_at(t + 0.1) - joules_at(t - 0.1)) / 0.2; };
   return late * std::abs(around(b) - around(a));
 }
