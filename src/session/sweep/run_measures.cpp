@@ -88,6 +88,24 @@ std::optional<double> mean_gauge(const model::Recording& recording, std::string_
   return count > 0 ? std::optional(sum / count) : std::nullopt;
 }
 
+// From the last reading of a gauge before the work to the first after it. Work shorter than the
+// time between readings may have none of its own.
+analysis::PartSpan with_neighbours(const model::Recording& recording, std::string_view name,
+                                   analysis::PartSpan span) {
+  const auto of_work = span;
+  for (const auto& domain : recording.domains) {
+    if (domain.parent) continue;
+    const auto readings = model::gauge_of(recording, domain, name);
+    const auto after =
+        std::ranges::upper_bound(readings, of_work.end, {}, &model::GaugeReading::at);
+    if (after != readings.end()) span.end = std::max(span.end, after->at);
+    const auto inside =
+        std::ranges::lower_bound(readings, of_work.begin, {}, &model::GaugeReading::at);
+    if (inside != readings.begin()) span.begin = std::min(span.begin, std::prev(inside)->at);
+  }
+  return span;
+}
+
 void fill_state(const analysis::Run& run, const analysis::PartSpan& span,
                 const analysis::Part& part, SweepRun& out) {
   const auto& recording = run.recording();
@@ -99,9 +117,13 @@ void fill_state(const analysis::Run& run, const analysis::PartSpan& span,
   out.sm_utilisation = mean(model::gauge::kGpuUtilisation);
   out.memory_utilisation = mean(model::gauge::kMemoryUtilisation);
   const auto share = [&](auto held_back) {
-    return mean_gauge(recording, model::gauge::kClockEventReasons, span, [&](double value) {
+    constexpr auto kName = model::gauge::kClockEventReasons;
+    const auto is_held_back = [&](double value) {
       return held_back(model::ClockReasons::of_gauge(value)) ? 1.0 : 0.0;
-    });
+    };
+    const auto within = mean_gauge(recording, kName, span, is_held_back);
+    if (within) return within;
+    return mean_gauge(recording, kName, with_neighbours(recording, kName, span), is_held_back);
   };
   out.limited_by_power = share([](const auto& reasons) { return reasons.limited_by_power(); });
   out.limited_by_heat = share([](const auto& reasons) { return reasons.limited_by_heat(); });

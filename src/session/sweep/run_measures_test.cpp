@@ -250,6 +250,22 @@ TEST(RunMeasures, SettingsThatDidNotHoldAreNamed) {
   EXPECT_THAT(judged(run).unranked, HasSubstr("the driver set 310 instead"));
 }
 
+// Between two readings of its GPU's state, which come once a second.
+TEST(RunMeasures, WorkShorterThanTheTimeBetweenReadingsIsJudgedByThoseAroundIt) {
+  auto hot = recording();
+  hot.run.work_begin = at(12.2);
+  hot.run.work_end = at(13.8);
+  for (auto& r : hot.readings.gauges) {
+    const bool is_around = r.at == at(12) || r.at == at(14);
+    if (r.sensor != kReasons) continue;
+    r.value = is_around ? model::ClockReasons{model::ClockReason::kThermalLimit}.gauge() : 0.0;
+  }
+  EXPECT_EQ(measured({}, {}, hot).limited_by_heat, 1);
+  hot.run.work_begin = at(8.2);
+  hot.run.work_end = at(9.8);
+  EXPECT_EQ(measured({}, {}, hot).limited_by_heat, 0);
+}
+
 TEST(RunMeasures, TheLossIsTheLastThatWasPrinted) {
   const auto loss = [](std::vector<PrintedNumber> losses) {
     model::SweepRun run;
