@@ -27,8 +27,8 @@ def test_run_and_report_write_the_same_figures(gpu):
 
 def test_sums_without_a_lost_gpu_are_lower_bounds(tool):
     tool.simulate({"devices": [{"generation": "hopper"}] * 2,
-                   "faults": {"kind": "gpu_lost", "device": 1, "at_seconds": 3}})
-    tool("run", "-q", "-o", "x.jprof", "--html", "x.html", "--", "sleep", "5")
+                   "faults": {"kind": "gpu_lost", "device": 1, "at_seconds": 6}})
+    tool("run", "-q", "-o", "x.jprof", "--html", "x.html", "--", "sleep", "7")
     tool("report", "x.jprof", "--svg", "x.svg")
     page = (tool.folder / "x.html").read_text().split('id="data"')[0]
     figure = (tool.folder / "x.svg").read_text()
@@ -50,8 +50,8 @@ def test_sums_without_a_lost_gpu_are_lower_bounds(tool):
 def test_of_many_lost_gpus_the_alert_above_the_answer_stays_short(tool):
     """As after the driver ended. Nothing that they took is left out of it."""
     tool.simulate({"devices": [{"generation": "hopper", "idle_watts": 100}] * 9,
-                   "faults": {"kind": "gpu_lost", "at_seconds": 3}})
-    tool("run", "-q", "-o", "x.jprof", "--html", "x.html", "--", "sleep", "4")
+                   "faults": {"kind": "gpu_lost", "at_seconds": 6}})
+    tool("run", "-q", "-o", "x.jprof", "--html", "x.html", "--", "sleep", "7")
     page = (tool.folder / "x.html").read_text().split('id="data"')[0]
     alert = re.search(r'class="alert">(PARTIAL: .*?)</p>', page)[1]
     assert "gpu3 took" in alert and "gpu4" not in alert and len(alert) < 300
