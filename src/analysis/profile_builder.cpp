@@ -186,7 +186,7 @@ class ProfileBuilder {
   std::string why_short(EnergyTimeline& timeline, const model::Domain& domain, const Error& error,
                         std::optional<Energy>& least) const {
     const auto extent = timeline.extent();
-    const bool ends = extent && extent->end < end_ && extent->end > work_.begin;
+    const bool ends = extent && extent->end < end_;
     const HostTime since = ends ? extent->end - 5s : begin_;
     std::string cause;
     for (const auto& f : recording_.readings.failures) {
@@ -204,8 +204,9 @@ class ProfileBuilder {
       least = until->energy;
       amount = fmt::format(", after {:.3f} J", until->energy.joules());
     }
-    return fmt::format("its readings end {:.1f} s after the work began{}{}{}",
-                       work_.seconds_of(extent->end), amount, cause.empty() ? "" : ": ", cause);
+    const double at = work_.seconds_of(extent->end);
+    return fmt::format("its readings end {:.1f} s {} the work began{}{}{}", std::abs(at),
+                       at < 0 ? "before" : "after", amount, cause.empty() ? "" : ": ", cause);
   }
 
   // The energy of the command's processes.

@@ -64,6 +64,19 @@ TEST(Analyse, ALostGpuHasNoEnergyButAReason) {
   EXPECT_TRUE(domain(*profile, kPackage0).energy);
 }
 
+// It took something, so that sums without it are lower bounds.
+TEST(Analyse, AGpuThatIsLostBeforeTheWorkHasALowerBound) {
+  Recorded run;
+  run.read_gpu(2.5);
+  run.read_cpu();
+  const auto profile = profile_of(run.recording);
+  ASSERT_TRUE(profile);
+  const auto& gpu = domain(*profile, kGpu0);
+  EXPECT_FALSE(gpu.energy);
+  EXPECT_EQ(gpu.least, Energy{});
+  EXPECT_THAT(gpu.reason, HasSubstr("its readings end 0.5 s before the work began"));
+}
+
 TEST(Analyse, NamesACounterThatCanNoLongerBeRead) {
   const auto warnings_of = [](double from, double to) {
     Recorded run;
