@@ -49,7 +49,7 @@ def test_sums_without_a_lost_gpu_are_lower_bounds(tool):
 
 def test_of_many_lost_gpus_the_alert_above_the_answer_stays_short(tool):
     """As after the driver ended. Nothing that they took is left out of it."""
-    tool.simulate({"devices": [{"generation": "hopper", "idle_watts": 100}] * 9,
+    tool.simulate({"devices": [{"generation": "hopper", "idle_watts": 40}] * 9,
                    "faults": {"kind": "gpu_lost", "at_seconds": 6}})
     tool("run", "-q", "-o", "x.jprof", "--html", "x.html", "--", "sleep", "7")
     page = (tool.folder / "x.html").read_text().split('id="data"')[0]
