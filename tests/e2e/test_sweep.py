@@ -544,6 +544,18 @@ def test_an_interrupt_before_the_command_leaves_no_files(machine, file, argument
     wait_until(lambda: not machine.records())
 
 
+def test_an_interrupt_while_its_file_is_made_leaves_a_sweep_that_goes_on(machine):
+    process = machine.start("sweep", "-o", "s.jprof", "--limits", "400,300", "--", "sleep", "1")
+    while process.poll() is None and not (machine.folder / "s.jprof").exists():
+        pass
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode != 0
+    again = machine("recommend", "s.jprof", status=None)
+    assert "this sweep has 0; `jouleprof sweep --resume`" in again.err, again.err
+    assert not (machine.folder / "s.jprof-journal").exists()
+
+
 def test_another_program_that_sets_the_limit_wins(machine):
     (machine.folder / "work.py").write_text(
         "import time; open('state', 'a').write(f'{time.time_ns()} 0 555\\n')")

@@ -22,6 +22,7 @@
 #include "report/cells.h"
 #include "report/quantity.h"
 #include "report/results/recommendation.h"
+#include "session/run/signals.h"
 #include "session/sweep/experiment.h"
 #include "session/sweep/run_measures.h"
 
@@ -173,7 +174,7 @@ class SweepVerb : public Verb {
     if (!held) return complain(held.error(), status_of_setting(held.error()));
     auto plan = choices_.plan((*held)->state(), command);
     if (!plan) return complain(plan.error(), kUsageError);
-    auto file = recording::SweepFile::create(output_, *plan, force_);
+    auto file = create_file(*plan);
     if (!file) return complain(file.error(), status_of_file(file.error()));
     return sweep(session::SweepPlanner(std::move(*plan)), **held, *file);
   }
@@ -202,6 +203,12 @@ class SweepVerb : public Verb {
     if (!file) return complain(file.error(), status_of_file(file.error()));
     return sweep(session::SweepPlanner(std::move(record->plan), std::move(record->runs)), **held,
                  *file);
+  }
+
+  // Whole when a signal ends the tool, so that --resume goes on with it.
+  Result<recording::SweepFile> create_file(const model::SweepPlan& plan) const {
+    const session::SignalsLater until_written;
+    return recording::SweepFile::create(output_, plan, force_);
   }
 
   static void warn_of_memory_clock() {
