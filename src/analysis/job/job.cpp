@@ -80,7 +80,6 @@ class HostBuilder {
         if (!d.domain.visible || key_of(d.domain) != key) continue;
         if (!d.energy) {
           if (sum.reason.empty()) sum.reason = named->name + ": " + d.reason;
-          if (d.least) sum.least = sum.least.value_or(Energy{}) + *d.least;
           continue;
         }
         const HostTime from = until ? std::max(*until, profile->begin) : profile->begin;
@@ -91,8 +90,39 @@ class HostBuilder {
         until = profile->end;
       }
     }
+    add_least(key, sum.least);
     out_.domains.push_back(std::move(sum));
     return {};
+  }
+
+  // What was read before the device was lost, in times that no recording with its energy and no
+  // earlier recording of the loss has.
+  void add_least(const DomainKey& key, std::optional<Energy>& sum) {
+    std::vector<const model::Profile*> counted;
+    for (const bool is_lost : {false, true}) {
+      for (const auto& [named, profile] : placed_) {
+        for (std::size_t i = 0; i < profile->domains.size(); ++i) {
+          const auto& d = profile->domains[i];
+          if (!d.domain.visible || key_of(d.domain) != key) continue;
+          if (is_lost ? !d.least : !d.energy) continue;
+          if (is_lost) {
+            HostTime from = profile->begin;
+            for (const auto* other : counted) {
+              if (other->begin < profile->end) from = std::max(from, other->end);
+            }
+            sum = sum.value_or(Energy{}) + least_from(*named, *profile, i, from);
+          }
+          counted.push_back(profile);
+        }
+      }
+    }
+  }
+
+  static Energy least_from(const Named& named, const model::Profile& profile, std::size_t domain,
+                           HostTime from) {
+    if (from == profile.begin) return *profile.domains[domain].least;
+    const auto& rest = named.run.profile({.from = from - profile.begin, .to = {}});
+    return rest ? rest->domains[domain].least.value_or(Energy{}) : Energy{};
   }
 
   std::span<const Placed> placed_;

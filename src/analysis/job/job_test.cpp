@@ -85,6 +85,22 @@ TEST(Job, WithADeviceThatWasLostIsALowerBound) {
   EXPECT_FALSE(job_of({{recorded(3, 13)}}).is_partial);
 }
 
+// A time before the loss that several recordings have counts once: 2.5 kJ until 8 s.
+TEST(Job, RecordingsOfADeviceThatWasLostCountOnce) {
+  const auto until_loss = [](double from, double to) {
+    return recorded(from, to, "node1", "boot1", "GPU-1", 8);
+  };
+  const auto least_of = [](std::vector<model::Recording> recordings) {
+    return job_of({std::move(recordings)}).hosts[0].domains[0].least->joules();
+  };
+  EXPECT_NEAR(least_of({until_loss(3, 13), until_loss(3, 13), until_loss(4, 12)}), 2500, 100);
+  EXPECT_NEAR(least_of({until_loss(5, 13), until_loss(3, 12)}), 2500, 100);
+  // What a recording that ended before the loss has is energy, and the rest was "more".
+  const Job job = job_of({{recorded(3, 6), until_loss(4, 13)}});
+  EXPECT_NEAR(job.hosts[0].domains[0].energy->energy.joules(), 1500, 10);
+  EXPECT_NEAR(job.hosts[0].domains[0].least->joules(), 1000, 100);
+}
+
 TEST(Job, EightRecordersOfOneHostCountOnce) {
   const auto a = recorded(3, 13);
   const Job job = job_of({{a, a, a, a, a, a, a, a}});
