@@ -1,6 +1,7 @@
 """jouleprof ledger: a row for each job and device, each counted once, in few files."""
 
 import datetime
+import json
 import multiprocessing
 import os
 import shutil
@@ -127,10 +128,30 @@ def test_a_job_of_a_sensor_that_reads_high_has_both_bounds(tmp_path):
         paths.append(tmp_path / f"{name}.jprof")
         subprocess.run([TOOL, "import", log, "--device-name", "Tesla K40m", "-o", paths[-1]], check=True,
                        capture_output=True)
+        with sqlite3.connect(paths[-1]) as db:
+            db.execute("UPDATE run SET host = 'node'")
+        db.close()
     run_ledger(merge(tmp_path / "job.jprof", *paths), "-o", tmp_path / "out")
     (row,) = rows_of(tmp_path / "out")
     assert row["interval_low_joules"] == pytest.approx(row["energy_joules"] * (1 - 0.072268), rel=1e-4)
     assert row["interval_high_joules"] == pytest.approx(row["energy_joules"] * (1 + 0.017269), rel=1e-4)
+
+
+def test_logs_of_several_machines_that_begin_and_end_together_are_kept_apart(tmp_path):
+    paths = [tmp_path / f"{watts}.jprof" for watts in (200, 300)]
+    for path in paths:
+        log = path.with_suffix(".csv")
+        log.write_text("timestamp, index, power.draw [W]\n" + "".join(
+            f"2026/11/01 10:00:{i:02}.000, 0, {path.stem}.00 W\n" for i in range(51)))
+        subprocess.run([TOOL, "import", log, "-o", path], check=True, capture_output=True)
+    merged = merge(tmp_path / "job.jprof", *paths)
+    hosts = jouleprof.open(merged).report()["hosts"]
+    assert [(host["host"], host["energy_joules"]) for host in hosts] == [("200.jprof", 10000), ("300.jprof", 15000)]
+    run_ledger(merged, "-o", tmp_path / "out")
+    assert sorted(row["energy_joules"] for row in rows_of(tmp_path / "out")) == [10000, 15000]
+    assert len(set(jouleprof.open(merged).arrow("runs")["recording"].to_pylist())) == 2
+    compared = subprocess.run([TOOL, "compare", *paths, "--json"], check=True, capture_output=True, text=True).stdout
+    assert json.loads(compared)["energy"]["change_ratio"] == pytest.approx(0.5)
 
 
 def test_jobs_that_share_a_device_have_a_row_each(tmp_path):

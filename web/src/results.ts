@@ -126,7 +126,7 @@ export interface JobDomain {
 }
 
 export interface JobHost {
-  host: string | null;
+  host: string;
   recordings: string[];
   recorded_seconds: number;
   energy_joules: number | null;

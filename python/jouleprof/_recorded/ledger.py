@@ -50,7 +50,7 @@ def _latest(tables):
 
 
 def _device(row):
-    return row["boot_id"] or row["host"], row["label"], row["uuid"]
+    return row["boot_id"] or row["host"] or row["recording"], row["label"], row["uuid"]
 
 
 def _counted_once(opened, rows):

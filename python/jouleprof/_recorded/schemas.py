@@ -76,6 +76,9 @@ def identity(report):
     """Of a recording, by what is in it: the same in each copy of the file."""
     parts = [report.get(name) for name in ("boot_id", "host", "pid", "start_time", "rank", "job", "step")]
     parts += [report["command"], report["duration_seconds"], report["source"]]
+    if not report.get("host"):  # logs of several machines may begin and end together
+        parts += [(domain["uuid"], domain["domain"], domain["device"], domain["energy_joules"], domain["reported_joules"])
+                  for domain in report["domains"]]
     number = hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
     begin = (report["start_time"] or "")[:19].replace(":", "").replace("-", "").replace("T", "-")
     return "-".join(part for part in (_plain(report["host"]), begin, number) if part)

@@ -328,6 +328,7 @@ Result<void> JobBuilder::add_host(const std::vector<Named>& recordings) {
   std::set<std::string> names;
   for (const auto& named : recordings) names.insert(named.run.recording().run.host);
   host.host = fmt::format("{}", fmt::join(names, " + "));
+  if (host.host.empty() && first.boot_id.empty()) host.host = recordings.front().name;
   if (first.boot_id.empty() && recordings.size() > 1) {
     job_.warnings.push_back(host.host +
                             ": recordings without a boot id; they are taken to be of one boot");
@@ -455,6 +456,15 @@ Job JobBuilder::finish() && {
   if (job_.command) {
     job_.command->is_partial = job_.is_partial;
     if (job_.command->is_unknown()) job_.command.reset();
+  }
+  const auto without_machine = std::ranges::count_if(
+      job_.hosts, [](const auto& h) { return h.boot_id.empty() && h.host == h.recordings[0]; });
+  if (without_machine > 1) {
+    job_.warnings.push_back(fmt::format(
+        "{} recordings do not name their machine, such as logs of other tools: each counts as one "
+        "of its own. If some have the same device at the same time, its energy counts twice: "
+        "import their logs together",
+        without_machine));
   }
   if (all_timed && job_.began) job_.elapsed = *ended - *job_.began;
   align();

@@ -42,7 +42,7 @@ struct HostClock {
 
 struct JobHost {
   // Several names, where containers of one machine have their own; with digits of the boot id,
-  // where machines share a name.
+  // where machines share a name. The recording's, where that names none.
   std::string host;
   std::string boot_id;
   std::vector<std::string> recordings;

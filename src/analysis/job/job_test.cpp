@@ -634,6 +634,17 @@ TEST(JobRanks, OfOneMachineMayFollowEachOther) {
   EXPECT_THAT(job_of({{first, later}, {second}}).rank_groups.at(0).repeated, ElementsAre(0u));
 }
 
+// Their host times have no common origin: nothing says which of their times are the same.
+TEST(Job, RecordingsThatNameNoMachineAreEachOfTheirOwn) {
+  const auto log = recorded(3, 13, "", "");
+  const Job job = job_of({{log}, {log}});
+  EXPECT_EQ(job.total->energy, energy_of(log) + energy_of(log));
+  EXPECT_EQ(job.hosts[0].host, "0.jprof");
+  ASSERT_EQ(job.warnings.size(), 1u);
+  EXPECT_THAT(job.warnings[0], testing::HasSubstr("2 recordings do not name their machine"));
+  EXPECT_TRUE(job_of({{log}}).warnings.empty());
+}
+
 TEST(Job, RejectsRecordingsOfOtherBootsAndWithoutTime) {
   JobBuilder builder;
   const auto mixed = builder.add_host(named({recorded(3, 5), recorded(3, 5, "node1", "boot2")}));

@@ -264,7 +264,7 @@ Result<std::size_t> replace_with_merged(const std::vector<MergeInput>& inputs, c
 }  // namespace
 
 bool is_one_machine(const MergedPart& a, const MergedPart& b) {
-  return a.boot_id == b.boot_id && (!a.boot_id.empty() || a.host == b.host);
+  return a.boot_id == b.boot_id && (!a.boot_id.empty() || (!a.host.empty() && a.host == b.host));
 }
 
 bool is_merged_file(const fs::path& path) { return open_merged(path).has_value(); }

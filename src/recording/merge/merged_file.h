@@ -23,7 +23,7 @@ struct MergedPart {
   bool operator==(const MergedPart&) const = default;
 };
 
-// Containers of one machine have names of their own and one boot. Without a boot: by name.
+// Containers of one machine have names of their own and one boot. Without a boot: by name, if any.
 bool is_one_machine(const MergedPart& a, const MergedPart& b);
 
 // Whether the file is a merged one. False also for a file that cannot be read.

@@ -87,6 +87,7 @@ TEST_F(Merge, ContainersOfOneBootAreOneMachine) {
   EXPECT_FALSE(is_one_machine({"", "a", "boot1"}, {"", "a", "boot2"}));
   EXPECT_TRUE(is_one_machine({"", "a", ""}, {"", "a", ""}));
   EXPECT_FALSE(is_one_machine({"", "a", ""}, {"", "b", ""}));
+  EXPECT_FALSE(is_one_machine({"", "", ""}, {"", "", ""}));
 }
 
 TEST_F(Merge, LeavesFilesThatItMayNotReplace) {

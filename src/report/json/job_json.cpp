@@ -60,8 +60,8 @@ void columns(const analysis::JobDomain& domain, Columns& column) {
 
 void columns(const analysis::JobHost& host, Columns& column) {
   column("host", host.host,
-         "the machine; where several share a name, the first digits of their boot id follow it",
-         "not recorded");
+         "the machine; where several share a name, the first digits of their boot id follow it; of "
+         "a recording that names none, the name of its file");
   column("boot_id", host.boot_id, "the boot of the machine", "not recorded");
   column(
       "recordings", [&] { return Json(host.recordings); },

@@ -315,12 +315,15 @@ class CompareVerb : public Verb {
 
   // A copy of a recording is no run of its own: it would show less spread than there is.
   static Result<void> check_distinct(const Figures& before, const Figures& after) {
-    std::map<std::tuple<std::string, std::string, RealTime, Duration>, std::string> known;
+    using Identity = std::tuple<std::string, std::string, RealTime, Duration, double>;
+    std::map<Identity, std::string> known;
     for (const Figures* side : {&before, &after}) {
       for (const auto& run : *side) {
         if (!run.started) continue;
+        // Logs of several machines may begin and end together.
+        const double joules = run.host.empty() ? run.energy.value.value_or(0) : 0;
         const auto [other, is_new] =
-            known.try_emplace({run.host, run.boot_id, *run.started, run.length}, run.name);
+            known.try_emplace({run.host, run.boot_id, *run.started, run.length, joules}, run.name);
         if (is_new) continue;
         return fail(Errc::kInvalidArgument,
                     fmt::format("{} and {} are the same recording; leave out one", other->second,
