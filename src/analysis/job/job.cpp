@@ -297,6 +297,28 @@ JobBuilder::JobBuilder(JobBuilder&&) noexcept = default;
 JobBuilder& JobBuilder::operator=(JobBuilder&&) noexcept = default;
 JobBuilder::~JobBuilder() = default;
 
+// One GPU in two logs at the same time would count twice.
+Result<void> JobBuilder::check_distinct(const JobHost& host) const {
+  const auto is_log = [](const JobHost& h) { return h.names_no_machine && h.began; };
+  for (const auto& other : job_.hosts) {
+    if (!is_log(host) || !is_log(other)) continue;
+    if (*host.began + (host.end - host.begin) <= *other.began) continue;
+    if (*other.began + (other.end - other.begin) <= *host.began) continue;
+    for (const auto& domain : host.domains) {
+      const auto is_same = [&](const JobDomain& d) {
+        return d.energy && d.identity == domain.identity;
+      };
+      const bool has_uuid = domain.identity != domain.label;
+      if (!domain.energy || !has_uuid || std::ranges::none_of(other.domains, is_same)) continue;
+      return fail(Errc::kInvalidArgument,
+                  fmt::format("{} and {} have the same GPU ({}) at the same time, and do not name "
+                              "their machine: leave one of them out, or import the logs together",
+                              other.host, host.host, domain.identity));
+    }
+  }
+  return {};
+}
+
 Result<void> JobBuilder::add_host(const std::vector<Named>& recordings) {
   const auto& first = recordings.front().run.recording().run;
   std::vector<Placed> placed;
@@ -328,7 +350,8 @@ Result<void> JobBuilder::add_host(const std::vector<Named>& recordings) {
   std::set<std::string> names;
   for (const auto& named : recordings) names.insert(named.run.recording().run.host);
   host.host = fmt::format("{}", fmt::join(names, " + "));
-  if (host.host.empty() && first.boot_id.empty()) host.host = recordings.front().name;
+  host.names_no_machine = host.host.empty() && first.boot_id.empty();
+  if (host.names_no_machine) host.host = recordings.front().name;
   if (first.boot_id.empty() && recordings.size() > 1) {
     job_.warnings.push_back(host.host +
                             ": recordings without a boot id; they are taken to be of one boot");
@@ -336,6 +359,7 @@ Result<void> JobBuilder::add_host(const std::vector<Named>& recordings) {
   host.boot_id = first.boot_id;
   job_.recordings += recordings.size();
   if (auto built = HostBuilder(placed, host).build(); !built) return built;
+  if (auto distinct = check_distinct(host); !distinct) return distinct;
   auto calls = host_calls(placed);
   if (!calls) return forward_error(calls);
   if (*calls) clocks_->hosts.push_back(std::move(**calls));
@@ -457,12 +481,12 @@ Job JobBuilder::finish() && {
     job_.command->is_partial = job_.is_partial;
     if (job_.command->is_unknown()) job_.command.reset();
   }
-  const auto without_machine = std::ranges::count_if(
-      job_.hosts, [](const auto& h) { return h.boot_id.empty() && h.host == h.recordings[0]; });
+  const auto without_machine =
+      std::ranges::count_if(job_.hosts, [](const auto& h) { return h.names_no_machine; });
   if (without_machine > 1) {
     job_.warnings.push_back(fmt::format(
         "{} recordings do not name their machine, such as logs of other tools: each counts as one "
-        "of its own. If some have the same device at the same time, its energy counts twice: "
+        "of its own. A device without a UUID that is in several at the same time counts as often: "
         "import their logs together",
         without_machine));
   }

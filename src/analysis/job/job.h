@@ -45,6 +45,7 @@ struct JobHost {
   // where machines share a name. The recording's, where that names none.
   std::string host;
   std::string boot_id;
+  bool names_no_machine = false;
   std::vector<std::string> recordings;
   std::vector<JobDomain> domains;
   std::optional<model::Measurement> total;  // over counted domains that have an energy
@@ -185,6 +186,7 @@ class JobBuilder {
 
  private:
   struct Clocks;
+  Result<void> check_distinct(const JobHost& host) const;
   void name_machines();
   void align();
   void check_ranks();

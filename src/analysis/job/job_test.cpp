@@ -637,12 +637,22 @@ TEST(JobRanks, OfOneMachineMayFollowEachOther) {
 // Their host times have no common origin: nothing says which of their times are the same.
 TEST(Job, RecordingsThatNameNoMachineAreEachOfTheirOwn) {
   const auto log = recorded(3, 13, "", "");
-  const Job job = job_of({{log}, {log}});
+  const Job job = job_of({{log}, {recorded(3, 13, "", "", "GPU-2")}});
   EXPECT_EQ(job.total->energy, energy_of(log) + energy_of(log));
   EXPECT_EQ(job.hosts[0].host, "0.jprof");
   ASSERT_EQ(job.warnings.size(), 1u);
   EXPECT_THAT(job.warnings[0], testing::HasSubstr("2 recordings do not name their machine"));
   EXPECT_TRUE(job_of({{log}}).warnings.empty());
+}
+
+TEST(Job, OneGpuInTwoLogsAtTheSameTimeIsRefused) {
+  JobBuilder builder;
+  ASSERT_TRUE(builder.add_host(named({recorded(3, 8, "", "")})));
+  EXPECT_TRUE(builder.add_host(named({recorded(8, 13, "", "")})));
+  EXPECT_TRUE(builder.add_host(named({recorded(3, 8, "node1", "")})));
+  const auto twice = builder.add_host(named({recorded(7, 9, "", "")}));
+  ASSERT_FALSE(twice);
+  EXPECT_THAT(twice.error().message, testing::HasSubstr("have the same GPU (GPU-1)"));
 }
 
 TEST(Job, RejectsRecordingsOfOtherBootsAndWithoutTime) {
