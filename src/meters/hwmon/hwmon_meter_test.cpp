@@ -217,6 +217,22 @@ TEST(Hwmon, SocketsOfAnEpyc) {
   energy->read(0, out);
   ASSERT_THAT(out.counters, SizeIs(1));
   EXPECT_EQ(out.counters[0].total, Energy::joules(7));
+  // Both drivers have the same socket: no total may add them.
+  Chip(older, "hwmon1", "amd_hsmp_hwmon", "AMDI0097:00").set("power1_input", "65088000");
+  const auto both = open_meter(older);
+  ASSERT_TRUE(both);
+  EXPECT_THAT(describe_domains(*both), ElementsAre("cpu package-0"));
+  ASSERT_THAT(both->sensors(), SizeIs(1));
+  EXPECT_EQ(both->sensors()[0].name, "hwmon:amd_energy/energy65_input");
+  ASSERT_THAT(both->missing(), SizeIs(1));
+  EXPECT_THAT(both->missing()[0].error.message, HasSubstr("counts the same processor"));
+  std::filesystem::remove(older / "sys/class/hwmon/hwmon0/energy65_input");
+  older.write("sys/class/hwmon/hwmon0/energy65_input/unreadable", "");
+  const auto other = open_meter(older);
+  ASSERT_TRUE(other);
+  EXPECT_TRUE(std::ranges::any_of(other->sensors(), [](const auto& sensor) {
+    return sensor.name == "hwmon:amd_hsmp_hwmon/power1_input";
+  }));
 }
 
 TEST(Hwmon, ZonesOfScmiFirmwareAreMeans) {
