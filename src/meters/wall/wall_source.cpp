@@ -28,6 +28,7 @@ constexpr unsigned char kGroupExtension = 0x2c;  // the network function
 constexpr unsigned char kGetPowerReading = 0x02;
 constexpr unsigned char kDcmi = 0xdc;
 constexpr std::size_t kAnswer = 19;
+constexpr int kNoValue = 0xffff;  // watts: all bits are set
 
 class DcmiDevice : public WallSource {
  public:
@@ -78,15 +79,14 @@ class DcmiDevice : public WallSource {
   long last_ = 0;
 };
 
-// The number after `label` and its colon, on a line of its own.
-std::optional<double> value_of(std::string_view text, std::string_view label) {
+// What follows `label` and its colon, on a line of its own; empty without it.
+std::string_view value_of(std::string_view text, std::string_view label) {
   for (const std::string_view line : split(text, '\n')) {
     const auto colon = line.find(':');
     if (colon == std::string_view::npos || trim(line.substr(0, colon)) != label) continue;
-    const auto words = split_blanks(line.substr(colon + 1));
-    if (!words.empty()) return parse_number(words.front());
+    return trim(line.substr(colon + 1));
   }
-  return std::nullopt;
+  return {};
 }
 
 // Completion codes of IPMI 2.0, table 5-2.
@@ -281,6 +281,10 @@ Result<WallSpec> parse_wall_spec(std::string_view text) {
       if (key == "every") spec.every = *time;
       if (key == "mean") spec.mean_over = *time;
     } else if (kind->keys.find(" " + key + " ") != std::string_view::npos) {
+      const auto number = parse_integer(value);
+      if (key == "channel" && !(number && *number >= 0 && *number < 100)) {
+        return tl::unexpected(wrong(shown, "channel= is the number of a socket, from 0"));
+      }
       spec.keys.emplace(key, value);
     } else {
       return tl::unexpected(wrong(shown, fmt::format("{} has no key {}", spec.kind, key)));
@@ -357,14 +361,25 @@ Result<WallReading> parse_dcmi_answer(std::string_view bytes) {
   if ((at(18) & kMeasures) == 0) {
     return fail(Errc::kUnavailable, "the BMC says that it does not measure power now");
   }
+  if ((at(2) | at(3) << 8) == kNoValue) {
+    return fail(Errc::kUnavailable, "the BMC answers 65535 W: all bits are set, which is no value");
+  }
   // The period that follows is of the statistics, not of this power.
   return WallReading{Power::watts(at(2) | at(3) << 8), std::nullopt};
 }
 
 Result<WallReading> parse_dcmi_text(std::string_view text) {
-  const auto watts = value_of(text, "Current Power");
+  const auto value = value_of(text, "Current Power");
+  const auto watts = parse_number(value.substr(0, value.find(' ')));
   if (!watts || *watts < 0 || *watts > 1e6) {
     return fail(Errc::kCorrupt, "ipmi-dcmi printed no power");
+  }
+  const auto state = value_of(text, "Power Measurement");
+  if ((!state.empty() && state != "Active") || *watts == kNoValue) {
+    return fail(Errc::kUnavailable,
+                fmt::format("the BMC does not measure power now: ipmi-dcmi prints '{}', Power "
+                            "Measurement '{}'",
+                            value, state));
   }
   return WallReading{Power::watts(*watts), std::nullopt};
 }

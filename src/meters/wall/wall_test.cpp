@@ -38,7 +38,8 @@ TEST(WallSpec, KindKeysAndAddress) {
 TEST(WallSpec, WhatItRefuses) {
   for (const char* text :
        {"", "watts", "shelly", "shelly:", "ipmi:host", "shelly,error=x:plug", "shelly,error:plug",
-        "shelly,every=1ms:plug", "shelly,oid=1.2:plug", "redfish,password=1234:https://bmc"}) {
+        "shelly,every=1ms:plug", "shelly,channel=two:plug", "tasmota,channel=-1:plug",
+        "shelly,oid=1.2:plug", "redfish,password=1234:https://bmc"}) {
     const auto spec = parse_wall_spec(text);
     ASSERT_FALSE(spec) << text;
     EXPECT_EQ(spec.error().code, Errc::kInvalidArgument) << text;
@@ -76,9 +77,11 @@ TEST(WallAnswers, Plugs) {
   EXPECT_EQ(shelly_watts(R"({"em:0":{"total_act_power":700.25}})", 0), 700.25);
   EXPECT_EQ(shelly_watts(R"({"meters":[{"power":12.5,"is_valid":true}]})", 0), 12.5);
   EXPECT_FALSE(shelly_watts(R"({"meters":[{"power":12.5}]})", 1));
+  EXPECT_FALSE(shelly_watts(R"({"meters":[{"power":0,"is_valid":false}]})", 0));
   EXPECT_FALSE(shelly_watts(R"({"switch:0":{"output":true}})", 0));
   EXPECT_EQ(tasmota_watts(R"({"StatusSNS":{"ENERGY":{"Power":88}}})", 0), 88.0);
   EXPECT_EQ(tasmota_watts(R"({"StatusSNS":{"ENERGY":{"Power":[88,9]}}})", 1), 9.0);
+  EXPECT_FALSE(tasmota_watts(R"({"StatusSNS":{"ENERGY":{"Power":88}}})", 1));
   EXPECT_FALSE(tasmota_watts(R"({"Command":"Unknown"})", 0));
 }
 
@@ -89,6 +92,8 @@ TEST(WallAnswers, Dcmi) {
   const auto reading = parse_dcmi_answer(bytes);
   ASSERT_TRUE(reading) << reading.error().message;
   EXPECT_EQ(reading->power, Power::watts(340));
+  EXPECT_EQ(parse_dcmi_answer(std::string(bytes).replace(2, 2, "\xff\xff")).error().code,
+            Errc::kUnavailable);
   bytes[18] = 0;
   EXPECT_EQ(parse_dcmi_answer(bytes).error().code, Errc::kUnavailable);
   EXPECT_EQ(parse_dcmi_answer(bytes.substr(0, 18)).error().code, Errc::kCorrupt);
@@ -108,6 +113,12 @@ TEST(WallAnswers, Dcmi) {
   ASSERT_TRUE(text);
   EXPECT_EQ(text->power, Power::watts(164));
   EXPECT_FALSE(parse_dcmi_text("ipmi-dcmi: command unsupported\n"));
+  for (const char* none : {"Current Power : 0 Watts\nPower Measurement : Not Available\n",
+                           "Current Power : 65535 Watts\nPower Measurement : Active\n"}) {
+    const auto refused = parse_dcmi_text(none);
+    ASSERT_FALSE(refused) << none;
+    EXPECT_EQ(refused.error().code, Errc::kUnavailable);
+  }
 }
 
 TEST(ShellTool, AnswersErrorsAndHangingCommands) {

@@ -266,6 +266,10 @@ Result<double> shelly_watts(std::string_view text, int channel) {
     if (meters == nullptr || !meters->is_array()) continue;
     if (static_cast<std::size_t>(channel) >= meters->size()) continue;
     const auto& meter = (*meters)[static_cast<std::size_t>(channel)];
+    // The plug's own check of its meter; the power is then 0.
+    if (const json* is_valid = find(meter, {"is_valid"}); is_valid && *is_valid == false) {
+      return fail(Errc::kUnavailable, "the plug says that its power is not valid");
+    }
     if (const auto watts = number(find(meter, {"power"}))) return plausible(watts);
   }
   return plausible(std::nullopt);
@@ -274,8 +278,9 @@ Result<double> shelly_watts(std::string_view text, int channel) {
 Result<double> tasmota_watts(std::string_view text, int channel) {
   const auto answer = parse(text);
   if (!answer) return forward_error(answer);
-  return plausible(
-      number(find(*answer, {"StatusSNS", "ENERGY", "Power"}), static_cast<std::size_t>(channel)));
+  const json* power = find(*answer, {"StatusSNS", "ENERGY", "Power"});
+  if (power != nullptr && !power->is_array() && channel > 0) power = nullptr;
+  return plausible(number(power, static_cast<std::size_t>(channel)));
 }
 
 Result<std::unique_ptr<WallSource>> open_web_meter(const WallSpec& spec) {
