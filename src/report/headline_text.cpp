@@ -72,17 +72,18 @@ std::string partial_text(const Profile& profile, const Total& total) {
   std::size_t more = 0;
   Energy of_more;
   for (const auto& excluded : total.excluded) {
-    if (!excluded.domain->least) continue;
+    const auto& domain = *excluded.domain;
+    if (!domain.least || contains_others(domain.domain.kind)) continue;
     if (parts.size() == kMost) {
       ++more;
-      of_more += *excluded.domain->least;
+      of_more += *domain.least;
       continue;
     }
-    const std::string label = label_of(profile, *excluded.domain);
-    parts.push_back(*excluded.domain->least == Energy{}
+    const std::string label = label_of(profile, domain);
+    parts.push_back(*domain.least == Energy{}
                         ? label + " has no readings, because they ended before"
                         : fmt::format("{} took {} more before its readings ended", label,
-                                      energy_text(*excluded.domain->least)));
+                                      energy_text(*domain.least)));
   }
   if (more > 0) {
     parts.push_back(

@@ -72,7 +72,7 @@ Total total_of(const Profile& profile) {
     if (is_part(profile, d)) continue;
     if (!d.domain.visible) {
       total.excluded.push_back({&d, "not visible to the command"});
-    } else if (!d.energy) {
+    } else if (!d.energy && !(d.least && contains_others(d.domain.kind))) {
       total.excluded.push_back({&d, "unavailable"});
       if (d.least) total.lost = total.lost.value_or(Energy{}) + *d.least;
     } else if (contains_others(d.domain.kind)) {

@@ -25,7 +25,7 @@ struct Total {
   std::vector<const model::DomainProfile*> counted;
   std::vector<Excluded> excluded;  // what one could expect to be counted, and why it is not
   // What `excluded` devices took before their readings ended: the total is at least `energy`, and
-  // has no upper bound. Absent where none of them was lost.
+  // has no upper bound. Absent where none of them was lost that it would contain.
   std::optional<Energy> lost;
   std::optional<model::Measurement> energy;  // absent when nothing is counted
   // Where nothing is counted: what another tool reported of its windows, and of which domains.

@@ -125,6 +125,31 @@ TEST(ProfileText, WithoutAGpuThatWasLostTheEnergyIsALowerBound) {
   EXPECT_THAT(partial_text(profile, total), HasSubstr("gpu1 took 1.201 kJ more before"));
 }
 
+TEST(ProfileText, ALostMeterOfTheMachineTakesNothingFromTheTotal) {
+  auto profile = gpu_profile();
+  const auto before = total_of(profile);
+  auto& wall = profile.domains.emplace_back();
+  wall.domain.id = model::DomainId{99};
+  wall.domain.kind = model::DomainKind::kPlatform;
+  wall.domain.device = "wall";
+  wall.domain.visible = true;
+  wall.reason = "its readings end 3.0 s after the work began";
+  wall.least = Energy::joules(1505);
+  const auto total = total_of(profile);
+  EXPECT_FALSE(total.lost);
+  ASSERT_TRUE(total.energy && before.energy);
+  EXPECT_EQ(total.energy->energy, before.energy->energy);
+  ASSERT_TRUE(total.command);
+  EXPECT_FALSE(total.command->is_partial);
+  EXPECT_EQ(partial_text(profile, total), "");
+  // With a device that the total would contain, only that one is more.
+  profile.domains[0].energy.reset();
+  profile.domains[0].least = Energy::joules(7);
+  EXPECT_EQ(total_of(profile).lost, Energy::joules(7));
+  EXPECT_THAT(partial_text(profile, total_of(profile)),
+              AllOf(HasSubstr("took 7.000 J more"), Not(HasSubstr("wall"))));
+}
+
 TEST(ProfileText, TheAnswerSaysWhatIsEstimatedAndWhatIsMissing) {
   TextOptions options;
   options.width = 120;
