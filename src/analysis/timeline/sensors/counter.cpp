@@ -16,6 +16,13 @@ namespace jouleprof::analysis {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+// Of a counter with a range: RAPL is read often enough to see each wrap at this power.
+constexpr Power kMostWrapping = Power::watts(1000);
+
+}  // namespace
+
 // In microjoules as they end up in a reading.
 bool is_no_value(Energy raw) {
   constexpr std::int64_t kAllBits32 = 0xFFFFFFFF;
@@ -37,8 +44,9 @@ CounterUnwrapper::Step CounterUnwrapper::judge(const Accepted& from,
   if (traits_.wrap) {
     const Energy least = change < Energy{} ? change + *traits_.wrap : change;
     if (least < Energy{}) return Step::kReset;
-    // At twice the recent power, could it have gone round once more?
-    if (from.recent && least + *traits_.wrap <= *from.recent * 2 * elapsed) return Step::kReset;
+    // Could it have gone round once more? The power of reads that failed may have been any.
+    const Power most = std::max(kMostWrapping, from.recent.value_or(Power{}) * 2);
+    if (least + *traits_.wrap <= most * elapsed) return Step::kReset;
     if (change < Energy{}) {
       if (least > limit) return Step::kReset;
       change = least;

@@ -43,8 +43,9 @@ bool is_no_value(Energy raw);
 // Unwraps one counter's readings as they come.
 //
 // - A decrease is a wrap when the counter's range is known, the power that a wrap would mean is
-//   plausible, and no more than one wrap fits between the two reads at the recent power.
-//   Any other decrease is a reset. An interval in which a wrap could be unobserved is split too.
+//   plausible, and no more than one wrap fits between the two reads at 1 kW, or at twice the
+//   recent power. Any other decrease is a reset. An interval in which a wrap could be unobserved is
+//   split too.
 // - Readings that cannot be true are dropped and noted: no-value patterns (all bits set, in
 //   millijoules or in thousandths of one), and single jumps of more than kAbsurdPower, or than ten
 //   times the recent power and 1 kW.

@@ -85,6 +85,21 @@ TEST(Counter, RefusesToGuessHowOftenItWrapped) {
   EXPECT_EQ(unwrapper.take_notes().size(), 1u);
 }
 
+TEST(Counter, RefusesToGuessAfterReadsThatFailed) {
+  // Of 65.5 kJ, after 10 minutes: 20 kJ at 33 W, or 85.5 kJ at 143 W. At 50 W before, both may be.
+  auto traits = rapl();
+  traits.wrap = Energy::joules(65536);
+  CounterUnwrapper unwrapper(traits);
+  std::vector<CounterPoint> points;
+  for (const auto& [t, j] : {std::pair{0.0, 0.0}, std::pair{1.0, 50.0}, std::pair{601.0, 20050.0},
+                             std::pair{602.0, 20100.0}}) {
+    unwrapper.push({{}, at(t), at(t + 0.002), Energy::joules(j)}, points);
+  }
+  EXPECT_NE(points[2].segment, points[1].segment);
+  EXPECT_EQ(points.back().energy, Energy::joules(100));
+  EXPECT_EQ(unwrapper.take_notes().size(), 1u);
+}
+
 TEST(Counter, DropsNoValuePatterns) {
   CounterUnwrapper unwrapper({});
   std::vector<CounterPoint> points;
