@@ -147,7 +147,9 @@ Result<long long> read_integer(const std::filesystem::path& path) {
               fmt::format("{} holds '{}', not a whole number", path.string(), *text));
 }
 
-Result<std::vector<std::string>> list_folder(const std::filesystem::path& path) {
+namespace {
+
+Result<std::vector<std::string>> list(const std::filesystem::path& path, bool only_folders) {
   // Not by std::filesystem: libstdc++'s directory_iterator ends the program where an allocation
   // fails.
   const auto close = [](DIR* open) { ::closedir(open); };
@@ -163,14 +165,30 @@ Result<std::vector<std::string>> list_folder(const std::filesystem::path& path) 
     if (entry == nullptr && errno != 0) return fail_to_list();
     if (entry == nullptr) break;
     const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") names.emplace_back(name);
+    if (name == "." || name == "..") continue;
+    if (only_folders && entry->d_type != DT_DIR) {
+      std::error_code ignored;
+      if (entry->d_type != DT_UNKNOWN) continue;
+      if (!std::filesystem::is_directory(symlink_status(path / name, ignored))) continue;
+    }
+    names.emplace_back(name);
   }
   std::ranges::sort(names);
   return names;
 }
 
+}  // namespace
+
+Result<std::vector<std::string>> list_folder(const std::filesystem::path& path) {
+  return list(path, false);
+}
+
 std::vector<std::string> names_in(const std::filesystem::path& path) {
   return list_folder(path).value_or(std::vector<std::string>{});
+}
+
+std::vector<std::string> folders_in(const std::filesystem::path& path) {
+  return list(path, true).value_or(std::vector<std::string>{});
 }
 
 Result<std::string_view> KeptFile::read(std::size_t limit) {

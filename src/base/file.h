@@ -37,6 +37,9 @@ Result<long long> read_integer(const std::filesystem::path& path);
 Result<std::vector<std::string>> list_folder(const std::filesystem::path& path);
 // The same; none where the folder cannot be listed.
 std::vector<std::string> names_in(const std::filesystem::path& path);
+// Of these the folders, without links to folders. Most file systems have the kind in the list, so
+// that no file is looked at.
+std::vector<std::string> folders_in(const std::filesystem::path& path);
 
 // A small file that is read again and again: opened once.
 // For files of /proc and /sys, which say something new at each read; opening them costs as much as

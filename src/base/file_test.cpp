@@ -48,6 +48,15 @@ TEST(File, ListsSorted) {
   EXPECT_EQ(list_folder(tree / "none").error().code, Errc::kNotFound);
 }
 
+TEST(File, ListsFoldersWithoutLinksToThem) {
+  const TempTree tree({{"b/x", ""}, {"a/x", ""}, {"c", ""}});
+  std::filesystem::create_directory_symlink(tree.root(), tree / "a/above");
+  std::filesystem::create_directory_symlink(tree / "b", tree / "d");
+  EXPECT_THAT(folders_in(tree.root()), testing::ElementsAre("a", "b"));
+  EXPECT_THAT(folders_in(tree / "a"), testing::IsEmpty());
+  EXPECT_THAT(folders_in(tree / "none"), testing::IsEmpty());
+}
+
 TEST(KeptFile, SaysWhatTheFileHoldsNow) {
   const TempTree tree{{"stat", "cpu 1 2 3\n"}};
   KeptFile file(tree / "stat");

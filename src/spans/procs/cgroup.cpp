@@ -104,9 +104,7 @@ void append_members(const fs::path& folder, std::vector<pid_t>& out) {
 // `folder` and all groups below it, the deepest first.
 std::vector<fs::path> groups_below(const fs::path& folder) {
   std::vector<fs::path> all;
-  for (const auto& name : names_in(folder)) {
-    std::error_code ignored;
-    if (!fs::is_directory(folder / name, ignored)) continue;
+  for (const auto& name : folders_in(folder)) {
     auto below = groups_below(folder / name);
     all.insert(all.end(), below.begin(), below.end());
   }
