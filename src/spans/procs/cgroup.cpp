@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -112,6 +114,21 @@ std::vector<fs::path> groups_below(const fs::path& folder) {
   return all;
 }
 
+// Removes the groups of tools that were killed: `name` and others that have another pid after its
+// last '-', where that process has ended. A group that holds processes or groups stays.
+void remove_left_over(const fs::path& own, std::string_view name) {
+  const auto stem = name.substr(0, name.rfind('-') + 1);
+  for (const auto& left : folders_in(own)) {
+    if (left != name) {
+      if (stem.empty() || !left.starts_with(stem)) continue;
+      const auto pid = parse_integer(std::string_view(left).substr(stem.size()));
+      if (!pid || *pid <= 0 || *pid > std::numeric_limits<pid_t>::max()) continue;
+      if (::kill(static_cast<pid_t>(*pid), 0) == 0 || errno != ESRCH) continue;
+    }
+    ::rmdir((own / left).c_str());
+  }
+}
+
 // A process's own time is read in steps of 10 ms, so that group and processes differ by some.
 constexpr Duration kTick = milliseconds{10};
 // And the last process of a large machine some time after its group, by up to this part of it.
@@ -147,8 +164,8 @@ Result<Cgroup> Cgroup::create(const std::string& name, const fs::path& root) {
   if (has_limits(*own)) {
     return fail(Errc::kUnsupported, fmt::format("programs read the limits of {}", own->string()));
   }
+  remove_left_over(*own, name);
   const fs::path folder = *own / name;
-  ::rmdir(folder.c_str());  // one of the same name that was left behind, if it is empty
   if (::mkdir(folder.c_str(), 0755) != 0) {
     return system_failure(fmt::format("cannot create {}", folder.string()), errno);
   }

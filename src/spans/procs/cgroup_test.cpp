@@ -33,6 +33,25 @@ TEST(Cgroup, IsMadeBelowTheOwnOne) {
   EXPECT_THAT(*read_file(group->path() / "cgroup.procs"), testing::StartsWith("99\n"));
 }
 
+TEST(Cgroup, EmptyOnesOfToolsThatWereKilledAreRemoved) {
+  const TempTree tree{{"proc/self/cgroup", "0::/me\n"},
+                      {"proc/self/mountinfo", kMounts},
+                      {"sys/fs/cgroup/unified/me/tool-2000000002/used", ""}};
+  const auto own = tree / "sys/fs/cgroup/unified/me";
+  const std::string alive = "tool-" + std::to_string(getppid());
+  // The kernel gives out no pid above 2^22.
+  for (const std::string& name :
+       {std::string("tool-2000000001"), std::string("tool-2000000001x"), std::string("tool--5"),
+        std::string("other-2000000001"), std::string("2000000001"), alive}) {
+    std::filesystem::create_directory(own / name);
+  }
+  const auto group = Cgroup::create("tool-" + std::to_string(getpid()), tree.root());
+  ASSERT_TRUE(group) << group.error().message;
+  EXPECT_THAT(names_in(own),
+              UnorderedElementsAre("tool-" + std::to_string(getpid()), alive, "tool-2000000001x",
+                                   "tool-2000000002", "tool--5", "other-2000000001", "2000000001"));
+}
+
 TEST(Cgroup, UndelegatedGroupsOfSystemdAreLeftAlone) {
   if (geteuid() != 0) GTEST_SKIP() << "only root could write there anyway";
   const TempTree tree{{"proc/self/cgroup", "0::/user/me\n"},
