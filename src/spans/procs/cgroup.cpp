@@ -245,6 +245,11 @@ std::string CgroupTimes::keep(const ProcessGroup& group, bool began) {
       added.whole = used;
       divide();
     }
+    // A job has its steps' time and a pod its containers', also of those that no look finds.
+    ProcessGroup above = group;
+    above.path.resize(above.path.find_last_not_of('/') + 1);
+    above.path.resize(std::min(above.path.rfind('/'), above.path.size()));
+    if (owner_of_cgroup_path(above.path) != model::Owner{}) keep(above, began);
   }
   return key;
 }

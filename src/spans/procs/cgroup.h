@@ -54,9 +54,10 @@ class CgroupTimes {
  public:
   explicit CgroupTimes(const std::filesystem::path& root = "/");
 
-  // Keeps the group of a process, and returns its key. Empty for the root group, and where the
-  // group's time cannot be found: its processes have their own times only. A group whose process
-  // `began` since the look before has all that it used since the first look.
+  // Keeps the group of a process and those above it that have an owner, and returns its key. Empty
+  // for the root group, and where the group's time cannot be found: its processes have their own
+  // times only. A group whose process `began` since the look before has all that it used since the
+  // first look.
   std::string keep(const ProcessGroup& group, bool began);
 
   struct Group {

@@ -198,6 +198,28 @@ TEST(MachineProcesses, ShortProcessesOfANewGroupAreItsOwn) {
   EXPECT_EQ(look.others, 30 * kTick);
 }
 
+TEST(MachineProcesses, GroupsThatNoLookFindAreChargedToTheOwnerAbove) {
+  Machine machine;
+  const std::string job = "/system.slice/slurmstepd.scope/job_9";
+  const std::string pod = "/kubepods/pod01234567-0123-0123-0123-0123456789ab";
+  machine.put({.pid = 10}, "0::" + job + "/step_batch/user\n");
+  for (const auto* below : {"", "/step_batch", "/step_batch/user"}) machine.group(job + below, {});
+  machine.busy(0);
+  machine.look();
+  machine.put({.pid = 11, .start_ticks = ticks_now() + 100},
+              "0::" + pod + "/" + std::string(64, 'b') + "\n");
+  machine.group(pod + "/" + std::string(64, 'b'), 10 * kTick);
+  machine.group(pod, 40 * kTick);  // with the container before
+  machine.group(job, 50 * kTick);  // a step began and ended
+  machine.busy(90);
+  const auto look = machine.look();
+  std::map<std::string, Duration> found;
+  for (const auto& u : look.unlisted) found[u.owner.job + u.owner.pod] += u.cpu_time;
+  EXPECT_EQ(found, (std::map<std::string, Duration>{
+                       {"9", 50 * kTick}, {"01234567-0123-0123-0123-0123456789ab", 40 * kTick}}));
+  EXPECT_EQ(look.others, Duration{});
+}
+
 TEST(MachineProcesses, TheStepsOfAProcessesTimeAreNoShortProcess) {
   Machine machine;
   machine.put({.pid = 10, .cpu_ticks = 0}, "0::/a.service\n");
