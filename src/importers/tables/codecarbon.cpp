@@ -109,6 +109,12 @@ void lay_in_order(std::vector<TableWindow>& rows) {
   }
 }
 
+double joules_of(const TableWindow& row) {
+  double sum = 0;
+  for (const auto& part : row.window.energies) sum += part.energy.joules();
+  return sum;
+}
+
 // The energy of a run is the sum of its devices'.
 void warn_of_sums(WindowTable& table) {
   std::size_t differ = 0;
@@ -116,8 +122,7 @@ void warn_of_sums(WindowTable& table) {
   for (const TableWindow& row : table.windows()) {
     const auto whole = row.numbers.find("energy_consumed");
     if (whole == row.numbers.end() || row.window.energies.empty()) continue;
-    double sum = 0;
-    for (const auto& part : row.window.energies) sum += part.energy.joules();
+    const double sum = joules_of(row);
     const double joules = whole->second * kWattHours;
     if (std::abs(joules - sum) <= 0.01 * std::max(joules, sum) + 1e-3) continue;
     if (differ++ == 0)
@@ -147,10 +152,19 @@ Result<void> complete(WindowTable& table) {
     const auto [place, is_new] = by_run.try_emplace(id, runs.size());
     if (is_new || id.empty()) {
       runs.push_back(std::move(row));
-    } else {
-      ++earlier;
-      runs[place->second] = std::move(row);
+      continue;
     }
+    ++earlier;
+    TableWindow& known = runs[place->second];
+    if (row.end->at < known.end->at) std::swap(row, known);
+    if (joules_of(row) < joules_of(known)) {
+      return fail_at(
+          table.source(), row.line,
+          fmt::format("it has less energy than line {} of the same run_id, where a run's "
+                      "energies only grow; give each run a run_id of its own",
+                      known.line));
+    }
+    known = std::move(row);
   }
   lay_in_order(runs);
   table.windows() = std::move(runs);

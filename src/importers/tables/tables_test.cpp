@@ -35,6 +35,19 @@ TEST(CodeCarbon, TheLastRowOfARunIsTheRun) {
   EXPECT_TRUE(has_warning(*recording, "1 earlier row of the same run"));
 }
 
+TEST(CodeCarbon, TheEnergyOfARunNeverFalls) {
+  const std::string first =
+                        "2026-04-11T08:00:10,train,A,10.0,0.1,7.5,0.001,0.002,0.0005,0.0035,X\n",
+                    second = "2026-04-11T08:00:20,train,A,20.0,0.2,7.5,0.002,0.004,0.001,0.007,X\n",
+                    lower = "2026-04-11T08:10:00,train,A,5.0,0.1,7.5,0.001,0.001,0.0005,0.0025,X\n";
+  const auto recording = import_text(kHeader + second + first);
+  ASSERT_TRUE(recording) << recording.error().message;
+  ASSERT_EQ(recording->imported_windows.size(), 1u);
+  EXPECT_EQ(recording->imported_windows[0].duration, Duration{std::chrono::seconds{20}});
+  EXPECT_THAT(import_error(kHeader + second + lower),
+              HasSubstr("line 3: it has less energy than line 2 of the same run_id"));
+}
+
 // Stamps are whole seconds: of tasks one after the other, one seems to begin within the one before.
 TEST(CodeCarbon, TasksInOneSecondDoNotOverlap) {
   const auto recording = import_text(
