@@ -340,6 +340,11 @@ std::optional<std::string> RowLog::take_row(const Cells& cells) {
     }
     row.device = device_of(keys);
     row.uuid = keys[keys[LogRole::kUuid].empty() ? LogRole::kBus : LogRole::kUuid];
+    if (const std::string& name = keys[LogRole::kName]; !is_absent(name)) {
+      const auto known = std::ranges::find(products_, name);
+      row.product = static_cast<std::size_t>(known - products_.begin());
+      if (known == products_.end()) products_.push_back(name);
+    }
     rows_.push_back(std::move(row));
     return std::nullopt;
   }
@@ -429,7 +434,6 @@ std::optional<std::string> RowLog::read_cell(const LogColumn& column, const std:
 }
 
 std::size_t RowLog::device_of(Keys& keys) {
-  const std::string& product = keys[LogRole::kName];
   const std::string& uuid = keys[LogRole::kUuid];
   const std::string& id = uuid.empty() ? keys[LogRole::kBus] : uuid;
   LogDevice fresh;
@@ -450,7 +454,6 @@ std::size_t RowLog::device_of(Keys& keys) {
     fresh.device = key.empty() ? fmt::format("{}0", tool_.device) : key;
     fresh.name = key.empty() ? "GPU 0" : fmt::format("GPU of {}", source_->path);
   }
-  if (!product.empty()) fresh.name = product;
   has_keys_ = has_keys_ || !keys.device.empty() || !keys.index.empty() || !id.empty();
   fresh.uuid = uuid;
   const std::size_t found = device(key, std::move(fresh));
@@ -511,16 +514,33 @@ Result<void> RowLog::name_by_look() {
                             "--query-gpu=timestamp,index,power.draw",
                             source_->path));
   }
-  const std::string product = devices_.front().name;
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     rows_[i].device = device(places[i] == 0 ? "" : fmt::format("{}", places[i]),
                              {model::DomainKind::kGpu, fmt::format("gpu{}", places[i]),
-                              product == "GPU 0" ? fmt::format("GPU {}", places[i]) : product});
+                              fmt::format("GPU {}", places[i])});
   }
   builder_.warn(most == 1 ? "the log does not say which GPU it is of: it is called gpu0"
                           : fmt::format("the log does not say which GPU each row is of: {} rows "
                                         "come at a time, and are taken to be of gpu0 to gpu{}",
                                         most, most - 1));
+  return {};
+}
+
+// Each device has the product's name that its rows have. One device is of one product.
+Result<void> RowLog::name_products() {
+  std::vector<std::size_t> of_device(devices_.size());
+  for (const LogRow& row : rows_) {
+    if (row.product == 0) continue;
+    const std::size_t before = std::exchange(of_device[row.device], row.product);
+    devices_[row.device].name = products_[row.product];
+    if (before == 0 || before == row.product) continue;
+    return fail(Errc::kCorrupt,
+                fmt::format("{}: line {} has the power of a {}, where {} was a {} before: its rows "
+                            "are of several GPUs; import each one's rows from a file of their "
+                            "own, or log with --query-gpu=timestamp,index,uuid,name,power.draw",
+                            source_->path, row.line, show(products_[row.product]),
+                            devices_[row.device].device, show(products_[before])));
+  }
   return {};
 }
 
@@ -967,6 +987,7 @@ Result<model::Recording> RowLog::finish() && {
   if (tool_.numbers_by_look) {
     if (auto named = name_by_look(); !named) return forward_error(named);
   }
+  if (auto named = name_products(); !named) return forward_error(named);
   if (auto one = check_one_value(); !one) return forward_error(one);
   warn_of_rows();
   const Layout layout = add_rounds();

@@ -74,6 +74,7 @@ struct LogRow {
   std::size_t device = 0;
   std::size_t line = 0;
   std::string uuid;                                                   // or bus id, as it is named
+  std::size_t product = 0;                                            // of products_
   std::vector<std::pair<std::size_t, std::optional<double>>> values;  // sensor, in its SI unit
   bool begins = false;                                                // a header stands before it
   bool starts_section = false;  // the tool was not recording just before
@@ -163,6 +164,7 @@ class RowLog {
   std::size_t device_of(Keys& keys);
   Result<void> name_by_look();
   void separate_uuids();
+  Result<void> name_products();
   Result<void> make_stamps();
   void read_local_times();
   void turn_newest_first();
@@ -188,6 +190,7 @@ class RowLog {
   std::vector<LogSensor> sensors_;
   std::vector<LogDevice> devices_;
   std::map<std::string, std::size_t> places_;  // of devices, by what names them
+  std::vector<std::string> products_{""};      // names in rows; the first: none
   std::map<std::size_t, std::map<std::string, std::size_t>> uuids_;  // of an index: rows of each
   std::vector<LogRow> rows_;
   bool after_header_ = false;

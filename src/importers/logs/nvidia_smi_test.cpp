@@ -42,6 +42,29 @@ TEST(NvidiaSmi, SemicolonsAndATimeStampAreNotEnough) {
                   "2026/08/17 22:35:55,844; 81,25 W\n"));
 }
 
+// The sensors of each product have their own errors and limits.
+TEST(NvidiaSmi, EachGpuHasTheNameInItsRows) {
+  const auto log = [](const std::vector<std::string>& names, bool has_times) {
+    std::string text = has_times ? "timestamp, name, power.draw [W]\n" : "name, power.draw [W]\n";
+    for (int s = 0; s <= 20; ++s) {
+      for (std::size_t g = 0; g < names.size(); ++g) {
+        if (has_times) text += fmt::format("2026/08/17 22:35:{:02d}.00{}, ", s, g);
+        text +=
+            fmt::format("{}, {}.00 W\n", s == 4 ? "[Unknown Error]" : names[g], 60 + s + 300 * g);
+      }
+    }
+    return text;
+  };
+  const auto recording = import_text(log({"NVIDIA L4", "NVIDIA H100"}, true));
+  ASSERT_TRUE(recording) << recording.error().message;
+  ASSERT_EQ(recording->domains.size(), 2u);
+  EXPECT_EQ(recording->domains[0].name, "NVIDIA L4");
+  EXPECT_EQ(recording->domains[1].name, "NVIDIA H100");
+  EXPECT_TRUE(import_text(log({"NVIDIA L4"}, false)));
+  EXPECT_THAT(import_error(log({"NVIDIA A10", "NVIDIA A16"}, false)),
+              HasSubstr("line 3 has the power of a 'NVIDIA A16', where gpu0 was a 'NVIDIA A10'"));
+}
+
 TEST(NvidiaSmi, TwoGpusByIndex) {
   std::string text = kHeader;
   for (int s = 0; s <= 10; ++s) text += row(s, 0, 100) + row(s, 3, 100 + 10 * s);
