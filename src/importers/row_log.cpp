@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/median.h"
 #include "base/text.h"
 #include "importers/one_value.h"
 #include "importers/source_text.h"
@@ -616,6 +617,46 @@ Result<void> RowLog::make_stamps() {
   return {};
 }
 
+// An interval that the log does not state is refuted by an energy counter that rises by another
+// energy than the power makes in it. Where it rises by a thousandth or a thousand times of that,
+// its unit may be another, which the builder checks.
+Result<void> RowLog::check_interval() const {
+  constexpr double kApart = 1.5, kMostApart = 600;
+  constexpr std::size_t kFewest = 10;  // rows
+  if (has_times_ || options_.interval) return {};
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    std::map<std::size_t, double> last, rises;  // of counters
+    std::vector<double> watts;
+    std::size_t count = 0;
+    for (const LogRow& row : rows_) {
+      if (row.device != d) continue;
+      ++count;
+      if (const auto value = power(row)) watts.push_back(*value);
+      for (const auto& [of, value] : row.values) {
+        if (!value || sensors_[of].kind != model::SensorKind::kEnergyCounter) continue;
+        const auto [before, is_first] = last.try_emplace(of, *value);
+        if (!is_first) rises[of] += std::max(*value - std::exchange(before->second, *value), 0.0);
+      }
+    }
+    const double joules = mean(watts) * static_cast<double>(count - 1) * seconds(kDefaultInterval);
+    for (const auto& [of, rise] : rises) {
+      const double times = rise / joules;
+      if (count < kFewest || !(joules > 0) || !(rise > 0) || times > kMostApart ||
+          times < 1 / kMostApart || (times < kApart && times > 1 / kApart)) {
+        continue;
+      }
+      return fail(
+          Errc::kCorrupt,
+          fmt::format("{}: the log has no time stamps, and rows of {} are not {:g} s apart: "
+                      "{} rises by {:.4g} J, where its power makes {:.4g} J then; give the "
+                      "distance of rows, about --interval {:.3g}s",
+                      source_->path, devices_[d].device, seconds(kDefaultInterval),
+                      sensors_[of].name, rise, joules, times * seconds(kDefaultInterval)));
+    }
+  }
+  return {};
+}
+
 // Times of the local clock become instants; each device's rows have an order of their own.
 void RowLog::read_local_times() {
   const bool is_local = times_ == LogTime::Kind::kCalendar && !tool_.times_are_utc;
@@ -989,6 +1030,7 @@ Result<model::Recording> RowLog::finish() && {
   }
   if (auto named = name_products(); !named) return forward_error(named);
   if (auto one = check_one_value(); !one) return forward_error(one);
+  if (auto right = check_interval(); !right) return forward_error(right);
   warn_of_rows();
   const Layout layout = add_rounds();
   RealTime (*to_real)(Duration) = nullptr;

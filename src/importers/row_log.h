@@ -166,6 +166,7 @@ class RowLog {
   void separate_uuids();
   Result<void> name_products();
   Result<void> make_stamps();
+  Result<void> check_interval() const;
   void read_local_times();
   void turn_newest_first();
   void leave_out_far_times();

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,6 +48,27 @@ TEST(Dcgm, ACounterInAnotherUnitIsRefused) {
   EXPECT_THAT(import_error(log(100, 1e8, false)), HasSubstr("which is above what any gpu draws"));
   EXPECT_TRUE(
       has_warning(*import_text(log(100, 1e2, false)), "gpu0 draws at most 0.1 W: wrong unit?"));
+}
+
+// Rows that are taken to be a second apart would make a tenth of the energy.
+TEST(Dcgm, ACounterRefutesTheAssumedIntervalOfRowsWithoutTimes) {
+  const auto log = [](int step, double power) {
+    std::string text = kHead;
+    for (int i = 0; i < 20; ++i) {
+      text += fmt::format("GPU 0     {}  {}  40  7\n", i == 3 ? "N/A" : fmt::format("{}", power),
+                          5'000'000 + i * step * 100'000);
+    }
+    return text;
+  };
+  for (const int apart : {2, 10, 60}) {
+    EXPECT_THAT(import_error(log(apart, 100)),
+                HasSubstr(fmt::format("about --interval {}s", apart)));
+    const auto stated = import_text(log(apart, 100), {.interval = seconds{apart}});
+    ASSERT_TRUE(stated) << stated.error().message;
+    EXPECT_EQ(*stated->run.work_end - *stated->run.work_begin, seconds{19 * apart});
+  }
+  EXPECT_THAT(import_error(log(1, 1000)), HasSubstr("about --interval 0.1s"));
+  EXPECT_TRUE(import_text(log(1, 120)));
 }
 
 // Nearly all of the energy is in one of twenty seconds.
