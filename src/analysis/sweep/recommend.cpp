@@ -45,10 +45,11 @@ class Recommender {
 
   Result<void> check() {
     if (sweep_.points.size() < 2) {
-      return fail(Errc::kInvalidArgument,
-                  fmt::format("a recommendation needs runs at two settings that can be ranked, this "
-                              "sweep has {}; `jouleprof sweep --resume` goes on with it",
-                              sweep_.points.size()));
+      return fail(
+          Errc::kInvalidArgument,
+          fmt::format("a recommendation needs runs at two settings that can be ranked, this "
+                      "sweep has {}; `jouleprof sweep --resume` goes on with it",
+                      sweep_.points.size()));
     }
     if (options_.eta < 0 || options_.eta > 1) {
       return fail(Errc::kInvalidArgument, "eta must be from 0 to 1");
