@@ -295,6 +295,44 @@ def test_a_step_that_cannot_be_costs_no_other_step(tmp_path, wrong):
     assert wrong not in ("rejected", "recomputed") or f"request r3: 2 {wrong} of 1 tokens" in warning
 
 
+AGAIN = """
+import os, sys, time
+from jouleprof.serving import Recorder, Share
+
+time.sleep(0.3)
+recorder = Recorder(model="toy", devices=["gpu0"])
+
+def serve(name):
+    for n in range(8):
+        number = recorder.request(f"{name}{n}")
+        for step in range(5):
+            begin = recorder.now()
+            time.sleep(0.02)
+            recorder.step(begin, recorder.now(), [Share(number, tokens=1 + n, context=9)])
+        recorder.finish(f"{name}{n}", tokens_in=9, tokens_out=5)
+    recorder.close()
+
+if sys.argv[1] == "restarted":
+    serve("before")
+    serve("after")
+else:
+    child = os.fork()
+    if child == 0:
+        serve("child")
+        os._exit(0)
+    os.waitpid(child, 0)
+time.sleep(0.3)
+"""
+
+
+@needs_tool
+@pytest.mark.parametrize("how, names", [("restarted", ("before", "after")), ("forked", ("child",))])
+def test_an_engine_that_starts_again_or_in_a_forked_process_is_recorded(tmp_path, how, names):
+    document = json.loads(report(recorded(tmp_path, AGAIN, how, [SQUARE, SQUARE]), "--by", "request", "--json"))
+    assert [(r["request"], r["steps"]) for r in document["requests"]] == [(f"{w}{n}", 5) for w in names for n in range(8)]
+    assert all(r["energy_joules"] is not None for r in document["requests"]), document
+
+
 @pytest.mark.parametrize("wrong", [{"tokens_in": -1}, {"tokens_out": -3}, {"tokens_out": 1.5}, {"at": -1},
                                    {"at": 1 << 70}])
 def test_a_wrong_count_leaves_the_request_open(wrong):

@@ -99,8 +99,8 @@ class Recorder:
     Outside of `jouleprof run --serving` nothing is recorded; listeners hear of everything all the same."""
 
     def __init__(self, *, model: str = "", devices: Iterable[str] = (), batches: bool = True) -> None:
-        folder = spool_folder()
-        self._spool = SpoolFile(folder) if folder is not None else None
+        self._folder = spool_folder()
+        self._spool = SpoolFile(self._folder) if self._folder is not None else None
         self._model = model
         self._devices: list[int] = []
         self._requests: dict[str, Request] = {}
@@ -113,11 +113,11 @@ class Recorder:
         self._lost_requests = 0
         self._wrong_steps = 0
         self._wrong_step = ""
-        if not batches:
-            self._add(_entry(_VIEW, struct.pack("<I", 0)))
+        self._head = [] if batches else [_entry(_VIEW, struct.pack("<I", 0))]
         for number, name in enumerate(devices):
-            self._add(_entry(_DEVICE, struct.pack("<I", number) + _text(name)))
+            self._head.append(_entry(_DEVICE, struct.pack("<I", number) + _text(name)))
             self._devices.append(number)
+        self._add(b"".join(self._head))
 
     now = staticmethod(time.monotonic_ns)
 
@@ -160,6 +160,7 @@ class Recorder:
             known = self._requests.get(id)
             if known is not None:
                 return known.number
+            self._reopen()
             number = self._next
             self._next += 1
             request = Request(id, number, model or self._model, tenant, at)
@@ -266,9 +267,11 @@ class Recorder:
         if self._spool is not None:
             self._spool.problem = self._spool.problem or f"steps were recorded in part: {reason}"
             self.close()
+            self._folder = None
 
     def close(self) -> None:
-        """Writes what is left. Requests that have not finished stay so in the recording."""
+        """Writes what is left. Requests that have not finished stay so in the recording. A request that begins later
+        is recorded again."""
         if self._spool is not None:
             if self._wrong_steps > 0 and not self._spool.problem:
                 self._spool.problem = (f"{self._wrong_steps} steps cannot be, and were left out; the first: "
@@ -283,6 +286,13 @@ class Recorder:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _reopen(self) -> None:
+        """A forked process, and an engine that is started again after close(), write a file of their own."""
+        if self._folder is not None and self._spool is not None and not self._spool.is_open:
+            self._spool = SpoolFile(self._folder)
+            self._lost_steps = self._lost_requests = self._wrong_steps = 0
+            self._add(b"".join(self._head))
 
     def _add(self, entry: bytes) -> bool:
         return self._spool is None or self._spool.add(entry)

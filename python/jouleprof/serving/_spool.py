@@ -68,8 +68,8 @@ def _frame(kind: int, payload: bytes) -> bytes:
 class SpoolFile:
     """Entries of model/activity/serving.h, in frames of src/recording/spool/FORMAT.md.
 
-    add() takes any thread's entries and never waits for the disk: a thread writes them. A forked child writes
-    nothing."""
+    add() takes any thread's entries and never waits for the disk: a thread writes them. A forked process needs a
+    file of its own."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -88,6 +88,10 @@ class SpoolFile:
         self._open_segment()
         self._thread = threading.Thread(target=self._run, name="jouleprof-serving", daemon=True)
         self._thread.start()
+
+    @property
+    def is_open(self) -> bool:
+        return not self._closed and self._pid == os.getpid()
 
     def add(self, entry: bytes) -> bool:
         """False where there is no room."""
