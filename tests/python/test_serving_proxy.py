@@ -52,6 +52,10 @@ class Upstream(BaseHTTPRequestHandler):
             return None
         if asked.get("stream"):
             return self.stream(asked, kind)
+        if kind == "silent":
+            self.rfile.read(1)  # until the connection ends
+            self.close_connection = True
+            return None
         time.sleep(0.15)
         if kind == "llama":
             return self.answer({"id": "chatcmpl-l", "choices": [], "usage": USAGE, "timings": TIMINGS})
@@ -308,6 +312,27 @@ def test_a_client_that_goes_ends_the_servers_work(proxy, upstream):
     assert 0 < finished(proxy).tokens_out < 200
 
 
+def test_a_request_that_ends_without_a_response_is_recorded(proxy, upstream):
+    connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=20)
+    connection.request("POST", "/v1/chat/completions", json.dumps({"model": "silent", "user": "alice"}))
+    while not upstream.seen:
+        time.sleep(0.02)
+    connection.sock.close()
+    request = finished(proxy)
+    assert (request.tenant, request.tokens_in, request.tokens_out) == ("alice", 0, 0)
+    begin, end = proxy.heard.steps[0][0], proxy.heard.steps[-1][1]
+    assert (begin, end) == (request.arrival, request.finish)
+
+
+def test_the_id_of_an_answer_is_that_of_the_recording(proxy):
+    ids = []
+    for _ in range(2):  # a client that tries again
+        response, _ = ask(proxy, {"model": "sglang"}, "/generate", headers={"X-Request-Id": "again"})
+        ids.append(response.headers["X-Jouleprof-Request"])
+    finished(proxy, 2)
+    assert ids[0] == "again" != ids[1] and [r.id for r in proxy.heard.finished] == ids
+
+
 def test_a_body_in_chunks_and_a_connection_that_is_kept(proxy, upstream):
     connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=20)
     for _ in range(2):
@@ -342,6 +367,44 @@ def test_a_request_that_goes_on_holds_back_steps_for_two_minutes(monkeypatch):
     flights.end(long)
     flights.flush(all=True)
     assert heard.of(heard.finished[1])[1] == 199  # in all, though a part was recorded before its end was known
+
+
+def flights_at(monkeypatch, now):
+    monkeypatch.setattr(time, "monotonic_ns", lambda: now[0])
+    heard = Heard()
+    recorder = Recorder(batches=False)
+    recorder.listen(heard)
+    return TokensInFlight(recorder), heard
+
+
+def test_a_request_that_fails_after_two_minutes_has_no_later_spans(monkeypatch):
+    now = [10**12]
+    flights, heard = flights_at(monkeypatch, now)
+    failed = flights.begin("failed")
+    now[0] += 130 * 10**9
+    flights.flush()
+    flights.abandon(failed)
+    now[0] += 10**9
+    later = flights.begin("later")
+    later.counts = Counts(tokens_in=10, tokens_out=5)
+    now[0] += 10**9
+    flights.end(later)
+    flights.flush()
+    assert [r.id for r in heard.finished] == ["failed", "later"]
+    assert max(end for _, end, shares in heard.steps if failed.number in {s[0] for s in shares}) == failed.end
+
+
+def test_an_answer_that_waits_for_its_figures_has_ended(monkeypatch):
+    now = [10**12]
+    flights, heard = flights_at(monkeypatch, now)
+    other, waits = flights.begin("other"), flights.begin("waits")
+    now[0] += 10**9
+    flights.end(waits)
+    now[0] += 20 * 10**9
+    flights.end(waits)
+    flights.end(other)
+    flights.flush()
+    assert {r.id: r.finish - r.arrival for r in heard.finished} == {"other": 21 * 10**9, "waits": 10**9}
 
 
 def energy_of(i, tokens_in, tokens_out, joules):

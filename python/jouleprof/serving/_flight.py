@@ -169,14 +169,19 @@ class TokensInFlight:
         return flight
 
     def abandon(self, flight: Flight) -> None:
-        """It was refused, and computed nothing."""
+        """It was refused, and computed nothing. One of which spans are recorded already ends now."""
         with self._lock:
-            if flight.number is None and flight in self._flights:
+            if flight.number is None:
                 self._flights.remove(flight)
+            else:
+                flight.end = time.monotonic_ns()
 
     def end(self, flight: Flight) -> None:
+        """Its id is the one in the recording then. The first end counts: a response may wait for its figures."""
         with self._lock:
-            flight.end = time.monotonic_ns()
+            if flight.end is None:
+                flight.end = time.monotonic_ns()
+                self._number_of(flight)
 
     def flush(self, *, all: bool = False) -> None:
         """Records what is known. all: what is not, too, as far as it was seen."""
@@ -228,7 +233,7 @@ class TokensInFlight:
 
     def _number_of(self, flight: Flight) -> int:
         if flight.number is None:
-            if flight.id in self._recorder.begun:  # a client used the id twice
+            if self._recorder.number(flight.id) is not None:  # a client used the id twice
                 flight.id += f"-{flight.begin}"
             flight.number = self._recorder.request(flight.id, tenant=flight.tenant, model=flight.model,
                                                    arrival=flight.begin)

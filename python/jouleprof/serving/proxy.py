@@ -149,8 +149,7 @@ class _Handler(BaseHTTPRequestHandler):
             try:
                 self._send(connection, body, tracked=flight is not None)
                 response = connection.getresponse()
-            except (OSError, http.client.HTTPException) as error:
-                self._abandon(flight)
+            except (OSError, http.client.HTTPException) as error:  # what it computed until then is the request's
                 self._refuse(502, f"the server at {self.server.upstream.geturl()} gave no response: "
                                   f"{type(error).__name__} {error}")
                 return
@@ -277,6 +276,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.recorder.fail(str(error))
 
     def _energy(self, flight: Flight) -> dict[str, Any] | None:
+        self.server.finish(flight)
         if self.server.energies is None:
             return None
         try:
@@ -284,7 +284,6 @@ class _Handler(BaseHTTPRequestHandler):
         except ValueError:
             seconds = 0.0
         if seconds > 0:
-            self.server.finish(flight)
             final = self.server.energies.wait(flight.id, seconds)
             if final is not None:
                 return {name: value for name, value in final.to_dict().items()
