@@ -71,11 +71,6 @@ std::vector<File> recordings_in(const fs::path& folder) {
 }  // namespace
 
 Result<std::unique_ptr<DailyRecordings>> DailyRecordings::open(DailyOptions options) {
-  std::error_code err;
-  fs::create_directories(options.folder, err);
-  if (err) {
-    return system_failure(fmt::format("cannot make {}", options.folder.string()), err.value());
-  }
   auto out = std::unique_ptr<DailyRecordings>(new DailyRecordings(std::move(options)));
   const auto now = out->options_.now();
   out->opened_ = now;
@@ -86,6 +81,11 @@ Result<std::unique_ptr<DailyRecordings>> DailyRecordings::open(DailyOptions opti
 
 Result<void> DailyRecordings::begin_file(const ClockPoint& now) {
   const auto day = day_of(now.real);
+  std::error_code err;
+  fs::create_directories(options_.folder, err);
+  if (err) {
+    return system_failure(fmt::format("cannot make {}", options_.folder.string()), err.value());
+  }
   fs::path path = options_.folder / (day + ".jprof");
   for (int part = 2; fs::exists(path); ++part) {
     path = options_.folder / fmt::format("{}-{}.jprof", day, part);
@@ -142,6 +142,11 @@ Result<void> DailyRecordings::append(const Batch& batch) {
 Result<void> DailyRecordings::commit() {
   if (writer_) check(writer_->commit());
   const auto now = options_.now();
+  std::error_code err;
+  if (writer_ && !fs::exists(path_, err) && !err) {
+    check(fail(Errc::kNotFound, fmt::format("{} was removed or moved", path_.string())));
+    retry_ = now.host;
+  }
   note_rate(now.host);
   const bool is_full = writer_ && size_of(path_) >= options_.most_bytes / kPartsOfBound;
   if (writer_ && day_of(now.real) == day_ && !is_full) return {};

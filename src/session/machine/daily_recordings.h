@@ -28,8 +28,8 @@ struct DailyOptions {
 // such a file exists, and where one has reached a quarter of the bound. Each begins with the last
 // reading of each sensor in the file before, so that no energy between them is lost. Files of
 // these names are removed, the oldest first, until the rest fits the bounds; others are left alone.
-// A file that cannot be written (a full disk) ends, and after a minute another is tried: no call
-// but open() fails.
+// A file that cannot be written (a full disk) ends, and after a minute another is tried; one that
+// was removed or moved is followed at once: no call but open() fails.
 // Thread safety: as Sink's.
 class DailyRecordings final : public Sink {
  public:

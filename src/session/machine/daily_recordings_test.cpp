@@ -197,6 +197,20 @@ TEST(DailyRecordings, AFileThatFailsIsFollowedByAnother) {
   EXPECT_EQ(service.names().size(), 2u);
 }
 
+TEST(DailyRecordings, AFileThatIsRemovedIsFollowedByAnother) {
+  Service service;
+  service.read(1);
+  std::filesystem::remove_all(service.tree.root());
+  service.pass(1s);
+  service.read(2);
+  ASSERT_EQ(service.errors.size(), 1u);
+  EXPECT_TRUE(service.errors.front().ends_with("was removed or moved")) << service.errors.front();
+  service.pass(1s);
+  service.read(3);
+  EXPECT_TRUE(service.recordings->finish());
+  EXPECT_EQ(service.joules("2026-11-23.jprof"), (std::vector<std::int64_t>{2, 3}));
+}
+
 TEST(DailyRecordings, AFolderThatCannotBeMadeIsAnError) {
   const TempTree tree{{"file", "x"}};
   DailyOptions options;

@@ -121,7 +121,7 @@ Result<session::DailyOptions> History::bounds() const {
     say("jouleprof: {}\n", rate_text(bytes_a_day, bytes, longest));
   };
   out.on_error = [](const Error& error) {
-    say("jouleprof: the recording ends: {}; another is tried in a minute\n", error.message);
+    say("jouleprof: the recording ends: {}; another is tried within a minute\n", error.message);
   };
   return out;
 }
