@@ -50,6 +50,9 @@ class Upstream(BaseHTTPRequestHandler):
             self.wfile.write(b'{"half":')
             self.close_connection = True
             return None
+        if kind == "fail":
+            time.sleep(0.05)
+            return self.answer({"error": "out of time"}, asked["status"])
         if asked.get("stream"):
             return self.stream(asked, kind)
         if kind == "silent":
@@ -322,6 +325,14 @@ def test_a_request_that_ends_without_a_response_is_recorded(proxy, upstream):
     assert (request.tenant, request.tokens_in, request.tokens_out) == ("alice", 0, 0)
     begin, end = proxy.heard.steps[0][0], proxy.heard.steps[-1][1]
     assert (begin, end) == (request.arrival, request.finish)
+
+
+def test_a_request_that_fails_within_the_server_is_recorded(proxy):
+    for status in (503, 429, 504, 500):
+        response, body = ask(proxy, {"model": "fail", "status": status})
+        assert (response.status, json.loads(body)) == (status, {"error": "out of time"})
+    finished(proxy, 2)
+    assert [r.finish > r.arrival for r in proxy.heard.finished] == [True, True]
 
 
 def test_the_id_of_an_answer_is_that_of_the_recording(proxy):

@@ -33,6 +33,7 @@ from ._spool import recording_of_run
 PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/completion", "/completions",
          "/chat/completions", "/responses", "/infill", "/generate")
 _LAST = ("response.completed", "response.incomplete", "message_stop")  # events of streams that have no [DONE]
+_FAILED = 500, 502, 504  # statuses of requests that may have computed; others refuse
 MOST_BODY = 256 << 20  # bytes of a request
 _PIECE = 1 << 16
 # Of one connection (RFC 9110, 7.6.1); the lengths are set anew.
@@ -153,10 +154,11 @@ class _Handler(BaseHTTPRequestHandler):
                 self._refuse(502, f"the server at {self.server.upstream.geturl()} gave no response: "
                                   f"{type(error).__name__} {error}")
                 return
-            if flight is not None and response.status != 200:
+            answered = flight if response.status == 200 else None
+            if answered is None and response.status not in _FAILED:
                 self._abandon(flight)
                 flight = None
-            self._respond(response, flight, wants_usage)
+            self._respond(response, answered, wants_usage)
         except OSError:  # the client or the server has gone within the response
             self.close_connection = True
         finally:
