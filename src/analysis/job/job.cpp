@@ -72,12 +72,16 @@ class HostBuilder {
   }
 
   Result<void> add_domain(const DomainKey& key, bool counted) {
-    JobDomain sum{key.label, key.identity, {}, "", counted, {}};
+    JobDomain sum{key.label, key.identity, {}, "", false, counted, {}};
     std::optional<HostTime> until;
+    HostTime recorded_until{};
+    Duration without{};  // of the recordings of the domain, that in which it has no energy
     for (const auto& [named, profile] : placed_) {
       for (std::size_t i = 0; i < profile->domains.size(); ++i) {
         const auto& d = profile->domains[i];
         if (!d.domain.visible || key_of(d.domain) != key) continue;
+        without += std::max(profile->end - std::max(recorded_until, profile->begin), Duration{});
+        recorded_until = std::max(recorded_until, profile->end);
         if (!d.energy) {
           if (sum.reason.empty()) sum.reason = named->name + ": " + d.reason;
           continue;
@@ -87,9 +91,11 @@ class HostBuilder {
         auto energy = named->run.energy(i, from, profile->end);
         if (!energy) return forward_error(energy);
         add(sum.energy, *energy);
+        without -= profile->end - from;
         until = profile->end;
       }
     }
+    sum.lacks_time = sum.energy && without > Duration{};
     add_least(key, sum.least);
     out_.domains.push_back(std::move(sum));
     return {};

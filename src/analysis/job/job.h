@@ -22,8 +22,11 @@ struct JobDomain {
   std::string label;                         // "gpu0", "dram package-0"
   std::string identity;                      // the GPU's UUID, else its device
   std::optional<model::Measurement> energy;  // over the union of the recordings' times
-  std::string reason;                        // why it is absent
-  bool is_counted = true;                    // in the total: contains and is in no other domain
+  std::string reason;                        // why it is absent, or that of a part of the time
+  // A recording of the domain has no energy, and no other covers its time: `energy` is a lower
+  // bound.
+  bool lacks_time = false;
+  bool is_counted = true;  // in the total: contains and is in no other domain
   // What it took before its readings ended while the work went on; not in `energy`.
   std::optional<Energy> least;
   bool is_partial() const { return is_counted && least.has_value(); }

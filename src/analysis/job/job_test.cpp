@@ -99,6 +99,26 @@ TEST(Job, RecordingsOfADeviceThatWasLostCountOnce) {
   const Job job = job_of({{recorded(3, 6), until_loss(4, 13)}});
   EXPECT_NEAR(job.hosts[0].domains[0].energy->energy.joules(), 1500, 10);
   EXPECT_NEAR(job.hosts[0].domains[0].least->joules(), 1000, 100);
+  EXPECT_TRUE(job.hosts[0].domains[0].lacks_time);
+}
+
+// The energy of a device that one recording lacks is a lower bound, unless others cover its time.
+TEST(Job, ADomainThatARecordingHasNoEnergyOfIsALowerBound) {
+  const auto without = [](double from, double to) {
+    return recorded(from, to, "node1", "boot1", "GPU-1", 0);
+  };
+  const auto domain_of = [](std::vector<model::Recording> recordings) {
+    return job_of({std::move(recordings)}).hosts[0].domains[0];
+  };
+  for (const auto& lacks :
+       {domain_of({recorded(3, 6), without(6, 13)}), domain_of({without(3, 8), recorded(6, 13)})}) {
+    EXPECT_TRUE(lacks.energy);
+    EXPECT_TRUE(lacks.lacks_time);
+    EXPECT_THAT(lacks.reason, testing::HasSubstr(".jprof: "));
+  }
+  EXPECT_FALSE(domain_of({recorded(3, 13), without(4, 12)}).lacks_time);
+  EXPECT_FALSE(domain_of({without(4, 12), recorded(3, 9), recorded(8, 13)}).lacks_time);
+  EXPECT_FALSE(domain_of({without(4, 12)}).lacks_time);
 }
 
 TEST(Job, EightRecordersOfOneHostCountOnce) {

@@ -53,9 +53,11 @@ void columns(const analysis::JobDomain& domain, Columns& column) {
   column("identity", domain.identity, "the GPU's UUID, else its device");
   column("counted", domain.is_counted, "whether it is in the total");
   energy_columns(domain.energy, "over the union of the recordings' times", "`reason` states why",
-                 column);
-  column("reason", domain.energy ? std::string_view{} : domain.reason, "why there is no energy",
-         "there is one");
+                 column, domain.lacks_time);
+  column("reason", domain.energy && !domain.lacks_time ? std::string_view{} : domain.reason,
+         "why there is no energy, or none of a part of the time: then it is a lower bound, and has "
+         "no upper one",
+         "there is one of all the time");
 }
 
 void columns(const analysis::JobHost& host, Columns& column) {

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "report/results/job.h"
 #include "report/results/redaction.h"
 
@@ -59,6 +61,21 @@ TEST(ResultRedaction, HostsAndRecordingsHaveNumbersEverywhere) {
   EXPECT_EQ(redacted.windows[0].joules.most_in, "recording 1");
   EXPECT_EQ(redacted.warnings[0],
             "clocks are not aligned: host 1 and host 2 had no collective; vmware stays");
+}
+
+TEST(JobText, ADomainWithoutEnergyOfAPartOfTheTimeIsALowerBound) {
+  analysis::Job job;
+  auto& domain = job.hosts.emplace_back().domains.emplace_back();
+  domain.label = "gpu1";
+  domain.energy.emplace().energy = Energy::joules(100);
+  domain.energy->error = Energy::joules(5);
+  domain.reason = "a.jprof: lost";
+  EXPECT_THAT(*job_to_text(job, {}), testing::Not(testing::HasSubstr("lost")));
+  domain.lacks_time = true;
+  EXPECT_THAT(*job_to_text(job, {}), testing::ContainsRegex("at least 100.0 J +-5.0 %.*a.jprof"));
+  const auto document = nlohmann::json::parse(*job_to_json(job, {}))["hosts"][0]["domains"][0];
+  EXPECT_EQ(document["interval_joules"], nlohmann::json({95, nullptr}));
+  EXPECT_EQ(document["reason"], "a.jprof: lost");
 }
 
 TEST(JobText, TheRestOfRanksWhosePartIsUnknownIsNotOfNoRank) {

@@ -117,9 +117,10 @@ class Writer {
         table.add({{label},
                    {""},
                    {""},
-                   {energy_text(domain.energy->energy)},
-                   {error_of(*domain.energy)},
+                   {energy_of(*domain.energy, domain.lacks_time)},
+                   {error_of(*domain.energy, domain.lacks_time)},
                    {word}});
+        if (domain.lacks_time) table.add_text({""}, {"without " + page_.safe(domain.reason)}, 2);
       }
     }
     page_.add(table);
