@@ -55,6 +55,20 @@ TEST(SweepSvg, OfOurOwnRunsAlsoShowsTheStateOfTheGpu) {
   EXPECT_EQ(count(svg, "class=\"best\""), 0U);  // there is no recommendation
 }
 
+TEST(SweepText, WhatTheRecommendedSettingChangesHasItsInterval) {
+  auto sweep = advised();
+  sweep.sweep.points[0].samples = {{10, 3000, {}}, {13, 2300, {}}, {9, 2500, {}}};
+  sweep.sweep.points[1].samples = {{12, 2400, {}}, {9, 2900, {}}, {11, 2200, {}}};
+  sweep.advice = analysis::recommend(sweep.sweep);
+  const auto& best = sweep.advice->points[sweep.advice->best];
+  ASSERT_LT(best.saving.interval->low, 0);  // nothing is known of its sign
+  TextOptions wide;
+  wide.width = 200;
+  EXPECT_THAT(recommendation_to_text({sweep}, {}, wide),
+              HasSubstr("200 W: saving " + with_interval(best.saving) + " of energy and slowdown " +
+                        with_interval(best.slowdown) + " against 300 W"));
+}
+
 TEST(Monotone, TheCurveDoesNotOvershoot) {
   const std::vector<CurvePoint> points{{0, 0}, {1, 0}, {2, 10}, {2.1, 10.1}, {4, 3}, {5, 3.5}};
   const auto slopes = monotone_slopes(points);

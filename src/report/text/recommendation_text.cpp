@@ -47,13 +47,6 @@ bool has_constraint(const analysis::RecommendOptions& choice) {
   return choice.max_slowdown || choice.max_watts;
 }
 
-std::string changes_text(double saving, double slowdown) {
-  return fmt::format("{} {} energy and {} {} time", saving < 0 ? "takes" : "saves",
-                     signed_percent(std::abs(saving)) + (saving < 0 ? " more" : ""),
-                     slowdown < 0 ? "saves" : "takes",
-                     signed_percent(std::abs(slowdown)) + (slowdown < 0 ? "" : " more"));
-}
-
 // With what probability the recommended setting meets the constraints.
 void add_constraint(TextPage& page, const Recommendation& advice, const std::string& setting,
                     const analysis::RecommendOptions& choice) {
@@ -187,11 +180,12 @@ void one(const AdvisedSweep& advised, const RecommendationOptions& options, Text
   const auto& best = advice->points[advice->best];
   const auto& reference = advice->points[advice->reference];
   const std::string setting = setting_text(sweep.knob, best.point->setting);
-  page.note("recommend", advice->best == advice->reference
-                             ? fmt::format("{}, the reference: no other setting is better", setting)
-                             : fmt::format("{}: {}, against {}", setting,
-                                           changes_text(best.saving.ratio, best.slowdown.ratio),
-                                           setting_text(sweep.knob, reference.point->setting)));
+  page.note("recommend",
+            advice->best == advice->reference
+                ? fmt::format("{}, the reference: no other setting is better", setting)
+                : fmt::format("{}: saving {} of energy and slowdown {} against {}", setting,
+                              with_interval(best.saving), with_interval(best.slowdown),
+                              setting_text(sweep.knob, reference.point->setting)));
   if (!best.saving.interval) {
     page.note("error",
               "not known: a setting was measured only once. Measure each several times to get "
