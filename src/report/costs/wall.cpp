@@ -17,6 +17,9 @@ namespace {
 
 using Reading = model::WallLog::Reading;
 
+const std::string kWallSensor = "wall:";
+constexpr std::string_view kLive = "live";
+
 double watts_at(const Reading& a, const Reading& b, RealTime t) {
   const double part = seconds(t - a.at) / seconds(b.at - a.at);
   return a.watts + part * (b.watts - a.watts);
@@ -116,6 +119,23 @@ Result<std::vector<WallPiece>> pieces_of(const analysis::Run& run, const model::
   return out;
 }
 
+// Half of the 95 % interval of a meter that was read during the run, in parts of its energy over
+// [from, to]: its scale, and what it missed between its readings. Errors: as Run::energy's.
+Result<std::optional<double>> error_of(const analysis::Run& run, const model::Profile& profile,
+                                       const model::WallLog& log, HostTime from, HostTime to) {
+  for (const auto& sensor : run.recording().sensors) {
+    if (log.format != kLive || sensor.name != kWallSensor + log.file) continue;
+    for (std::size_t i = 0; i < profile.domains.size(); ++i) {
+      if (profile.domains[i].domain.id != sensor.domain) continue;
+      const auto energy = run.energy(i, from, to);
+      if (!energy) return forward_error(energy);
+      if (energy->energy <= Energy{}) return std::nullopt;
+      return energy->farthest().joules() / energy->energy.joules();
+    }
+  }
+  return log.error;
+}
+
 Result<std::optional<WallSlope>> find_slope(const analysis::Run& run, const model::Profile& profile,
                                             const Total& total, const model::WallLog& log,
                                             const WallEnergy& covered) {
@@ -155,12 +175,20 @@ Result<WallComparison> compare_wall(const analysis::Run& run, const analysis::Pa
   const auto labels = labels_of(*profile);
   const HostTime from = profile->begin + (wall->begin - begin);
   const HostTime to = profile->begin + (wall->end - begin);
+  const auto error = error_of(run, *profile, log, from, to);
+  if (!error) return forward_error(error);
+  out.log.error = *error;
   for (const auto* domain : total.counted) {
     const auto place = static_cast<std::size_t>(domain - profile->domains.data());
     const auto energy = run.energy(place, from, to);
     if (!energy) return forward_error(energy);
     analysis::add(out.components, *energy);
     out.domains.push_back(labels.at(place));
+  }
+  for (const auto& excluded : total.excluded) {
+    const auto& domain = *excluded.domain;
+    if (domain.energy || contains_others(domain.domain.kind)) continue;
+    out.missing.push_back(labels.at(static_cast<std::size_t>(&domain - profile->domains.data())));
   }
   const auto slope = find_slope(run, *profile, total, log, *wall);
   if (!slope) return forward_error(slope);
@@ -178,10 +206,10 @@ std::vector<model::WallLog> recorded_walls(const analysis::Run& run) {
   std::vector<model::WallLog> out;
   if (!profile || profile->start_time == RealTime{} || !profile->has_span()) return out;
   for (const auto& sensor : recording.sensors) {
-    if (!sensor.name.starts_with("wall:")) continue;
+    if (!sensor.name.starts_with(kWallSensor)) continue;
     model::WallLog log;
-    log.file = sensor.name.substr(sensor.name.find(':') + 1);
-    log.format = "live";
+    log.file = sensor.name.substr(kWallSensor.size());
+    log.format = kLive;
     for (const auto& reading : recording.readings.powers) {
       if (reading.sensor != sensor.id || reading.power > analysis::kAbsurdPower) continue;
       log.readings.push_back(

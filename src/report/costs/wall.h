@@ -40,6 +40,7 @@ struct WallComparison {
   Duration uncovered{};                          // of the run's time
   std::optional<model::Measurement> components;  // the total over the same time
   std::vector<std::string> domains;              // that it is of
+  std::vector<std::string> missing;              // domains of the machine without an energy
   std::optional<WallSlope> slope;                // of a run with changes of power
 
   // The components' share of the wall's energy; above 1 where sensors contradict the meter.

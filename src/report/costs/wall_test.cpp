@@ -219,6 +219,49 @@ TEST(CompareWall, AMeterThatWasReadDuringTheRunIsALog) {
   EXPECT_THAT(out.str(), HasSubstr("refused: shelly:plug does not follow"));
 }
 
+TEST(CompareWall, HasTheIntervalOfAMeterThatWasReadAndNamesWhatIsUnavailable) {
+  Recorded recorded;
+  recorded.read_gpu();
+  recorded.recording.domains[1].unavailable_reason = "no permission";
+  recorded.recording.sensors.resize(2);
+  recorded.recording.domains.push_back(
+      {model::DomainId{7}, model::DomainKind::kPlatform, "wall", "a meter", "", {}, true, ""});
+  model::Sensor sensor{model::SensorId{9},
+                       model::DomainId{7},
+                       model::SensorKind::kPowerAverage,
+                       "wall:plug",
+                       {},
+                       {}};
+  sensor.traits.scale = model::ScaleError::symmetric(0.02);
+  recorded.recording.sensors.push_back(sensor);
+  // The meter has no energy of the run, which ends at 13 s, and one of 3 s in it.
+  const auto with_gap = [&](double from, double to) {
+    auto recording = recorded.recording;
+    for (double t = 0; t <= 18; t += 0.5) {
+      if (t > from && t < to) continue;
+      recording.readings.powers.push_back(
+          {sensor.id, analysis::simulated::at(t), Power::watts(800)});
+    }
+    return analysis::Run(std::move(recording));
+  };
+  const auto run = with_gap(6, 17);
+  ASSERT_FALSE(run.profile()->domains[2].energy);
+  const auto logs = recorded_walls(run);
+  ASSERT_EQ(logs.size(), 1u);
+  const auto wall = compare_wall(run, {}, logs[0]);
+  ASSERT_TRUE(wall) << wall.error().message;
+  EXPECT_GE(wall->log.error.value_or(0), 0.02);
+  const std::string text = wall_to_text(*wall, {});
+  EXPECT_THAT(text, testing::ContainsRegex("wall +2.400 kJ ±[0-9.]+ % in 3.000 s"));
+  EXPECT_THAT(text, HasSubstr("is of package-0 (unavailable), parts"));
+  // In a gap that a log may have, it has none where its domain has none.
+  const auto short_gap = with_gap(3, 9.5);
+  ASSERT_FALSE(short_gap.profile()->domains[2].energy);
+  const auto refused = compare_wall(short_gap, {}, recorded_walls(short_gap).at(0));
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("no usable readings of wall:plug for"));
+}
+
 TEST(WallSlope, HasAnIntervalThatCoversTheTruth) {
   // Noise of a meter with fans: a slow part, alike in neighbours, and a fast one.
   unsigned state = 7;

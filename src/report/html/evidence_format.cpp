@@ -69,9 +69,10 @@ Meter measured(const analysis::Run& run, const analysis::Part& part, const model
     return out;
   }
   out.joules = made->wall.energy.joules();
-  if (log.error) {
-    out.low = out.joules * (1 - *log.error);
-    out.high = out.joules * (1 + *log.error);
+  out.log.error = made->log.error;
+  if (out.log.error) {
+    out.low = out.joules * (1 - *out.log.error);
+    out.high = out.joules * (1 + *out.log.error);
   }
   out.compared = std::move(*made);
   return out;
@@ -121,27 +122,12 @@ Agreement of_two(const Meter& a, const Meter& b) {
   return out;
 }
 
-// Half of a recorded meter's 95 % interval, in parts of its energy: its scale, and what it missed
-// between its readings.
-std::optional<double> error_of(const analysis::Run& run, const model::Profile& profile,
-                               const model::WallLog& log) {
-  for (const auto& sensor : run.recording().sensors) {
-    if (sensor.name != "wall:" + log.file) continue;
-    for (const auto& d : profile.domains) {
-      if (d.domain.id != sensor.domain || !d.energy || d.energy->energy <= Energy{}) continue;
-      return d.energy->farthest().joules() / d.energy->energy.joules();
-    }
-  }
-  return std::nullopt;
-}
-
 Result<Evidence> evidence_of(const analysis::Run& run, const analysis::Part& part,
                              const FormatOptions& options) {
   const auto& profile = run.profile(part);
   if (!profile) return tl::unexpected(profile.error());
   Evidence out{&*profile, {}, {}, {}, {}, "", profile->warnings};
   auto logs = recorded_walls(run);
-  for (auto& log : logs) log.error = error_of(run, *profile, log);
   if (options.wall) logs.insert(logs.begin(), *options.wall);
   for (const auto& log : logs) out.meters.push_back(measured(run, part, log));
   // The wall comes first, whatever the order of the options.

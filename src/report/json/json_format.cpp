@@ -250,6 +250,8 @@ Json wall_json(const WallComparison& wall) {
   j["covered_seconds"] = seconds_json(wall.wall.end - wall.wall.begin);
   j["uncovered_seconds"] = seconds_json(wall.uncovered);
   j["energy_joules"] = joules_json(wall.wall.energy);
+  j["error_joules"] = optional_json(
+      wall.log.error, [&](double error) { return number_json(error * wall.wall.energy.joules()); });
   j["mean_watts"] =
       number_json(wall.wall.energy.joules() / seconds(wall.wall.end - wall.wall.begin));
   const auto& sum = wall.components;

@@ -318,9 +318,10 @@ namespace {
 std::string wall_words(const WallComparison& w) {
   const double length = seconds(w.wall.end - w.wall.begin);
   return fmt::format(
-      "{}{}{}, {} W mean: {} readings of {}{}, {} apart at most; a scope of its own, not in the "
+      "{}{}{}{}, {} W mean: {} readings of {}{}, {} apart at most; a scope of its own, not in the "
       "total",
       w.host.empty() ? "" : w.host + ": ", energy_text(w.wall.energy),
+      w.log.error ? fmt::format(" ±{}", percent_text(*w.log.error)) : "",
       w.uncovered > Duration{} ? fmt::format(" in {}", duration_text(w.wall.end - w.wall.begin))
                                : "",
       number_text(w.wall.energy.joules() / length), w.wall.readings, w.log.file,
@@ -337,9 +338,9 @@ std::string explained_words(const WallComparison& w) {
                                   fmt::join(w.domains, "+"), energy_text(w.components->energy));
   if (rest >= Energy{}) {
     words += fmt::format(
-        "; {} is of parts without a sensor here (fans, disks, network, losses of "
+        "; {} is of {}{}parts without a sensor here (fans, disks, network, losses of "
         "the supply), or error of the sensors",
-        energy_text(rest));
+        energy_text(rest), fmt::join(w.missing, ", "), w.missing.empty() ? "" : " (unavailable), ");
   } else {
     words +=
         "; more than the meter reported: another machine's meter, shifted clocks, or error of "
