@@ -20,7 +20,7 @@ CASES = [
     ("import table.csv -o t.jprof", (0,), "wrote t.jprof"),
     ("annotate nosuch.json --power a.jprof -o x.json", (3,), "nosuch.json"),
     ("compare a.jprof b.jprof", (0,), "before"),
-    ("recommend t.jprof", (0,), "200 W: saves"),
+    ("recommend t.jprof", (0,), "200 W: saving"),
     ("sweep --dry-run -- true", (0, 6), "NVML|libnvidia|gpu"),
     ("apply --restore", (0,), "nothing to restore"),
     ("serve --listen nowhere", (2,), "cannot listen"),
