@@ -116,6 +116,7 @@ class HostBuilder {
             for (const auto* other : counted) {
               if (other->begin < profile->end) from = std::max(from, other->end);
             }
+            if (from >= profile->end) continue;
             sum = sum.value_or(Energy{}) + least_from(*named, *profile, i, from);
           }
           counted.push_back(profile);

@@ -29,7 +29,7 @@ struct JobDomain {
   bool is_counted = true;  // in the total: contains and is in no other domain
   // What it took before its readings ended while the work went on; not in `energy`.
   std::optional<Energy> least;
-  bool is_partial() const { return is_counted && least.has_value(); }
+  bool is_partial() const { return is_counted && (least || lacks_time); }
 };
 
 // The clock of a machine against the reference's, by the collectives that ranks of both took part
@@ -52,7 +52,7 @@ struct JobHost {
   std::vector<std::string> recordings;
   std::vector<JobDomain> domains;
   std::optional<model::Measurement> total;  // over counted domains that have an energy
-  bool is_partial = false;                  // one of them was lost: `total` is a lower bound
+  bool is_partial = false;                  // one of them is: `total` is a lower bound
   HostTime begin{};                         // of the first recording's work
   HostTime end{};                           // of the last one's
   Duration covered{};                       // the union of the recordings' times
@@ -157,7 +157,7 @@ struct Job {
   Energy undivided;    // of no known process; where recordings overlap, others' too
   Energy not_charged;  // at rest, of devices that other families used, and beyond the rules' share
   std::optional<model::Measurement> total;
-  bool is_partial = false;  // a device of a host was lost: all sums are lower bounds
+  bool is_partial = false;  // a host is: all sums are lower bounds
   // What `shares` are charged with, over all jobs. Absent where no recording is of a command.
   std::optional<model::CommandEnergy> command;
   std::optional<RealTime> began;    // of all hosts

@@ -100,6 +100,11 @@ TEST(Job, RecordingsOfADeviceThatWasLostCountOnce) {
   EXPECT_NEAR(job.hosts[0].domains[0].energy->energy.joules(), 1500, 10);
   EXPECT_NEAR(job.hosts[0].domains[0].least->joules(), 1000, 100);
   EXPECT_TRUE(job.hosts[0].domains[0].lacks_time);
+  // Another recording has all of it.
+  for (const double loss : {4.0, 8.0}) {
+    const auto lost = recorded(5, 12, "node1", "boot1", "GPU-1", loss);
+    EXPECT_FALSE(job_of({{recorded(3, 13), lost}}).is_partial) << loss;
+  }
 }
 
 // The energy of a device that one recording lacks is a lower bound, unless others cover its time.
@@ -108,7 +113,9 @@ TEST(Job, ADomainThatARecordingHasNoEnergyOfIsALowerBound) {
     return recorded(from, to, "node1", "boot1", "GPU-1", 0);
   };
   const auto domain_of = [](std::vector<model::Recording> recordings) {
-    return job_of({std::move(recordings)}).hosts[0].domains[0];
+    const Job job = job_of({std::move(recordings)});
+    EXPECT_EQ(job.is_partial, job.hosts[0].domains[0].lacks_time);
+    return job.hosts[0].domains[0];
   };
   for (const auto& lacks :
        {domain_of({recorded(3, 6), without(6, 13)}), domain_of({without(3, 8), recorded(6, 13)})}) {

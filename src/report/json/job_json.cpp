@@ -78,7 +78,7 @@ void columns(const analysis::JobHost& host, Columns& column) {
   energy_columns(host.total, "the total of its domains", "no counted domain has one", column,
                  host.is_partial);
   column("is_partial", host.is_partial,
-         "true: a device's readings ended before the work did, and the sum is without it: it is a "
+         "true: a device has no energy for a part of the time, and the sum is without it: it is a "
          "lower bound, and has no upper one");
   column("domains", nested(host.domains), "its domains, a list");
 }
@@ -222,7 +222,7 @@ void columns(const JobDocument& document, Columns& column) {
          "align; false: by wall clocks");
   energy_columns(job.total, "the total of the hosts", "no host has one", column, job.is_partial);
   column("is_partial", job.is_partial,
-         "true: a device's readings ended before the work did, and all sums are without it: they "
+         "true: a device has no energy for a part of the time, and all sums are without it: they "
          "are lower bounds, and their `interval_joules` have null as upper bound");
   column(
       "domains_without_energy", [&] { return Json(job.without_energy); },

@@ -45,10 +45,14 @@ std::vector<std::string> lost_texts(const analysis::Job& job) {
   for (const auto& host : job.hosts) {
     for (const auto& domain : host.domains) {
       if (!domain.is_partial()) continue;
-      texts.push_back(
-          fmt::format("{} of {} took {} more before its readings ended; what it took afterwards is "
-                      "unknown, so that all sums are lower bounds",
-                      domain.label, host.host, energy_text(*domain.least)));
+      const std::string what =
+          domain.least ? fmt::format(
+                             "took {} more before its readings ended; what it took "
+                             "afterwards is unknown",
+                             energy_text(*domain.least))
+                       : fmt::format("has no energy for a part of the time ({})", domain.reason);
+      texts.push_back(fmt::format("{} of {} {}, so that all sums are lower bounds", domain.label,
+                                  host.host, what));
     }
   }
   return texts;
