@@ -76,7 +76,10 @@ class HostBuilder {
     std::optional<HostTime> until;
     HostTime recorded_until{};
     Duration without{};  // of the recordings of the domain, that in which it has no energy
-    for (const auto& [named, profile] : placed_) {
+    std::vector<const model::Profile*> covered;
+    std::vector<std::pair<const Placed*, std::size_t>> lost;
+    for (const auto& placed : placed_) {
+      const auto& [named, profile] = placed;
       for (std::size_t i = 0; i < profile->domains.size(); ++i) {
         const auto& d = profile->domains[i];
         if (!d.domain.visible || key_of(d.domain) != key) continue;
@@ -84,8 +87,10 @@ class HostBuilder {
         recorded_until = std::max(recorded_until, profile->end);
         if (!d.energy) {
           if (sum.reason.empty()) sum.reason = named->name + ": " + d.reason;
+          if (d.least) lost.emplace_back(&placed, i);
           continue;
         }
+        covered.push_back(profile);
         const HostTime from = until ? std::max(*until, profile->begin) : profile->begin;
         if (from >= profile->end) continue;
         auto energy = named->run.energy(i, from, profile->end);
@@ -96,33 +101,20 @@ class HostBuilder {
       }
     }
     sum.lacks_time = sum.energy && without > Duration{};
-    add_least(key, sum.least);
+    // Before the loss, in times that no recording with its energy and no earlier one of the loss
+    // has.
+    for (const auto& [placed, i] : lost) {
+      const auto& [named, profile] = *placed;
+      HostTime from = profile->begin;
+      for (const auto* other : covered) {
+        if (other->begin < profile->end) from = std::max(from, other->end);
+      }
+      if (from >= profile->end) continue;
+      sum.least = sum.least.value_or(Energy{}) + least_from(*named, *profile, i, from);
+      covered.push_back(profile);
+    }
     out_.domains.push_back(std::move(sum));
     return {};
-  }
-
-  // What was read before the device was lost, in times that no recording with its energy and no
-  // earlier recording of the loss has.
-  void add_least(const DomainKey& key, std::optional<Energy>& sum) {
-    std::vector<const model::Profile*> counted;
-    for (const bool is_lost : {false, true}) {
-      for (const auto& [named, profile] : placed_) {
-        for (std::size_t i = 0; i < profile->domains.size(); ++i) {
-          const auto& d = profile->domains[i];
-          if (!d.domain.visible || key_of(d.domain) != key) continue;
-          if (is_lost ? !d.least : !d.energy) continue;
-          if (is_lost) {
-            HostTime from = profile->begin;
-            for (const auto* other : counted) {
-              if (other->begin < profile->end) from = std::max(from, other->end);
-            }
-            if (from >= profile->end) continue;
-            sum = sum.value_or(Energy{}) + least_from(*named, *profile, i, from);
-          }
-          counted.push_back(profile);
-        }
-      }
-    }
   }
 
   static Energy least_from(const Named& named, const model::Profile& profile, std::size_t domain,

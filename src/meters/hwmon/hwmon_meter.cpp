@@ -170,20 +170,16 @@ void HwmonMeter::add_channels(const std::vector<Channel>& channels,
   std::vector<std::pair<Channel, hwmon::Role>> known;
   for (const Channel& channel : channels) {
     auto role = hwmon::role_of(channel, channels, boards);
+    const bool is_cpu = role && role->kind == model::DomainKind::kCpu;
     // Two drivers of one processor.
     const auto same = std::ranges::find_if(known, [&](const auto& entry) {
-      return role && role->kind == model::DomainKind::kCpu && entry.second.kind == role->kind &&
-             entry.second.device == role->device && entry.first.driver != channel.driver &&
-             hwmon::read_channel(entry.first).has_value();
+      return is_cpu && entry.second.kind == role->kind && entry.second.device == role->device &&
+             entry.first.driver != channel.driver && hwmon::read_channel(entry.first).has_value();
     });
-    if (same != known.end()) {
+    if (is_cpu && (has_cpu || same != known.end())) {
+      const std::string other = has_cpu ? "RAPL" : same->first.sensor_name();
       missing_.push_back(
-          {channel.sensor_name(),
-           {Errc::kUnavailable, same->first.sensor_name() + " counts the same processor"},
-           ""});
-    } else if (role && role->kind == model::DomainKind::kCpu && has_cpu) {
-      missing_.push_back(
-          {channel.sensor_name(), {Errc::kUnavailable, "RAPL counts the same processor"}, ""});
+          {channel.sensor_name(), {Errc::kUnavailable, other + " counts the same processor"}, ""});
     } else if (role) {
       known.emplace_back(channel, std::move(*role));
     } else {
