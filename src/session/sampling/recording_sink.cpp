@@ -2,12 +2,37 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <new>
+#include <ranges>
+#include <unordered_map>
 
 #include "recording/reader.h"
 #include "session/sampling/recorder.h"
 
 namespace jouleprof::session {
+namespace {
+
+// After this time in the work a recording has figures without the sensors that are silent by then.
+constexpr Duration kLongestSilence = std::chrono::seconds{10};
+
+// Whether a recording of these readings says something of the work: each sensor of energy has read
+// since its begin, or those that do have for long.
+bool has_figures(const model::Recording& recording) {
+  const HostTime begin = recording.run.work_begin.value_or(HostTime::min());
+  std::unordered_map<std::uint32_t, HostTime> last;
+  const auto see = [&last](model::SensorId sensor, HostTime at) {
+    HostTime& newest = last.try_emplace(static_cast<std::uint32_t>(sensor), at).first->second;
+    newest = std::max(newest, at);
+  };
+  for (const auto& x : recording.readings.counters) see(x.sensor, x.after);
+  for (const auto& x : recording.readings.powers) see(x.sensor, x.at);
+  if (last.empty()) return !recording.readings.empty();
+  const auto [oldest, newest] = std::ranges::minmax(last | std::views::values);
+  return oldest > begin || newest - kLongestSilence > begin;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<RecordingSink>> RecordingSink::create(const std::filesystem::path& path,
                                                              bool overwrite,
@@ -57,7 +82,7 @@ Result<void> RecordingSink::begin_at(const std::filesystem::path& path) {
 Result<void> RecordingSink::commit_file() {
   auto committed = writer_->commit();
   if (!committed) return committed;
-  if (old_ && memory_.recording.readings.empty()) return {};  // it may still have to go
+  if (old_ && !has_figures(memory_.recording)) return {};  // it may still have to go
   old_.reset();
   memory_.forget_series();
   trace_bytes_ = 0;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <csignal>
 
 #include "base/file.h"
@@ -108,6 +109,27 @@ TEST(RecordingSink, OneThatIsNotFinishedAndHasNoReadingsGivesTheOldFileBack) {
     EXPECT_NE(read_file(tree / "x.jprof"), "old");
   }
   EXPECT_EQ(read_file(tree / "x.jprof"), "old");
+}
+
+// Until then a tool that is killed would leave a recording of which no report can be made.
+TEST(RecordingSink, TheOldFileIsKeptUntilTheNewOneHasAReadingOfTheWork) {
+  const TempTree tree({{"x.jprof", "old"}});
+  const auto is_kept = [&tree] {
+    const auto names = names_in(tree.root());
+    return std::ranges::any_of(names, [](const auto& name) { return name.ends_with(".old"); });
+  };
+  auto sink = RecordingSink::create(tree / "x.jprof", true);
+  ASSERT_TRUE(sink) << sink.error().message;
+  describe(**sink);
+  ASSERT_TRUE((*sink)->append(batch_of(powers(0, 10))));
+  model::RunInfo run;
+  run.work_begin = HostTime{std::chrono::milliseconds{10}};
+  ASSERT_TRUE((*sink)->append(batch_of(run)));
+  ASSERT_TRUE((*sink)->commit());
+  EXPECT_TRUE(is_kept());
+  ASSERT_TRUE((*sink)->append(batch_of(powers(10, 2))));
+  ASSERT_TRUE((*sink)->commit());
+  EXPECT_FALSE(is_kept());
 }
 
 TEST(RecordingSink, AFileThatTakesNoMoreIsTheOldOneAgain) {
