@@ -55,8 +55,10 @@ class AtExit:
         except BaseException:  # Ctrl-C, or what a signal's handler raised
             pass
         for stream in (sys.stdout, sys.stderr):
-            if stream is not None:
+            try:
                 stream.flush()
+            except (AttributeError, OSError, ValueError):  # none, its reader is gone, or it is closed
+                pass
         self.library.jouleprof_replay_leave(self._status)
 
     def _watch_exit(self):

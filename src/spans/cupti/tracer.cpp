@@ -28,9 +28,19 @@ struct Tracer::Kernels {
   RecordReader reader;
   GraphSampler sampler;
   StampConverter stamps;
+  struct Counts {
+    std::uint64_t lost = 0;  // dropped, without times or of unknown devices
+    std::uint64_t graphs = 0;
+    std::uint64_t divided_graphs = 0;
+  };
+  Counts counted() const {
+    return {dropped + reader.without_times() + aggregator.unplaced(), aggregator.graph_launches(),
+            aggregator.graph_expanded()};
+  }
+
   std::uint64_t dropped = 0;
-  std::uint64_t lost = 0;         // these, and records without times or of unknown devices
-  std::uint64_t lost_reruns = 0;  // of them, of isolated re-runs
+  Counts all;      // of the last look
+  Counts program;  // without those of isolated re-runs
   bool runtime_calls = false;
   // Launches without buffers
   std::uint64_t completed = 0;
@@ -228,10 +238,12 @@ void Tracer::round(bool all, bool forced) {
     const std::uint64_t dropped = kernels->collector.take_dropped();
     kernels->dropped += dropped;
     kernels->aggregator.settle(all, dropped > 0);
-    const std::uint64_t lost =
-        kernels->dropped + kernels->reader.without_times() + kernels->aggregator.unplaced();
-    if (in_reruns_.load()) kernels->lost_reruns += lost - kernels->lost;
-    kernels->lost = lost;
+    const Kernels::Counts before = std::exchange(kernels->all, kernels->counted());
+    if (!in_reruns_.load()) {
+      kernels->program.lost += kernels->all.lost - before.lost;
+      kernels->program.graphs += kernels->all.graphs - before.graphs;
+      kernels->program.divided_graphs += kernels->all.divided_graphs - before.divided_graphs;
+    }
     watch(*kernels);
   }
   WorkSource* const work = work_.load();
@@ -306,10 +318,10 @@ void Tracer::send_status(bool ended) {
   }
   if (const Kernels* k = kernels_.load()) {
     status.activities = k->aggregator.activities();
-    status.dropped = k->lost - k->lost_reruns;
+    status.dropped = k->program.lost;
     status.late = k->aggregator.late();
-    status.graph_launches = k->aggregator.graph_launches();
-    status.graph_expanded = k->aggregator.graph_expanded();
+    status.graph_launches = k->program.graphs;
+    status.graph_expanded = k->program.divided_graphs;
     status.memsets_left_out = k->collector.memsets().left_out();
     if (!k->taken_away.empty()) status.problem = k->taken_away;
   }

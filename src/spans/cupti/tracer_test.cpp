@@ -194,6 +194,12 @@ TEST_F(TracerTest, NodesKeepTheScopeOfTheirCapture) {
   EXPECT_EQ(sink.of_class(0), (Sum{200 + 400, 4}));
   EXPECT_EQ(sink.trace.status.graph_launches, 1U);
   EXPECT_EQ(sink.trace.status.graph_expanded, 1U);
+  tracer->begin_reruns();  // whose graphs are none of the program
+  graph.correlation_id = 23;
+  add(graph);
+  ASSERT_TRUE(tracer->flush(seconds{10}));
+  EXPECT_EQ(sink.trace.status.graph_launches, 1U);
+  EXPECT_EQ(sink.trace.status.graph_expanded, 1U);
 }
 
 TEST_F(TracerTest, GraphsAreRecordedWholeButNowAndThen) {

@@ -465,9 +465,11 @@ void LaunchRecorder::keep(RecordedKernel& kernel, Launch launch, std::uint64_t s
   Variant& variant = at->second;
   variant.launches += counts;
   variant.last_used = number_;
+  launch.number = number_;
   for (Launch& kept : variant.kept) {
     if (kept.parameters != launch.parameters) continue;
     kept.cleared = std::move(launch.cleared);  // parameters and memsets are of one launch
+    kept.number = number_;
     return;
   }
   const bool room = bytes_ + launch.parameters.size() <= kMostBytes;
@@ -475,9 +477,7 @@ void LaunchRecorder::keep(RecordedKernel& kernel, Launch launch, std::uint64_t s
     bytes_ += launch.parameters.size();
     variant.kept.push_back(std::move(launch));
   } else if (!variant.kept.empty()) {
-    variant.next %= variant.kept.size();
-    variant.kept[variant.next] = std::move(launch);  // of the same size
-    variant.next = (variant.next + 1) % variant.kept.size();
+    *std::ranges::min_element(variant.kept, {}, &Launch::number) = std::move(launch);
   } else {
     dropped_.fetch_add(1, std::memory_order_relaxed);
   }
@@ -586,9 +586,8 @@ void LaunchRecorder::note_addresses(Launch& launch) const {
 
 void LaunchRecorder::freed(cuda::DevicePtr begin, std::uint64_t bytes) {
   const std::scoped_lock lock(mutex_);
-  if (freed_.size() >= kMostFreed && !freed_.contains(begin)) return;
-  std::uint64_t& most = freed_[begin];
-  most = std::max(most, bytes);
+  const std::pair memory(begin, bytes);
+  if (freed_.size() < kMostFreed || freed_.contains(memory)) freed_[memory] = number_;
 }
 
 bool LaunchRecorder::is_allocated(cuda::DevicePtr address) const {
@@ -596,17 +595,27 @@ bool LaunchRecorder::is_allocated(cuda::DevicePtr address) const {
   return driver_.pointer_attribute(&type, cuda::kPointerMemoryType, address) == cuda::kSuccess;
 }
 
-// Whether all memory that was freed since, and that its parameters point to, is allocated again.
-bool LaunchRecorder::is_there(const Launch& launch) const {
-  bool there = std::ranges::all_of(launch.addresses,
-                                   [&](std::uint64_t address) { return is_allocated(address); });
+// What became of the memory that its parameters point to. Frameworks cut memory that they allocate
+// again in other ways: only where all that was freed is there can the kernel not reach beyond.
+LaunchRecorder::Memory LaunchRecorder::memory_of(const Launch& launch) const {
+  if (!std::ranges::all_of(launch.addresses, [&](auto word) { return is_allocated(word); })) {
+    return Memory::kGone;
+  }
+  Memory memory = Memory::kKept;
   each_word(launch.parameters, [&](std::uint64_t word) {
-    const auto after = freed_.upper_bound(word);
-    if (after == freed_.begin() || !there) return;
-    const auto& [begin, bytes] = *std::prev(after);
-    if (word < begin + bytes) there = is_allocated(word);
+    if (!may_be_address(word)) return;
+    for (const auto& [freed, number] : freed_) {
+      const auto& [begin, bytes] = freed;
+      if (begin > word) return;
+      if (word >= begin + bytes || launch.number > number || memory == Memory::kGone) continue;
+      cuda::DevicePtr now = 0;
+      std::size_t size = 0;
+      const bool whole = driver_.range_of(&now, &size, word) == cuda::kSuccess && now <= begin &&
+                         begin + bytes <= now + size;
+      memory = whole ? Memory::kAgain : Memory::kGone;
+    }
   });
-  return there;
+  return memory;
 }
 
 void LaunchRecorder::clear() {
@@ -631,7 +640,11 @@ std::vector<RecordedKernel> LaunchRecorder::kernels() const {
     RecordedKernel& copy = all.emplace_back(kernel);
     if (!copy.why_not.empty()) return;
     for (auto& [hash, variant] : copy.variants) {
-      std::erase_if(variant.kept, [&](const Launch& launch) { return !is_there(launch); });
+      std::map<Memory, std::vector<Launch>> launches;
+      for (Launch& launch : variant.kept) launches[memory_of(launch)].push_back(std::move(launch));
+      launches.erase(Memory::kGone);
+      variant.kept =
+          launches.empty() ? std::vector<Launch>() : std::move(launches.rbegin()->second);
     }
     std::erase_if(copy.variants, [](const auto& entry) { return entry.second.kept.empty(); });
     if (copy.variants.empty()) {

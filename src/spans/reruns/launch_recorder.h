@@ -42,6 +42,7 @@ struct Launch {
   // What of the parameters was an address as the kernel's code was unloaded: of constants in it,
   // too, which went with it.
   std::vector<std::uint64_t> addresses;
+  std::uint64_t number = 0;  // of the last launch with these parameters that was looked at
 };
 
 constexpr const char* kMemset = "memset";
@@ -51,7 +52,6 @@ struct Variant {
   std::uint64_t launches = 0;
   std::uint64_t last_used = 0;
   std::vector<Launch> kept;  // the newest with different parameters
-  std::size_t next = 0;      // of `kept`, the one to be replaced
 };
 
 struct Shape {
@@ -113,7 +113,8 @@ class LaunchRecorder {
   // Drops what was recorded: of a time after which frees of memory were not seen.
   void clear();
 
-  // What was recorded, without launches whose memory was freed since.
+  // What was recorded, without launches whose memory was freed since. Where no other is left, those
+  // stay whose memory was allocated again as a whole.
   std::vector<RecordedKernel> kernels() const;
   std::uint64_t launches() const { return launches_.load(std::memory_order_relaxed); }
   // Launches that were not recorded, because there was no room.
@@ -145,7 +146,8 @@ class LaunchRecorder {
   void unloaded();
   void note_addresses(Launch& launch) const;
   void freed(abi::cuda::DevicePtr begin, std::uint64_t bytes);
-  bool is_there(const Launch& launch) const;
+  enum class Memory { kGone, kAgain, kKept };
+  Memory memory_of(const Launch& launch) const;
   bool is_allocated(abi::cuda::DevicePtr address) const;
 
   const DriverApi& driver_;
@@ -169,7 +171,8 @@ class LaunchRecorder {
   std::array<std::uint64_t, 4096> pages_;      // by their remainders: all of one is allocated
   std::unordered_set<std::uint64_t> numbers_;  // large, and no addresses
   std::array<std::uint64_t, 4096> words_;      // by their hashes: of `numbers_`
-  std::map<abi::cuda::DevicePtr, std::uint64_t> freed_;
+  // By begin and bytes: the number of the last launch before.
+  std::map<std::pair<abi::cuda::DevicePtr, std::uint64_t>, std::uint64_t> freed_;
   std::size_t bytes_ = 0;
   std::size_t code_bytes_ = 0;
   std::uint64_t number_ = 0;  // of launches

@@ -189,6 +189,27 @@ TEST_F(Recorded, MemoryThatWasFreedIsNotUsedUnlessItIsThereAgain) {
   EXPECT_EQ(only().why_not, "its memory was freed");
 }
 
+// As frameworks do that free all before they record a graph: what a launch wrote may reach beyond
+// the memory that has its address now.
+TEST_F(Recorded, MemoryThatWasAllocatedAgainInAnotherWayIsNotUsedByLaunchesBefore) {
+  const auto gemm = driver.function("gemm");
+  driver.allocated = {{kA, 8192}};
+  calls.launch(gemm, kA + 512);
+  calls.free(kA);
+  driver.allocated = {{kA, 4096}};
+  EXPECT_EQ(only().why_not, "its memory was freed");
+  calls.launch(gemm, kA + 1024);
+  driver.allocated = {{kA, 4096}, {kB, 4096}};
+  calls.free(kB);  // of another
+  auto kept = only().variants.begin()->second.kept;
+  ASSERT_THAT(kept, SizeIs(1));
+  EXPECT_EQ(address_of(kept[0]), kA + 1024);
+  driver.allocated = {{kA, 8192}};  // as it was: still, what was launched since is better
+  kept = only().variants.begin()->second.kept;
+  ASSERT_THAT(kept, SizeIs(1));
+  EXPECT_EQ(address_of(kept[0]), kA + 1024);
+}
+
 TEST_F(Recorded, DuringReRunsNothingIsRecordedAndLaunchesOfOthersAreCounted) {
   const auto gemm = driver.function("gemm");
   recorder.begin_reruns();

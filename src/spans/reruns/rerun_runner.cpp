@@ -669,9 +669,9 @@ std::string RerunRunner::rerun(const Planned& planned, double seconds_in_all) {
     }
     Loop one;
     one.launches = choice.launches;
-    for (const Launch& launch : choice.variant->kept) one.all.push_back({choice.kernel, &launch});
-    const std::size_t kept = one.all.size();
-    one.newest = {one.all[(choice.variant->next + kept - 1) % kept]};
+    const auto& kept = choice.variant->kept;
+    for (const Launch& launch : kept) one.all.push_back({choice.kernel, &launch});
+    one.newest = {{choice.kernel, &*std::ranges::max_element(kept, {}, &Launch::number)}};
     const auto about = planned.in_place.busy / static_cast<double>(planned.in_place.launches);
     const auto regions = regions_of(one.all);
     if (const Result result = restore(regions); result != cuda::kSuccess) {
