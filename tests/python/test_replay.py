@@ -67,6 +67,18 @@ def test_the_status_that_a_stuck_process_leaves_with_is_known():
     assert "leave 1" in run("sys.exit('no')")[1]
 
 
+@pytest.mark.parametrize("stream", ["None", "open(os.devnull, 'w')"])
+def test_a_stream_that_is_closed_or_none_is_no_error(stream):
+    status, lines, _ = run(f"""
+        import os
+        sys.stderr = {stream}
+        if sys.stderr:
+            sys.stderr.close()
+    """)
+    assert status == 0
+    assert "leave 0" in lines
+
+
 def test_there_are_none_after_an_exception():
     status, lines, errors = run("raise ValueError('x')")
     assert status == 1 and "ValueError: x" in errors
