@@ -101,6 +101,7 @@ struct State {
   std::condition_variable ended_changed;
   bool begun = false;  // in the end, or on request
   bool running = false;
+  HostTime until{};            // re-runs that are under way then are stuck
   std::string said;            // of the last re-runs
   int answer = -1;             // as now() returns it
   int pauses = -1;             // looks since a request, -1: there is none
@@ -381,6 +382,7 @@ bool begin(const Limits& asked) noexcept {
       const std::scoped_lock lock(s.mutex);
       if (s.running || (s.begun && !limits.goes_on)) return false;
       s.begun = s.running = true;
+      s.until = HostClock::now() + duration_of(limits.all + limits.beyond);
       s.answer = -1;
       s.said.clear();
     }
@@ -412,8 +414,15 @@ bool begin(const Limits& asked) noexcept {
 bool wait(double seconds) noexcept {
   State& s = state();
   std::unique_lock lock(s.mutex);
-  return s.ended_changed.wait_for(lock, std::chrono::duration<double>(seconds),
-                                  [&] { return !s.running; });
+  if (s.ended_changed.wait_for(lock, std::chrono::duration<double>(seconds),
+                               [&] { return !s.running; })) {
+    return true;
+  }
+  if (HostClock::now() < s.until) return false;
+  s.answer = -2;
+  s.said = "ended early, because a call of CUDA did not return";
+  if (!s.stuck.exchange(true)) layers::add_problem("replay: " + s.said);
+  return true;
 }
 
 int now(const Limits& limits, std::string& said) noexcept {

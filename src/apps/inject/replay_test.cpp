@@ -63,5 +63,34 @@ TEST(Replay, ARequestThatRerunsNothingLeavesTheNextOneWhatRanSince) {
   s.recorder.reset();
 }
 
+TEST(Replay, ACallOfCudaThatDoesNotReturnHoldsNoProgram) {
+  static std::atomic<bool> returns{false};
+  reruns::FakeDriver fake;
+  State& s = state();
+  s.driver = fake.api();
+  s.driver.query_stream = [](abi::cuda::Stream) {
+    while (!returns.load()) std::this_thread::yield();
+    return abi::cuda::kSuccess;
+  };
+  s.recorder = std::make_unique<reruns::LaunchRecorder>(s.driver);
+  s.process = getpid();
+  s.tallies.store(true);
+  reruns::FakeCalls{*s.recorder}.launch(fake.function("gemm"), 0x7f0000000000);
+  seen(1, kernel("gemm"));
+  seen(busy(1, 1'000'000'000));
+  Limits limits;
+  limits.each = limits.all = limits.beyond = 0.05;
+  s.begun = false;
+  ASSERT_TRUE(begin(limits));
+  while (!wait(0.01)) {
+  }
+  EXPECT_TRUE(s.stuck.load());
+  EXPECT_TRUE(s.running);
+  returns.store(true);
+  std::unique_lock lock(s.mutex);
+  s.ended_changed.wait(lock, [&s] { return !s.running; });
+  s.stuck.store(false);
+}
+
 }  // namespace
 }  // namespace jouleprof::inject::replay

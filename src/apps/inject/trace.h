@@ -44,6 +44,7 @@ struct Limits {
   // The program goes on afterwards: re-runs leave all memory as it was, or there are none, and
   // other threads that use the GPU wait meanwhile.
   bool goes_on = false;
+  double beyond = 20;  // seconds that a call of CUDA may take longer, until it counts as stuck
 };
 
 // Begins to re-run kernels on a thread of its own. False: nothing was recorded, or re-runs are

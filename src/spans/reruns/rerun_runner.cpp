@@ -315,8 +315,9 @@ std::string RerunRunner::failure(Result result, bool asynchronous) {
     outcome_.broken = fmt::format("it did not end within {:g} s", kMostWaiting);
     return outcome_.broken;
   }
-  if (asynchronous) outcome_.broken = fmt::format("it failed with {}", words(result));
-  return fmt::format("the driver refuses it with {}", words(result));
+  if (!asynchronous) return fmt::format("the driver refuses it with {}", words(result));
+  outcome_.broken = fmt::format("it failed with {}", words(result));
+  return outcome_.broken;
 }
 
 // The allocation of device memory that `word` points into, if it does.
@@ -643,15 +644,13 @@ RerunRunner::Result RerunRunner::load(const RecordedKernel& kernel) {
   return cuda::kSuccess;
 }
 
-RerunRunner::Result RerunRunner::first_run(const Turn& turn) {
-  Result result = launch_once(turn);
-  if (result != cuda::kSuccess) {
-    failure(result, false);
-    return result;
+// Empty: it ran. Else why not.
+std::string RerunRunner::first_run(const Turn& turn) {
+  if (const Result result = launch_once(turn); result != cuda::kSuccess) {
+    return failure(result, false);
   }
-  result = wait(kMostWaiting);
-  if (result != cuda::kSuccess) failure(result, true);
-  return result;
+  const Result result = wait(kMostWaiting);
+  return result == cuda::kSuccess ? std::string() : failure(result, true);
 }
 
 // Empty: it ran. Else why not.
@@ -677,9 +676,7 @@ std::string RerunRunner::rerun(const Planned& planned, double seconds_in_all) {
     if (const Result result = restore(regions); result != cuda::kSuccess) {
       return failure(result, true);
     }
-    if (first_run(one.newest.front()) != cuda::kSuccess) {
-      return outcome_.broken.empty() ? "the driver refuses it" : outcome_.broken;
-    }
+    if (std::string why = first_run(one.newest.front()); !why.empty()) return why;
     Result result = time(one.newest, about, one.once_newest);
     one.once_all = one.once_newest;
     if (result == cuda::kSuccess && one.all.size() > 1) result = time(one.all, about, one.once_all);

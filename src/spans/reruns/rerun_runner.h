@@ -121,7 +121,7 @@ class RerunRunner {
   using Result = abi::cuda::Result;
 
   std::string rerun(const Planned& planned, double seconds);
-  Result first_run(const Turn& turn);
+  std::string first_run(const Turn& turn);
   Result launch_once(const Turn& turn);
   Result make(const std::vector<Turn>& turns, std::size_t rounds, Graph& graph);
   Result time(const std::vector<Turn>& turns, double about, double& seconds);
