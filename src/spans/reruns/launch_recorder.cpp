@@ -51,14 +51,33 @@ void each_word(const std::vector<unsigned char>& bytes, Use use) {
   use(word);
 }
 
-bool is_kept(int attribute) {
-  return attribute == cuda::kLaunchCooperative || attribute == cuda::kLaunchClusterDimension ||
-         attribute == cuda::kLaunchClusterScheduling ||
-         attribute == cuda::kLaunchPreferredClusterDimension;
+// How many bytes of its value an attribute uses that is kept; else 0.
+std::size_t kept_bytes(int attribute) {
+  switch (attribute) {
+    case cuda::kLaunchCooperative:
+    case cuda::kLaunchClusterScheduling:
+      return 4;
+    case cuda::kLaunchClusterDimension:
+    case cuda::kLaunchPreferredClusterDimension:
+      return 12;
+    default:
+      return 0;
+  }
+}
+
+std::uint64_t hash_of(std::span<const cuda::LaunchAttribute> attributes) {
+  std::uint64_t hash = 0;
+  for (const auto& attribute : attributes) {
+    const std::size_t bytes = kept_bytes(attribute.id);
+    if (bytes == 0) continue;
+    hash = mixed(hash, static_cast<std::uint64_t>(attribute.id));
+    for (std::size_t i = 0; i < bytes; ++i) hash = mixed(hash, attribute.value[i]);
+  }
+  return hash;
 }
 
 void set_attribute(RecordedKernel& kernel, const cuda::LaunchAttribute& attribute) {
-  if (!is_kept(attribute.id)) return;
+  if (kept_bytes(attribute.id) == 0) return;
   for (auto& known : kernel.attributes) {
     if (known.id == attribute.id) {
       known = attribute;
@@ -88,10 +107,15 @@ struct LaunchRecorder::Call {
     call.shape = {function,
                   {p.grid[0], p.grid[1], p.grid[2]},
                   {p.block[0], p.block[1], p.block[2]},
-                  p.shared_bytes};
+                  p.shared_bytes,
+                  0};
     call.context = context;
     call.extra = extra;
     return call;
+  }
+  void take(std::span<const cuda::LaunchAttribute> all) {
+    attributes = all;
+    shape.attributes = hash_of(all);
   }
   static Call of_node(const cuda::KernelNodeParameters& node, cuda::Context current) {
     cuda::Function function = node.function != nullptr ? node.function : node.kernel;
@@ -105,7 +129,7 @@ std::size_t LaunchRecorder::ShapeHash::operator()(const Shape& shape) const noex
   std::uint64_t hash = mixed(kHashStart, reinterpret_cast<std::uintptr_t>(shape.function));
   for (const unsigned n : shape.grid) hash = mixed(hash, n);
   for (const unsigned n : shape.block) hash = mixed(hash, n);
-  return mixed(hash, shape.shared_bytes);
+  return mixed(mixed(hash, shape.shared_bytes), shape.attributes);
 }
 
 void LaunchRecorder::begin_reruns(bool hold) noexcept {
@@ -151,7 +175,7 @@ void LaunchRecorder::on_call(DriverCall call, const abi::cupti::CallbackData& da
         cuda::LaunchAttribute all_at_once{cuda::kLaunchCooperative, {}, {1}};
         auto launch = Call::of(p, p.function, context, cooperative ? nullptr : p.extra);
         launch.parameters = p.parameters;
-        if (cooperative) launch.attributes = {&all_at_once, 1};
+        if (cooperative) launch.take({&all_at_once, 1});
         return launched(launch);
       }
       case DriverCall::kLaunchKernelEx:
@@ -161,7 +185,7 @@ void LaunchRecorder::on_call(DriverCall call, const abi::cupti::CallbackData& da
             *static_cast<const abi::cupti::LaunchExParameters*>(data.function_parameters);
         auto launch = Call::of(*p.config, p.function, context, p.extra);
         launch.parameters = p.parameters;
-        launch.attributes = {p.config->attributes, p.config->attribute_count};
+        launch.take({p.config->attributes, p.config->attribute_count});
         return launched(launch);
       }
       default:
@@ -228,7 +252,7 @@ void LaunchRecorder::changed(DriverCall call, const abi::cupti::CallbackData& da
       return set_node(*static_cast<const cupti::SetExecKernelNodeParameters*>(parameters));
     case DriverCall::kGraphKernelNodeSetAttribute: {
       const auto& p = *static_cast<const cupti::SetNodeAttributeParameters*>(parameters);
-      if (!enters || p.value == nullptr || !is_kept(p.attribute)) return;
+      if (!enters || p.value == nullptr || kept_bytes(p.attribute) == 0) return;
       const std::scoped_lock lock(mutex_);
       const auto found = nodes_.find(p.node);
       if (found == nodes_.end()) return;

@@ -59,6 +59,8 @@ struct Shape {
   std::array<unsigned, 3> grid{};
   std::array<unsigned, 3> block{};
   unsigned shared_bytes = 0;
+  // Of the attributes that the launch itself has: the parameters of a kernel fit to its clusters.
+  std::uint64_t attributes = 0;
 
   bool operator==(const Shape&) const = default;
 };

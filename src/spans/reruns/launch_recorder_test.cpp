@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <thread>
 
@@ -153,6 +154,31 @@ TEST_F(Recorded, NodesOfGraphsAreLaunchesAndHaveTheAttributesThatAreSetLater) {
   EXPECT_EQ(kernel.variants.begin()->second.launches, 1u);
   ASSERT_THAT(kernel.attributes, SizeIs(1));
   EXPECT_EQ(kernel.attributes[0].value[0], 2);
+}
+
+// cuDNN's convolutions compute where their blocks wait for others of their cluster from parameters.
+TEST_F(Recorded, LaunchesWithClustersOfOtherSizesAreOtherKernels) {
+  const auto convolution = driver.function("convolution");
+  unsigned char unused = 0;  // what the value does not need
+  for (const unsigned char size : std::array<unsigned char, 3>{2, 4, 2}) {
+    std::uint64_t address = kA;
+    unsigned number = size;
+    void* parameters[] = {&address, &number};
+    abi::cuda::LaunchAttribute cluster{abi::cuda::kLaunchClusterDimension, {}, {size}};
+    ++unused;
+    cluster.value[63] = unused;
+    const abi::cuda::LaunchConfig config{{4, 1, 1}, {128, 1, 1}, 0, nullptr, &cluster, 1};
+    calls.call(abi::cupti::DriverCall::kLaunchKernelEx,
+               abi::cupti::LaunchExParameters{&config, convolution, parameters, nullptr});
+  }
+  const auto all = recorder.kernels();
+  ASSERT_THAT(all, SizeIs(2));
+  for (const auto& kernel : all) {
+    ASSERT_THAT(kernel.variants, SizeIs(1));
+    ASSERT_THAT(kernel.attributes, SizeIs(1));
+    EXPECT_EQ(kernel.variants.begin()->second.kept.at(0).parameters[8],
+              kernel.attributes[0].value[0]);
+  }
 }
 
 TEST_F(Recorded, KernelsThatCannotRunAgainHaveAReason) {

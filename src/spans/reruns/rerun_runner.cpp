@@ -484,7 +484,7 @@ RerunRunner::Result RerunRunner::launch_once(const Turn& turn) {
   auto attributes = kernel.attributes;
   const auto loaded = loaded_.find(&kernel);
   const auto function = loaded != loaded_.end() ? loaded->second : kernel.shape.function;
-  const auto& [recorded, grid, block, shared] = kernel.shape;
+  const auto& [recorded, grid, block, shared, hash] = kernel.shape;
   const cuda::LaunchConfig config{
       {grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]},          shared, stream_,
       attributes.data(),           static_cast<unsigned>(attributes.size())};
