@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file.h"
 #include "base/process/threads.h"
 #include "base/text.h"
 #include "spans/cupti/aggregate/activity_aggregator.h"
@@ -63,7 +64,12 @@ bool wants(std::string_view what, std::string_view word) {
 void start_cupti(cupti::Tracer& tracer, bool whole_graphs) {
   replay::start();
   tracer.start_cupti(
-      [] { return cupti::load_cupti(cupti::cupti_candidates(cupti::loaded_libraries())); },
+      [] {
+        const auto loaded = cupti::loaded_libraries();
+        auto api = cupti::load_cupti(cupti::cupti_candidates(loaded));
+        if (api) api->copies = !cupti::has_command_buffers(loaded, environment("XLA_FLAGS"));
+        return api;
+      },
       whole_graphs);
 }
 

@@ -156,7 +156,7 @@ Result<void> Collector::start(bool whole_graphs, bool every_memset) {
   // can small memsets be left out without them.
   if (whole_graphs && subscribed()) {
     graphs_.start();
-    if (!every_memset) memsets_.leave_out_small();
+    if (api_.copies && !every_memset) memsets_.leave_out_small();
   }
   return {};
 }
@@ -168,7 +168,15 @@ Result<void> Collector::enable() {
                 fmt::format("no kernels are traced: {} does not hand over its records ({})",
                             api_.path, words(registered)));
   }
+  if (!api_.copies) {
+    add_problem(
+        "copies and memory sets are not traced, because CUPTI fails programs of XLA with them. "
+        "Their energy counts as idle between launches; with XLA_FLAGS="
+        "--xla_gpu_enable_command_buffer= they are traced");
+  }
   for (const ActivityKind kind : kKinds) {
+    const bool is_other = kind == ActivityKind::kDevice || kind == ActivityKind::kConcurrentKernel;
+    if (!api_.copies && !is_other) continue;
     const auto result = api_.enable(kind);
     if (result == abi::Result::kSuccess) continue;
     if (kind != ActivityKind::kConcurrentKernel) {

@@ -158,6 +158,17 @@ std::string likely_profiler(const std::vector<std::string>& loaded) {
   return "another profiler";
 }
 
+bool has_command_buffers(const std::vector<std::string>& loaded, std::string_view flags) {
+  constexpr const char* kXla[] = {"xla_", "libjax", "libtensorflow", "_XLAC"};
+  if (std::ranges::none_of(kXla, [&](auto* start) { return is_loaded(loaded, start); }))
+    return false;
+  constexpr std::string_view kOption = "--xla_gpu_enable_command_buffer=";
+  const auto option = flags.rfind(kOption);  // the last one counts
+  if (option == flags.npos) return true;
+  const auto kinds = flags.substr(option + kOption.size());
+  return !kinds.empty() && kinds[0] != ' ';
+}
+
 DriverState driver_state() {
   namespace cuda = abi::cuda;
   const DynLib driver = DynLib::loaded(cuda::kLibrary);

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "abi/cupti_abi.h"
@@ -29,6 +30,10 @@ struct CuptiApi {
   abi::cupti::fn::GetGraphExecId* graph_exec_id = nullptr;
   std::shared_ptr<DynLib> library;
   std::string path;
+  // Whether copies and memory sets may be recorded. Not in graphs that XLA makes: programs fail
+  // with CUDA_ERROR_LAUNCH_FAILED where these have records, and kernels of the graphs, too
+  // (CUPTI 13.0).
+  bool copies = true;
 };
 
 // Where CUPTI may be, best first: what the process has loaded, by its names, next to the loaded
@@ -49,6 +54,10 @@ bool is_loaded(const std::vector<std::string>& loaded, const char* name_start);
 // The other tool that is likely to use CUPTI in this process: "Nsight Systems", "torch.profiler";
 // "another profiler" where no library shows which.
 std::string likely_profiler(const std::vector<std::string>& loaded);
+
+// Whether XLA is loaded (JAX, TensorFlow) and puts operations into CUDA graphs, its command
+// buffers. `flags`: the value of XLA_FLAGS.
+bool has_command_buffers(const std::vector<std::string>& loaded, std::string_view flags);
 
 // Whether CUDA's driver is loaded and initialised in this process.
 enum class DriverState { kAbsent, kLoaded, kInitialised };

@@ -239,5 +239,15 @@ TEST(LoadedLibraries, NameThemselves) {
   EXPECT_NE(likely_profiler({"/x/libtorch_cuda.so"}).find("torch.profiler"), std::string::npos);
 }
 
+TEST(LoadedLibraries, OfXlaMakeCommandBuffersUnlessTheyAreTurnedOff) {
+  const std::vector<std::string> jax{"/lib/libc.so.6",
+                                     "/x/jax_plugins/xla_cuda13/xla_cuda_plugin.so"};
+  EXPECT_TRUE(has_command_buffers(jax, ""));
+  EXPECT_TRUE(has_command_buffers(jax, "--xla_gpu_enable_command_buffer=FUSION --xla_a=1"));
+  EXPECT_FALSE(has_command_buffers(jax, "--xla_gpu_enable_command_buffer= --xla_a=1"));
+  EXPECT_FALSE(has_command_buffers(jax, "--xla_a=1 --xla_gpu_enable_command_buffer="));
+  EXPECT_FALSE(has_command_buffers({"/x/libtorch_cuda.so", "/x/libmyxla_.so"}, ""));
+}
+
 }  // namespace
 }  // namespace jouleprof::cupti

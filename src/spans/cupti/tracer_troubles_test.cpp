@@ -105,6 +105,27 @@ TEST_F(TracerTest, CopiesThatCannotBeTracedAreTheStatus) {
   EXPECT_THAT(sink.trace.status.problem, HasSubstr("not related to layers"));
 }
 
+TEST_F(TracerTest, WithXlasCommandBuffersCopiesAreNotTraced) {
+  make({.period = seconds{100}});
+  tracer->start_cupti(
+      [] {
+        auto api = FakeCupti::api();
+        api.copies = false;
+        return Result<CuptiApi>(std::move(api));
+      },
+      true);
+  add(kernel("k", 0, 10, 1));
+  cupti.launch(abi::DriverCall::kGraphInstantiate, 7);
+  ASSERT_TRUE(tracer->flush(seconds{10}));
+  EXPECT_TRUE(cupti.records(abi::ActivityKind::kConcurrentKernel));
+  for (const auto kind :
+       {abi::ActivityKind::kMemcpy, abi::ActivityKind::kMemcpy2, abi::ActivityKind::kMemset}) {
+    EXPECT_FALSE(cupti.records(kind));
+  }
+  EXPECT_EQ(sink.of_class(0).launches, 1U);
+  EXPECT_THAT(sink.trace.status.problem, HasSubstr("copies and memory sets are not traced"));
+}
+
 TEST_F(TracerTest, NoCuptiIsTheStatus) {
   make({.period = seconds{100}});
   tracer->start_cupti([] { return load_cupti({"/nowhere/libcupti.so.13"}); }, true);
