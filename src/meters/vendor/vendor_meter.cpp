@@ -26,7 +26,7 @@ Result<Energy> energy_of(double microjoules) {
 }
 
 Error lacks(const std::string& library) {
-  return {Errc::kUnsupported, library + " lacks functions that jouleprof calls"};
+  return {Errc::kUnsupported, library + " lacks functions that jouleprof calls; update it"};
 }
 
 // --- libamd_smi ---
@@ -165,6 +165,12 @@ LibraryGpu device_gpu(const std::shared_ptr<LevelZero>& api, zes::Handle device,
   if (api->pci != nullptr && api->pci(device, &pci) == zes::kSuccess) {
     gpu.name = fmt::format("Intel GPU at {:04x}:{:02x}:{:02x}.{}", pci.domain, pci.bus, pci.device,
                            pci.function);
+    if (gpu.name.ends_with(":00:02.0")) {
+      gpu.in_processor = true;
+      gpu.missing = Error{Errc::kUnsupported,
+                          "it is part of the processor, whose package contains its energy"};
+      return gpu;
+    }
   }
   const auto use = [&](zes::Handle power) {
     auto first = read_energy(*api, power);
@@ -265,6 +271,10 @@ VendorMeter::VendorMeter(std::string name, std::vector<LibraryGpu> gpus, bool si
                          const Demand& demand)
     : name_(std::move(name)) {
   for (auto& gpu : gpus) {
+    if (gpu.in_processor) {
+      missing_.push_back({gpu.name, std::move(*gpu.missing), ""});
+      continue;
+    }
     model::Domain& domain = add_domain(gpu.kind, gpu.device, gpu.name);
     if (gpu.missing) {
       domain.unavailable_reason = gpu.missing->message;

@@ -23,6 +23,7 @@ struct LibraryGpu {
   std::string name;
   model::DomainKind kind = model::DomainKind::kGpu;
   std::string sensor;
+  bool in_processor = false;                // its energy is that of the package: no domain
   std::optional<Error> missing;             // why there is no counter
   std::function<Result<Energy>()> counter;  // else
 };

@@ -88,6 +88,15 @@ TEST_F(Vendor, LevelZerosCardOrItsPackageAsALowerBound) {
   for (std::size_t i = 0; i < 3; ++i) EXPECT_GE(joules(**meter, i), 1);
 }
 
+TEST_F(Vendor, AnIntegratedGpuIsInThePackageOfItsProcessor) {
+  auto meter = VendorMeter::open_intel(simulate("intel 10 -1 30\nintel 300 150 120\n"));
+  ASSERT_TRUE(meter) << meter.error().message;
+  EXPECT_THAT(devices(**meter), ElementsAre("ze-1"));
+  ASSERT_THAT((*meter)->missing(), SizeIs(1));
+  EXPECT_THAT((*meter)->missing()[0].error.message, HasSubstr("part of the processor"));
+  EXPECT_GE(joules(**meter, 0), 1);
+}
+
 TEST_F(Vendor, WithoutLibraryOrBoardIsNotFound) {
   EXPECT_EQ(VendorMeter::open_amd({"/nonexistent/library.so", {}}).error().code, Errc::kNotFound);
   EXPECT_EQ(VendorMeter::open_amd(simulate("")).error().code, Errc::kNotFound);
