@@ -41,3 +41,26 @@ def test_level_zero_counts_the_card_or_its_package(tool):
     for device, watts in (("ze-0", 150), ("ze-1-package", 90)):
         energy = domain(report, "gpu", device)["energy_joules"]
         assert abs(energy / report["duration_seconds"] - watts) < 0.03 * watts
+
+
+def test_nvidia_gpus_whose_driver_fails_are_named_next_to_a_board_that_is_measured(tool):
+    tool.simulate({"devices": [{"generation": "hopper"}],
+                   "faults": [{"kind": "fail", "call": "nvmlInit", "at_seconds": 0}]})
+    simulate(tool, "JOULEPROF_LEVEL_ZERO_LIBRARY", "intel 300 150 120\n")
+    tool("run", "-q", "-o", "n.jprof", "--idle", "0s", "--", "sleep", "1")
+    report = tool.report("n.jprof")
+    assert domain(report, "gpu", "ze-0")["energy_joules"] is not None
+    nvidia = domain(report, "gpu", "other-gpus")
+    assert nvidia["energy_joules"] is None
+    assert "nvmlInit" in nvidia["reason"]
+    assert "without DRAM and other-gpus" in " ".join(tool("report", "n.jprof").out.split())
+
+
+@pytest.mark.parametrize("library", ["libc.so.6", "/nonexistent/libamd_smi.so"])
+def test_a_library_that_cannot_be_used_is_the_reason_of_the_missing_gpu(tool, library):
+    if any(pathlib.Path("/sys/class/drm").glob("card*/device/gpu_metrics")):
+        pytest.skip("this machine has boards of its own")
+    tool.environment["JOULEPROF_AMDSMI_LIBRARY"] = library
+    tool("run", "-q", "-o", "o.jprof", "--idle", "0s", "--", "true")
+    reason = domain(tool.report("o.jprof"), "gpu")["reason"]
+    assert ("libamd_smi lacks functions" if library == "libc.so.6" else library) in reason

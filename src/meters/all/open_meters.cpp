@@ -129,8 +129,9 @@ struct Collector {
 };
 
 // GPUs that /sys does not show: in some containers, and where the driver is not the kernel's. A
-// library that finds none is no trouble.
-void add_vendors(Collector& all, const Demand& demand) {
+// library that finds none is no trouble, unless it was named. Returns why libraries failed.
+std::vector<Error> add_vendors(Collector& all, const Demand& demand) {
+  std::vector<Error> failed;
   const auto shows = [&](std::initializer_list<std::string_view> drivers) {
     for (const auto& meter : all.set.meters) {
       for (const auto& domain : meter->domains()) {
@@ -141,13 +142,16 @@ void add_vendors(Collector& all, const Demand& demand) {
     }
     return false;
   };
-  const auto add = [&](auto open, const char* library, const char* what) {
+  const auto add = [&](auto open, const char* variable, const char* what) {
+    const std::string library = environment(variable);
     auto meter = open_in_time(
-        [=, library = environment(library)] {
+        [=] {
           return open({library, demand});
         },
         what, "reset the GPU, or reload its driver");
-    if (meter || meter.error().code == Errc::kTimeout) all.add(std::move(meter), what);
+    if (!meter && meter.error().code == Errc::kNotFound && library.empty()) return;
+    if (!meter) failed.push_back(meter.error());
+    all.add(std::move(meter), what);
   };
   if (!shows({"amdgpu-", "radeon-"})) {
     add(VendorMeter::open_amd, "JOULEPROF_AMDSMI_LIBRARY", "libamd_smi");
@@ -155,6 +159,7 @@ void add_vendors(Collector& all, const Demand& demand) {
   if (!shows({"xe-", "i915-"})) {
     add(VendorMeter::open_intel, "JOULEPROF_LEVEL_ZERO_LIBRARY", "Level Zero");
   }
+  return failed;
 }
 
 Result<MeterSet> open_own(const MeterOptions& options, std::vector<std::string> notices) {
@@ -171,7 +176,8 @@ Result<MeterSet> open_own(const MeterOptions& options, std::vector<std::string> 
                            "see whether nvidia-smi answers, and reset or reload the driver");
   if (!gpus && gpus.error().code == Errc::kInvalidArgument) return forward_error(gpus);
   if (gpus) all.set.gpu_driver = (*gpus)->driver_version();
-  const std::string no_gpu = gpus ? "" : gpus.error().message;
+  std::string no_gpu = gpus ? "" : gpus.error().message;
+  bool gpus_failed = !gpus && gpus.error().code != Errc::kNotFound;  // GPUs may be there
   all.add(std::move(gpus), "NVIDIA GPUs (NVML)");
 
   const auto guest_file = options.guest_file.empty()
@@ -201,7 +207,10 @@ Result<MeterSet> open_own(const MeterOptions& options, std::vector<std::string> 
       root / "sys/class/hwmon");
   const bool has_chips = others || others.error().code != Errc::kTimeout;
   all.add(std::move(others), "other power sensors (hwmon)");
-  add_vendors(all, options.demand);
+  for (const Error& why : add_vendors(all, options.demand)) {
+    gpus_failed |= why.code == Errc::kTimeout;
+    no_gpu = no_gpu.empty() ? why.message : why.message + "; " + no_gpu;
+  }
   std::string no_estimate;
   if (!all.has(model::DomainKind::kCpu, true)) {
     auto estimate = EstimateMeter::open({.root = root,
@@ -217,8 +226,10 @@ Result<MeterSet> open_own(const MeterOptions& options, std::vector<std::string> 
   }
 
   std::vector<model::Domain> absent;
-  if (!all.has(model::DomainKind::kGpu, false) && !all.has(model::DomainKind::kModule, false)) {
-    absent.push_back(domain_without_sensor(model::DomainKind::kGpu, "gpu",
+  const bool has_gpu =
+      all.has(model::DomainKind::kGpu, false) || all.has(model::DomainKind::kModule, false);
+  if (gpus_failed || !has_gpu) {
+    absent.push_back(domain_without_sensor(model::DomainKind::kGpu, has_gpu ? "other-gpus" : "gpu",
                                            no_gpu.empty() ? "no GPU sensor was found" : no_gpu));
   }
   if (!all.has(model::DomainKind::kCpu, false)) {
