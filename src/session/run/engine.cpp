@@ -95,7 +95,7 @@ void Engine::warn_all(std::vector<std::string>&& texts) {
 void Engine::look_at_processes(bool all) {
   Batch found;
   sampling_.collect();  // what drivers have reported of processes is matched with this look
-  processes.look(HostClock::now(), found, all);
+  if (auto warning = processes.look(HostClock::now(), found, all)) warn(*warning);
   if (auto warning = processes.add_gpu_uses(uses_, found, parents_)) warn(*warning);
   uses_.clear();
   parents_.clear();

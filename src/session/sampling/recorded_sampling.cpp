@@ -167,7 +167,7 @@ void ProcessWatch::add_root(pid_t root) {
   next_ = HostTime{};
 }
 
-void ProcessWatch::look(HostTime now, Batch& out, bool all) {
+std::optional<std::string> ProcessWatch::look(HostTime now, Batch& out, bool all) {
   const Duration before = thread_cpu_time();
   const auto machine = procs_.machine(now);
   bool no_forks = false;
@@ -178,6 +178,7 @@ void ProcessWatch::look(HostTime now, Batch& out, bool all) {
   }
   spans::TreeChanges changes;
   tree_.update(now, changes, no_forks, all);
+  auto warning = std::move(changes.warning);
   add(std::move(changes), out);
 
   // Reading memory has a budget of its own, for which new processes do not wait.
@@ -186,6 +187,7 @@ void ProcessWatch::look(HostTime now, Batch& out, bool all) {
   const bool is_first = step_ < period_;
   next_ = now + (is_first ? step_ : pause_after(cost, step_, std::max(kLongestStep, period_)));
   step_ = std::min(2 * step_, period_);
+  return warning;
 }
 
 std::optional<std::string> ProcessWatch::add_gpu_uses(const std::vector<model::GpuProcessUse>& uses,

@@ -125,8 +125,8 @@ class ProcessWatch {
 
   HostTime next() const { return next_; }
 
-  // `all`: processes whose figures stand still too.
-  void look(HostTime now, Batch& out, bool all = false);
+  // `all`: processes whose figures stand still too. Returns a warning where CPU time is missing.
+  std::optional<std::string> look(HostTime now, Batch& out, bool all = false);
 
   // What a driver reported of processes, before the last look. `parents`: as Sampled's. Returns a
   // warning where its pids cannot be matched with ours.

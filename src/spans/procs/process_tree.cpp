@@ -1,5 +1,7 @@
 #include "spans/procs/process_tree.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -23,6 +25,7 @@ void ProcessTree::follow(const TreeOptions& options) {
   known_.clear();
   not_adopted_.clear();
   root_listed_ = false;
+  warned_ = false;
   new_roots_.clear();
   has_more_roots_ = false;
   if (options_.root == 0 || options_.adopter == 0) return;
@@ -55,7 +58,7 @@ void ProcessTree::update(HostTime at, TreeChanges& out, bool no_forks, bool all)
   // Parents are read before their children: see ChildTime.
   for (auto& entry : entries_) read(entry, at, out);
   adopt_reused(at, out);
-  settle();
+  settle(out);
   read_memory(at);
   for (auto& entry : entries_) emit(entry, at, all, out);
   for (const auto& entry : entries_) {
@@ -196,6 +199,7 @@ void ProcessTree::read(Entry& entry, HostTime at, TreeChanges& out) {
     entry.parent = stat->parent;
     entry.threads = stat->threads;
     entry.zombie = stat->ended();
+    entry.ignores_children = stat->ignores_children;
     entry.cpu_time = stat->cpu_time;
     entry.children_cpu_time = stat->children_cpu_time;
     // 0 while a program begins or ends, and of threads of the kernel: not known.
@@ -214,14 +218,25 @@ void ProcessTree::read(Entry& entry, HostTime at, TreeChanges& out) {
   if (changed) out.processes.push_back(process);
 }
 
-void ProcessTree::settle() {
+void ProcessTree::settle(TreeChanges& out) {
   std::unordered_map<pid_t, Entry*> by_pid;
   for (auto& entry : entries_) by_pid[entry.process.pid] = &entry;
   // Children stand behind their parents: going backwards, what a whole branch passes up adds up.
   for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
     if (!entry->gone) continue;
     const auto parent = by_pid.find(entry->parent);
-    if (parent != by_pid.end()) parent->second->listed_gone += entry->counted();
+    if (parent == by_pid.end()) continue;
+    parent->second->listed_gone += entry->counted();
+    // Others, as short, have begun and ended between two looks.
+    if (!parent->second->ignores_children || entry->looks > 2 || std::exchange(warned_, true)) {
+      continue;
+    }
+    const model::Process& p = parent->second->process;
+    out.warning = fmt::format(
+        "process {} ({}) ignores SIGCHLD, so the kernel drops the CPU time of its ended children. "
+        "That of short ones is missing: the command's CPU energy is larger by an unknown part. Let "
+        "the process wait for its children",
+        p.pid, p.name);
   }
   for (auto& entry : entries_) {
     if (entry.gone) continue;

@@ -58,10 +58,12 @@ struct TreeOptions {
 struct TreeChanges {
   std::vector<model::Process> processes;  // new, renamed or ended ones, in their current state
   std::vector<model::ProcessReading> readings;
+  std::optional<std::string> warning;  // at most one of a tree
 
   void clear() {
     processes.clear();
     readings.clear();
+    warning.reset();
   }
 };
 
@@ -115,6 +117,7 @@ class ProcessTree {
     pid_t parent = 0;
     int threads = 1;
     bool zombie = false;
+    bool ignores_children = false;
     Duration cpu_time{};
     Duration children_cpu_time{};
     std::optional<std::uint64_t> rss_bytes;
@@ -147,7 +150,7 @@ class ProcessTree {
   void adopt(const std::vector<pid_t>& pids, TreeChanges& out);
   void adopt_reused(HostTime at, TreeChanges& out);
   void read(Entry& entry, HostTime at, TreeChanges& out);
-  void settle();
+  void settle(TreeChanges& out);
   void read_memory(HostTime at);
   static void emit(Entry& entry, HostTime at, bool all, TreeChanges& out);
   model::Process describe(const ProcessStat& stat, bool in_tree);
@@ -158,6 +161,7 @@ class ProcessTree {
   std::optional<model::ProcessId> other_users_;
   std::vector<Entry> entries_;  // alive or zombies; parents before their children
   bool root_listed_ = false;
+  bool warned_ = false;
   std::vector<pid_t> new_roots_;
   bool has_more_roots_ = false;                           // the group does not hold all of the tree
   std::unordered_set<pid_t> known_;                       // of entries_

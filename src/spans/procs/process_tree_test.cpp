@@ -11,6 +11,7 @@ namespace {
 
 using std::chrono::seconds;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 class FakeTree : public testing::Test {
@@ -46,6 +47,25 @@ TEST_F(FakeTree, FindsDescendantsWithoutChildrenFiles) {
   EXPECT_EQ(ledger.processes[101].command_line, "worker --flag");
   EXPECT_EQ(ledger.processes[101].parent_pid, 100);
   EXPECT_TRUE(ledger.processes[101].in_tree);
+}
+
+TEST_F(FakeTree, WarnsOfShortChildrenWhoseTimeTheKernelDrops) {
+  for (const bool ignores : {false, true}) {
+    auto t = tree(100);
+    fake.put({.pid = 100, .ignores_children = ignores});
+    fake.put({.pid = 101, .parent = 100, .cpu_ticks = 2});
+    ledger.look(t, 1);
+    EXPECT_FALSE(ledger.changes.warning);
+    fake.remove(101);
+    ledger.look(t, 2);
+    EXPECT_EQ(ledger.changes.warning.has_value(), ignores);
+    EXPECT_THAT(ledger.changes.warning.value_or(""), HasSubstr(ignores ? "100 (worker)" : ""));
+    fake.put({.pid = 102, .parent = 100, .cpu_ticks = 2});
+    ledger.look(t, 3);
+    fake.remove(102);
+    ledger.look(t, 4);
+    EXPECT_FALSE(ledger.changes.warning);  // once
+  }
 }
 
 // The second process would be found at the next fork only, and its time be the parent's.

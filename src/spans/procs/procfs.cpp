@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -40,10 +41,10 @@ class Numbers {
     return err == std::errc{};
   }
   bool skip(int fields) {
-    long long ignored = 0;
-    unsigned long long wide = 0;
     for (; fields > 0; --fields) {
-      if (!next(ignored) && !next(wide)) return false;
+      while (at_ != end_ && *at_ == ' ') ++at_;
+      if (at_ == end_) return false;
+      while (at_ != end_ && *at_ != ' ') ++at_;
     }
     return true;
   }
@@ -125,6 +126,7 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
   }
   ProcessStat stat;
   std::uint64_t user = 0, system = 0, children_user = 0, children_system = 0, rss_pages = 0;
+  std::uint64_t ignored = 0;
   if (!Numbers(text.substr(0, open)).next(stat.pid)) return std::nullopt;
   stat.name = text.substr(open + 1, close - open - 1);
   stat.state = text[close + 2];
@@ -139,6 +141,7 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
   stat.children_cpu_time = of_ticks(children_user + children_system);
   static const std::uint64_t page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   stat.rss_bytes = rss_pages * page;
+  stat.ignores_children = rest.skip(8) && rest.next(ignored) && (ignored >> (SIGCHLD - 1) & 1) != 0;
   return stat;
 }
 

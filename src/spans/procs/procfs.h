@@ -30,6 +30,7 @@ struct ProcessStat {
   int threads = 0;
   std::uint64_t start_ticks = 0;  // after boot; with the pid it identifies a process
   std::uint64_t rss_bytes = 0;
+  bool ignores_children = false;  // SIGCHLD: the kernel drops the CPU time of children that end
 
   // It has ended; its parent has not waited for it yet.
   bool ended() const { return (state == 'Z' && threads <= 1) || state == 'X' || state == 'x'; }

@@ -56,6 +56,7 @@ struct FakeProcess {
   int threads = 1;
   int start_ticks = 1000;
   int rss_pages = 25;
+  bool ignores_children = false;
 };
 
 class FakeProc {
@@ -64,10 +65,10 @@ class FakeProc {
     tree.write(
         fmt::format("proc/{}/stat", p.pid),
         fmt::format("{} ({}) {} {} 1 1 0 -1 4194560 9 0 0 0 {} {} {} {} 20 0 {} 0 {} 4096 {} "
-                    "18446744073709551615 0 0 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0\n",
+                    "18446744073709551615 0 0 0 0 0 0 0 {} 0 0 0 0 17 1 0 0 0 0 0\n",
                     p.pid, p.name, p.state, p.parent, p.cpu_ticks - p.cpu_ticks / 3,
                     p.cpu_ticks / 3, p.children_ticks - p.children_ticks / 3, p.children_ticks / 3,
-                    p.threads, p.start_ticks, p.rss_pages));
+                    p.threads, p.start_ticks, p.rss_pages, p.ignores_children ? 1 << 16 : 0));
     tree.write(fmt::format("proc/{}/cmdline", p.pid), p.name + std::string("\0--flag\0", 8));
   }
   void children(pid_t pid, pid_t task, const std::string& list) const {
