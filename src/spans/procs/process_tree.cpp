@@ -201,6 +201,10 @@ void ProcessTree::read(Entry& entry, HostTime at, TreeChanges& out) {
     entry.zombie = stat->ended();
     entry.ignores_children = stat->ignores_children;
     entry.cpu_time = stat->cpu_time;
+    // No parent in the tree gets the part below the kernel's ticks.
+    if (entry.zombie && stat->parent == options_.adopter) {
+      entry.cpu_time = std::max(entry.cpu_time, clock_.time(process.pid).value_or(Duration{}));
+    }
     entry.children_cpu_time = stat->children_cpu_time;
     // 0 while a program begins or ends, and of threads of the kernel: not known.
     const bool has_memory = !entry.zombie && stat->rss_bytes > 0;

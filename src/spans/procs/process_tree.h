@@ -9,6 +9,7 @@
 #include "jouleprof/units.h"
 #include "model/process/process.h"
 #include "spans/procs/cgroup.h"
+#include "spans/procs/machine_processes.h"
 #include "spans/procs/procfs.h"
 
 namespace jouleprof::spans {
@@ -74,7 +75,7 @@ struct TreeChanges {
 class ProcessTree {
  public:
   // `procs` must outlive the tree. Without a tree to follow there is only identify().
-  explicit ProcessTree(ProcFs& procs) : procs_(procs) {}
+  explicit ProcessTree(ProcFs& procs) : procs_(procs), clock_(procs.path().parent_path()) {}
 
   // The tree to scan from now on. Ids continue: no two processes ever share one.
   void follow(const TreeOptions& options);
@@ -156,6 +157,7 @@ class ProcessTree {
   model::Process describe(const ProcessStat& stat, bool in_tree);
 
   ProcFs& procs_;
+  ProcessClock clock_;
   TreeOptions options_;
   std::uint32_t next_id_ = 0;
   std::optional<model::ProcessId> other_users_;

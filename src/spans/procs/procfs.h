@@ -61,6 +61,7 @@ class ProcFs {
   // Appends every process there is.
   void all(std::vector<pid_t>& out);
 
+  const std::filesystem::path& path() const { return folder_; }
   int folder() const;  // /proc, open; -1: it cannot be opened
 
   // About how many processes there are, without listing them.
