@@ -458,6 +458,31 @@ def test_the_module_prints_a_line_for_each_request(recording, tmp_path):
     assert "histogram" in written and 'jouleprof_serving_joules{device="gpu0",part="idle"}' in written
 
 
+@needs_tool
+def test_a_follower_that_is_started_again_appends_what_is_missing(recording, tmp_path):
+    log = tmp_path / "requests.jsonl"
+    follow = [sys.executable, "-m", "jouleprof.serving", recording, "--jsonl", log, "--prometheus", tmp_path / "m.prom"]
+    subprocess.run(follow, check=True)
+    whole, metrics = log.read_text(), (tmp_path / "m.prom").read_text()
+    lines = whole.splitlines(keepends=True)
+    assert len(lines) == 12
+    log.write_text("".join(lines[:7]) + lines[7][:40])  # it was killed, or the disk was full
+    subprocess.run(follow, check=True)
+    again = log.read_text().splitlines(keepends=True)
+    assert again == [*lines[:7], lines[7][:40] + "\n", *lines[7:]]
+    assert (tmp_path / "m.prom").read_text() == metrics
+
+
+@needs_tool
+@pytest.mark.parametrize("option,name", [("--jsonl", "/nonexistent/log"), ("--jsonl", "/dev/full"),
+                                         ("--prometheus", "/nonexistent/m.prom")])
+def test_a_file_of_requests_that_cannot_be_written_is_named(recording, option, name):
+    ran = subprocess.run([sys.executable, "-m", "jouleprof.serving", recording, option, name], capture_output=True,
+                         text=True, check=False)
+    assert ran.returncode == 1 and ran.stderr.startswith(f"jouleprof: cannot write {name}"), ran.stderr
+    assert len(ran.stderr.splitlines()) == 1
+
+
 class Collector(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         self.server.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))

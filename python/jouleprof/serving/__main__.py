@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import sys
@@ -13,10 +14,26 @@ from ._requests import RequestMetrics, looks
 from ._spans import RequestSpans
 
 
+def requests_in(path: str) -> set[tuple[int, str, int]]:
+    """Those that an earlier follower wrote: a request is in the file once. A line that was cut off is ended."""
+    found = set()
+    line = "\n"
+    if os.path.isfile(path):
+        with open(path, "a+") as file:
+            file.seek(0)
+            for line in file:
+                with contextlib.suppress(ValueError, KeyError, TypeError):
+                    request = json.loads(line)
+                    found.add((request["pid"], request["request"], request["arrival_nanoseconds"]))
+            if not line.endswith("\n"):
+                file.write("\n")
+    return found
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m jouleprof.serving", description=__doc__.split(": ", 1)[1])
     parser.add_argument("recording", help="of `jouleprof run --serving`; it may still be written")
-    parser.add_argument("--jsonl", metavar="FILE", help="append a JSON object for each request; - is stdout")
+    parser.add_argument("--jsonl", metavar="FILE", help="append a JSON object for each request that it has not; - is stdout")
     parser.add_argument("--prometheus", metavar="FILE", help="write metrics for a textfile collector")
     parser.add_argument("--otlp", metavar="URL", nargs="?", const="", default=None,
                         help="send a span for each request, by OTLP over HTTP; without URL as OpenTelemetry's variables say")
@@ -24,16 +41,20 @@ def main() -> int:
     given = parser.parse_args()
     metrics = RequestMetrics()
     spans = None
-    log = open(given.jsonl, "a") if given.jsonl and given.jsonl != "-" else None
+    log = None
+    written: set[tuple[int, str, int]] = set()
     try:
+        if given.jsonl and given.jsonl != "-":
+            written = requests_in(given.jsonl)
+            log = open(given.jsonl, "a")
         if given.otlp is not None:
             spans = RequestSpans(endpoint=given.otlp or None)
         for new, boards in looks(given.recording, given.period):
             for request in new:
-                if given.jsonl:
-                    print(json.dumps(request.to_dict()), file=log or sys.stdout, flush=True)
-                else:
+                if not given.jsonl:
                     print(f"{request.request}: {request}", flush=True)
+                elif (request.pid, request.request, request.arrival_nanoseconds) not in written:
+                    print(json.dumps(request.to_dict()), file=log or sys.stdout, flush=True)
                 metrics.add(request)
                 if spans is not None:
                     spans.add(request)
@@ -44,13 +65,21 @@ def main() -> int:
     except Error as error:
         print(f"jouleprof: {error}", file=sys.stderr)
         return 1
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        files = " or ".join(name for name in (given.jsonl, given.prometheus) if name) or "the output"
+        print(f"jouleprof: cannot write {error.filename or files}: {error.strerror}; make room or name another file, and "
+              "start it again", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         pass
     finally:
         if spans is not None:
             spans.close()
         if log is not None:
-            log.close()
+            with contextlib.suppress(OSError):  # of what was not written, which was said
+                log.close()
     return 0
 
 
