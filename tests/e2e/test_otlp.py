@@ -184,6 +184,21 @@ def test_a_refusal_is_said_with_its_reason(gpu, collector, status, what):
     assert "hidden" not in said
 
 
+@pytest.mark.parametrize("status,advice", [(401, "--otlp-headers-file"), (413, "--max-series")])
+def test_a_refusal_after_an_outage_is_said(gpu, collector, status, advice):
+    collector.status = 503
+    service = Service(gpu, "--otlp", collector.url, *FAST)
+    collector.next()
+    collector.status = status
+    for _ in range(4):
+        collector.next()
+    service.process.terminate()
+    _, said = service.process.communicate(timeout=PATIENCE)
+    lines = [line for line in said.splitlines() if "OTLP" in line]
+    assert len(lines) == 2 and "503" in lines[0] and f"it answered {status}" in lines[1], said
+    assert advice in lines[1]
+
+
 def test_rejected_points_are_said_once(gpu, collector):
     response = metrics_service.ExportMetricsServiceResponse()
     response.partial_success.rejected_data_points = 3

@@ -409,11 +409,17 @@ class OtlpPush::Impl {
     if (answer.is_taken()) {
       if (failures_ > 0) say(fmt::format("it works again, after {} failures", failures_));
       failures_ = 0;
-    } else if (!is_ended_ && failures_++ == 0) {
-      say(fmt::format("{}; {}", answer.reason,
-                      answer.may_succeed_later()
-                          ? "it is tried again, and the sums lose nothing"
-                          : "check its URL and --otlp-headers-file; it is tried again"));
+      has_refused_ = false;
+    } else if (!is_ended_) {
+      const bool is_refusal = !answer.may_succeed_later();
+      const bool is_first_refusal = is_refusal && !std::exchange(has_refused_, true);
+      if (failures_++ > 0 && !is_first_refusal) return;
+      say(fmt::format(
+          "{}; {}", answer.reason,
+          !is_refusal ? "it is tried again, and the sums lose nothing"
+          : answer.status == 413
+              ? "raise its limit, or send less: --level, --max-series; it is tried again"
+              : "check its URL and --otlp-headers-file; it is tried again"));
     }
   }
 
@@ -430,6 +436,7 @@ class OtlpPush::Impl {
   std::condition_variable changed_;
   std::atomic<bool> is_ended_ = false;
   std::size_t failures_ = 0;   // since it last worked; this and the next are of the thread
+  bool has_refused_ = false;   // since then; it may follow an outage
   bool has_rejected_ = false;  // which was said
   std::thread thread_;
 };
