@@ -11,6 +11,9 @@ import time
 
 import pytest
 from conftest import SIM, Tool, domain
+from test_serve import serving, wait_for
+from test_serve_accounting import gpu_total, series
+from test_serve_windows import post
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -148,3 +151,22 @@ def test_times_of_day_follow_the_clock(run):
     rows = run.tool("export", "x.jprof", "--format", "csv").out.splitlines()[1:]
     exported = [float(day) - float(since) for day, since, *_ in (r.split(",") for r in rows)]
     assert max(exported) - min(exported) == pytest.approx(abs(run.jump), abs=0.05)
+
+
+@pytest.mark.parametrize("jump", [FORWARD, SUSPENDED], ids=["forward", "suspended"])
+def test_serve_follows_a_clock_that_jumped(tmp_path, shim, jump):
+    tool = Tool(tmp_path).simulate(BOARDS | {
+        "faults": [{"kind": "gpu_lost", "device": 1, "at_seconds": 0, "for_seconds": 16}]})
+    tool.environment |= {"LD_PRELOAD": str(shim), "JOULEPROF_NVML_LIBRARY": str(shim),
+                         "CLOCK_SHIM_FILE": str(tmp_path / "jump"), **{k: str(v) for k, v in jump.items()}}
+    with serving(tool, "--no-estimates", "--level", "node", tick="1s") as service:
+        (tmp_path / "jump").touch()
+        begun = post(service.url + "/api/v1/windows/w/begin")[1]["begin"]
+        begin = datetime.datetime.fromisoformat(begun[:19] + "+00:00").timestamp()
+        assert abs(begin - time.time() - sum(jump.values())) < 30
+
+        # What the board that stayed used while the sensors were opened anew is counted by its own counter.
+        wait_for("the other board", lambda: gpu_total(service.samples(), "gpu1") > 0)
+        found = service.samples()
+        assert series("jouleprof_energy_gaps_total", found, domain="gpu", device="gpu0") == [0]
+        assert series("jouleprof_gap_joules_total", found, domain="gpu", device="gpu0")[0] < 250 * 30

@@ -123,11 +123,16 @@ struct MachineState {
   Duration missing_time{};
 };
 
+// Of a time since which the wall clock was not set, nor the machine suspended.
+inline RealTime wall_time(const ClockPoint& now, HostTime t) { return now.real - (now.host - t); }
+
 // A named interval of a machine whose energy was asked for.
 struct MachineWindow {
   std::string name;
   HostTime begin{};
   std::optional<HostTime> end;  // absent: it is open
+  RealTime begin_time{};        // by the wall clock of that moment
+  RealTime end_time{};
   // Whether its energy is known: all sensors have reported the interval, or had some seconds to.
   // From then on it never changes.
   bool is_settled = false;

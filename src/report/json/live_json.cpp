@@ -229,10 +229,6 @@ Json device_json(const model::Domain& domain, const Result<model::Measurement>& 
   return out;
 }
 
-Json time_json(const analysis::MachineState& state, const std::optional<HostTime>& t) {
-  return t ? Json(utc_text(state.real(*t))) : Json(nullptr);
-}
-
 Json device_json(const model::DomainSnapshot& d) {
   Json device = record_json(d);
   for (const auto name : snapshot_figures()) {
@@ -266,8 +262,8 @@ std::string machine_window_json(const analysis::MachineWindow& window,
   Json out = Json::object();
   out["schema"] = "jouleprof.window/1";
   out["name"] = window.name;
-  out["begin"] = time_json(state, window.begin);
-  out["end"] = time_json(state, window.end);
+  out["begin"] = utc_text(window.begin_time);
+  out["end"] = window.end ? Json(utc_text(window.end_time)) : Json(nullptr);
   out["duration_seconds"] = window.end ? seconds_json(*window.end - window.begin) : Json(nullptr);
   out["settled"] = window.is_settled;
   out["devices"] = Json::array();

@@ -393,7 +393,8 @@ bool MachineService::count_by_counter(std::size_t domain, HostTime at, const cha
   const auto before = std::exchange(state.before, std::nullopt);
   const auto total = live_.ledger().counter_at(domain, at);
   const auto& snapshot = state_.snapshot.domains[domain];
-  const Duration gap = before ? state_.real(at) - before->at : Duration{};
+  const Duration gap =
+      before ? analysis::wall_time(ClockPoint::now(), at) - before->at : Duration{};
   const Power most =
       kGainOfLimit * Power::watts(snapshot.gauge(model::gauge::kPowerLimit).value_or(kMostWatts));
   Energy used = before && total ? *total - before->total : -Energy::microjoules(1);
@@ -474,7 +475,7 @@ void MachineService::describe(HostTime at) {
   state_.snapshot = live_.snapshot(now, last_tick_ == HostTime{} ? at : last_tick_);
   // Of the energies, which may be known some seconds later: energy over the difference of two of
   // these times is a power.
-  state_.snapshot.time = now.real - (now.host - at);
+  state_.snapshot.time = analysis::wall_time(now, at);
   state_.now = at;
   state_.cost = {own_cpu_time() - cpu_at_begin_, now.host - state_.started.host,
                  own_resident_bytes()};

@@ -55,6 +55,7 @@ Result<MachineWindow> MachineWindows::begin(std::string_view name, HostTime now,
   Begun begun;
   begun.window.name = name;
   begun.window.begin = now;
+  begun.window.begin_time = analysis::wall_time(ClockPoint::now(), now);
   begun.caller = caller;
   marks_.push_back(now);
   return windows_.insert_or_assign(begun.window.name, begun).first->second.window;
@@ -69,6 +70,7 @@ Result<MachineWindow> MachineWindows::end(std::string_view name, HostTime now) {
   auto& window = found->second.window;
   if (window.end) return window;
   window.end = now;
+  window.end_time = analysis::wall_time(ClockPoint::now(), now);
   marks_.push_back(now);
   if (on_end_) on_end_();
   return window;
