@@ -45,6 +45,7 @@ constexpr Duration kLongestWait = 3s;  // for sensors to report a tick
 constexpr Duration kPoll = 20ms;
 constexpr Duration kListPatience = 300ms;  // with a list of the processes on the devices
 constexpr Duration kAskAgain = 100ms;
+constexpr Duration kJobPeriod = 1s;          // between looks whether the jobs of GPUs have changed
 constexpr Duration kFolderPatience = 500ms;  // with the folders of jobs and pods
 constexpr Duration kLongestUnkept = 1min;    // of counters that are not shown
 constexpr std::size_t kMostWarnings = 100;
@@ -226,7 +227,9 @@ void MachineService::wait_until(HostTime t, const std::stop_token& stop) {
 
 void MachineService::wait_for_tick(HostTime t, const std::stop_token& stop) {
   while (!stop.stop_requested() && HostClock::now() < t) {
-    const HostTime next = std::min(t, serve_programs());
+    if (has_new_jobs()) return;
+    HostTime next = std::min(t, serve_programs());
+    if (job_folder_.has_folder()) next = std::min(next, looked_for_jobs_ + kJobPeriod);
     {
       std::unique_lock lock(mutex_);
       woken_.wait_until(lock, steady(next), [&] {
@@ -298,6 +301,7 @@ void MachineService::tick(const std::stop_token& stop) {
   read_folders();
   {
     const std::lock_guard lock(known_);
+    if (last_tick_ == HostTime{}) jobs_ = next_jobs_;
     map_jobs(division);
     state_.names = names_;
     find_uses(at, division);
@@ -306,6 +310,7 @@ void MachineService::tick(const std::stop_token& stop) {
     accounts_.end_tick();
     describe(at);
     mark_counters(at);
+    jobs_ = next_jobs_;
   }
   watch_boards();
   {
@@ -329,18 +334,29 @@ void MachineService::tick(const std::stop_token& stop) {
 }
 
 // Not under a lock: requests are answered also while a file system hangs.
-void MachineService::read_folders() {
-  if (job_folder_.has_folder()) {
-    auto found = job_folder_.now(kFolderPatience);
-    if (!found) sampling_.warn("the jobs of GPUs are unknown: " + found.error().message);
-    jobs_ = found ? std::move(*found) : spans::JobMapping();
-    if (const auto& file = jobs_.malformed(); !file.empty()) {
-      sampling_.warn(
-          fmt::format("{}: a line is no job id, which is one word of at most 128 "
-                      "characters: it gives the GPU to no job",
-                      (options_.job_mapping / file).string()));
-    }
+void MachineService::read_jobs() {
+  if (!job_folder_.has_folder()) return;
+  looked_for_jobs_ = HostClock::now();
+  auto found = job_folder_.now(kFolderPatience);
+  if (!found) sampling_.warn("the jobs of GPUs are unknown: " + found.error().message);
+  next_jobs_ = found ? std::move(*found) : spans::JobMapping();
+  if (const auto& file = next_jobs_.malformed(); !file.empty()) {
+    sampling_.warn(
+        fmt::format("{}: a line is no job id, which is one word of at most 128 "
+                    "characters: it gives the GPU to no job",
+                    (options_.job_mapping / file).string()));
   }
+}
+
+// The tick that follows is charged to the jobs before.
+bool MachineService::has_new_jobs() {
+  if (!job_folder_.has_folder() || HostClock::now() < looked_for_jobs_ + kJobPeriod) return false;
+  read_jobs();
+  return jobs_.all() != next_jobs_.all();
+}
+
+void MachineService::read_folders() {
+  read_jobs();
   if (!kube_folder_.has_folder()) return;
   auto found = kube_folder_.now(kFolderPatience);
   if (found) {

@@ -170,6 +170,8 @@ class MachineService {
   Division divide();
   void charge(std::size_t domain, HostTime at, const Division& division);
   void map_jobs(Division& division);
+  void read_jobs();
+  bool has_new_jobs();
   void read_folders();
   static std::size_t worker_of(const analysis::Worker& worker, Division& division);
   void find_uses(HostTime at, Division& division);
@@ -193,7 +195,9 @@ class MachineService {
   spans::MachineProcesses processes_;
   FolderReader<spans::JobMapping> job_folder_;
   FolderReader<model::KubeNames> kube_folder_;
-  spans::JobMapping jobs_;
+  spans::JobMapping jobs_;       // since the last tick
+  spans::JobMapping next_jobs_;  // at the last look
+  HostTime looked_for_jobs_{};
   model::KubeNames names_;  // of pods and containers
   analysis::EnergyAccounts accounts_;
   std::vector<Edge> edges_;

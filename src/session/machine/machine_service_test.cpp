@@ -339,6 +339,25 @@ TEST(MachineService, NamesTheJobsOfAGpu) {
       });
 }
 
+TEST(MachineService, AGpuThatGoesToAnotherJobEndsATick) {
+  const TempTree tree{{"0", "first\n"}};
+  std::stop_source stop;
+  ServiceOptions options;
+  options.job_mapping = tree.root();
+  options.tick = options.lively_tick = 20s;
+  options.on_tick = [&](const MachineState& state, const EnergyAccounts& accounts) {
+    if (state.ticks == 1) tree.write("0", "second\n");
+    if (state.ticks < 2) return;
+    const auto& jobs = accounts.family(Family::kJob)->entities;
+    EXPECT_TRUE(jobs.contains("first"));
+    EXPECT_FALSE(jobs.contains("second"));
+    stop.request_stop();
+  };
+  auto service = MachineService::open(std::move(options), meters_of(held_by({}, 1.0)));
+  ASSERT_TRUE(service) << service.error().message;
+  (*service)->run(stop.get_token());
+}
+
 TEST(MachineService, SettlesWindows) {
   std::stop_source stop;
   ServiceOptions options;
