@@ -225,6 +225,19 @@ std::vector<model::WallLog> recorded_walls(const analysis::Run& run) {
   return out;
 }
 
+Result<std::optional<WallComparison>> wall_of(const analysis::Run& run, const analysis::Part& part,
+                                              const std::optional<model::WallLog>& given) {
+  if (given) {
+    auto made = compare_wall(run, part, *given);
+    if (!made) return forward_error(made);
+    return std::move(*made);
+  }
+  for (const auto& log : recorded_walls(run)) {
+    if (auto made = compare_wall(run, part, log)) return std::move(*made);
+  }
+  return std::nullopt;
+}
+
 Result<WallComparison> compare_wall(const analysis::Job& job, const std::string& host,
                                     const model::WallLog& log) {
   const auto found = std::ranges::find(job.hosts, host, &analysis::JobHost::host);

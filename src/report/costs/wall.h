@@ -58,6 +58,11 @@ Result<WallComparison> compare_wall(const analysis::Run& run, const analysis::Pa
 // those with two readings.
 std::vector<model::WallLog> recorded_walls(const analysis::Run& run);
 
+// With `given`, else with the first meter that was read during the run and is not refused; absent
+// without one. Errors: as compare_wall's, of `given`.
+Result<std::optional<WallComparison>> wall_of(const analysis::Run& run, const analysis::Part& part,
+                                              const std::optional<model::WallLog>& given);
+
 // Of a machine of a job. Errors: not_found for a machine that the job does not have; unavailable
 // where the log does not cover its time.
 Result<WallComparison> compare_wall(const analysis::Job& job, const std::string& host,

@@ -9,6 +9,7 @@
 
 #include "analysis/recorded_run_test.h"
 #include "report/format/format.h"
+#include "report/json/json_format.h"
 
 namespace jouleprof::report {
 namespace {
@@ -219,6 +220,16 @@ TEST(CompareWall, AMeterThatWasReadDuringTheRunIsALog) {
   EXPECT_THAT(out.str(), HasSubstr("refused: shelly:plug does not follow"));
 }
 
+TEST(CompareWall, ComponentsErrorHoldsAnIntervalThatIsNotAroundTheEnergy) {
+  WallComparison wall;
+  wall.wall.end = wall.wall.begin + std::chrono::seconds{1};
+  wall.components = model::Measurement{};
+  wall.components->energy = Energy::joules(100);
+  wall.components->error = Energy::joules(5);
+  wall.components->shift = 0.04;
+  EXPECT_THAT(write_json(wall_json(wall)), HasSubstr("\"components_error_joules\": 9.000000"));
+}
+
 TEST(CompareWall, HasTheIntervalOfAMeterThatWasReadAndNamesWhatIsUnavailable) {
   Recorded recorded;
   recorded.read_gpu();
@@ -254,6 +265,21 @@ TEST(CompareWall, HasTheIntervalOfAMeterThatWasReadAndNamesWhatIsUnavailable) {
   const std::string text = wall_to_text(*wall, {});
   EXPECT_THAT(text, testing::ContainsRegex("wall +2.400 kJ ±[0-9.]+ % in 3.000 s"));
   EXPECT_THAT(text, HasSubstr("is of package-0 (unavailable), parts"));
+  // The page has the object of the JSON.
+  const auto written = [&](const char* format, bool redact) {
+    FormatOptions options;
+    options.redact = redact;
+    std::ostringstream out;
+    EXPECT_TRUE(find_format(format)->write(run, {}, options, out));
+    return out.str();
+  };
+  const std::string page = written("html", false);
+  const std::string_view begin = "id=\"data\">";
+  const auto at = page.find(begin) + begin.size();
+  const Json data = Json::parse(page.substr(at, page.find("</script>", at) - at));
+  EXPECT_EQ(data["profile"]["wall"], Json::parse(written("json", false))["wall"]);
+  EXPECT_EQ(data["profile"]["wall"]["file"], "plug");
+  EXPECT_THAT(written("html", true), HasSubstr("\"file\":\"(redacted)\""));
   // In a gap that a log may have, it has none where its domain has none.
   const auto short_gap = with_gap(3, 9.5);
   ASSERT_FALSE(short_gap.profile()->domains[2].energy);

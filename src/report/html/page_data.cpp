@@ -285,6 +285,12 @@ Result<Json> page_data(const analysis::Run& run, const analysis::Part& part,
   j["redacted"] = options.redact;
   j["labels"] = labels_of(profile);
   j["profile"] = profile_data(profile, costs);
+  const auto wall = wall_of(run, part, options.wall);
+  if (!wall) return forward_error(wall);
+  if (*wall) {
+    Json& shown = j["profile"]["wall"] = wall_json(**wall);
+    if (options.redact) shown["file"] = "(redacted)";
+  }
   const auto& activity = run.activity(part);
   if (!activity) return tl::unexpected(activity.error());
   std::vector<ActivityProfile> without_names;

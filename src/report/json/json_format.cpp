@@ -15,19 +15,12 @@ Result<std::string> summary(const analysis::Run& run, const analysis::Part& part
                             const FormatOptions& options, const model::Profile& profile) {
   const auto costs = requested_costs(run, part, options);
   if (!costs) return forward_error(costs);
-  std::optional<WallComparison> wall;
-  if (options.wall) {
-    auto made = compare_wall(run, part, *options.wall);
-    if (!made) return forward_error(made);
-    wall = std::move(*made);
-  } else if (const auto logs = recorded_walls(run); !logs.empty()) {
-    auto made = compare_wall(run, part, logs.front());
-    if (made) wall = std::move(*made);
-  }
+  const auto wall = wall_of(run, part, options.wall);
+  if (!wall) return forward_error(wall);
   std::optional<PerUnit> per;
   if (options.per) per = per_unit(profile, *options.per, options.text.whole_machine);
   if (per && *costs) add_costs(*per, **costs);
-  return to_json(profile, *costs ? &**costs : nullptr, wall ? &*wall : nullptr,
+  return to_json(profile, *costs ? &**costs : nullptr, *wall ? &**wall : nullptr,
                  per ? &*per : nullptr);
 }
 
@@ -218,7 +211,7 @@ Json profile_document(const Profile& profile, const Costs* costs, const PerUnit*
                               total.parts, total.counter, total.integral);
   j["per_unit"] = per != nullptr ? record_json(*per) : Json(nullptr);
   j["costs"] = costs != nullptr ? costs_json(*costs) : Json(nullptr);
-  j["wall"] = nullptr;  // only to_json() has it
+  j["wall"] = nullptr;  // its callers that have a run add it
   j["findings"] = records_json(profile.findings);
   j["overhead"] = record_json(profile.overhead);
   j["warnings"] = profile.warnings;
@@ -257,7 +250,7 @@ Json wall_json(const WallComparison& wall) {
   const auto& sum = wall.components;
   j["components"] = wall.domains;
   j["components_joules"] = sum ? joules_json(sum->energy) : Json(nullptr);
-  j["components_error_joules"] = sum ? joules_json(sum->error) : Json(nullptr);
+  j["components_error_joules"] = sum ? joules_json(sum->farthest()) : Json(nullptr);
   j["explained_ratio"] = optional_json(wall.explained(), number_json);
   j["unexplained_joules"] = sum ? joules_json(wall.wall.energy - sum->energy) : Json(nullptr);
   j["slope_ratio"] = wall.slope ? number_json(wall.slope->ratio) : Json(nullptr);
