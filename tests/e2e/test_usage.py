@@ -318,6 +318,7 @@ def test_a_hint_names_the_option_that_records_what_is_missing(tool, by, option):
 @pytest.mark.parametrize("options, of", [
     (["--svg", "x.svg", "--wall", "w.csv"], "--wall is of the summary as text and JSON, and of a job"),
     (["--by", "kernel", "--price", "0.3"], "--price is of the summary, but of no CSV, and of a job"),
+    (["--csv", "--whole-machine"], "--whole-machine is of the summary, but of no CSV, and of a job"),
     (["--by", "host", "--csv"], "--csv is of one recording"),
     (["--by", "host", "--force"], "--force is of --html, --svg and --png"),
     (["--by", "window", "--sort", "time"], "--sort is of --by kernel, layer, range and phase"),

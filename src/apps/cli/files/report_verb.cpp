@@ -99,6 +99,8 @@ constexpr Allowed kAllowed[]{
     {"--carbon", kSummary | kSeveral, kAny & ~kCsv, "the summary, but of no CSV, and of a job"},
     {"--pue", kSummary | kSeveral, kAny & ~kCsv, "the summary, but of no CSV, and of a job"},
     {"--per", kSummary, kText | kJson, "the summary of one recording as text and JSON"},
+    {"--whole-machine", kSummary | kSeveral, kAny & ~kCsv,
+     "the summary, but of no CSV, and of a job"},
     {"--fold", kRows, kAny, "--by layer"},
     {"--sort", kRows, kAny, ""},
     {"--top", kRows | kServing, kAny, ""},
