@@ -48,8 +48,11 @@ class Recommender {
       return fail(
           Errc::kInvalidArgument,
           fmt::format("a recommendation needs runs at two settings that can be ranked, this "
-                      "sweep has {}; `jouleprof sweep --resume` goes on with it",
-                      sweep_.points.size()));
+                      "sweep has {}{}",
+                      sweep_.points.size(),
+                      sweep_.next_run.empty()
+                          ? ""
+                          : fmt::format("; `jouleprof {}` goes on with it", sweep_.next_run)));
     }
     if (options_.eta < 0 || options_.eta > 1) {
       return fail(Errc::kInvalidArgument, "eta must be from 0 to 1");

@@ -46,6 +46,19 @@ TEST(Recommend, EachObjectiveHasItsOwnBest) {
   EXPECT_EQ(best_of(single(), with(Objective::kCost)), 250);
 }
 
+TEST(Recommend, OneSettingNamesWhatMeasuresAnother) {
+  const auto message = [](bool is_own, bool observe) {
+    model::SweepPlan plan;
+    plan.observe = observe;
+    auto sweep = is_own ? analysis::sweep_of(plan, {}) : Sweep();
+    sweep.points = {{300, {{10, 3000}}}};
+    return recommend(sweep, {}).error().message;
+  };
+  EXPECT_THAT(message(true, true), HasSubstr("; `jouleprof sweep --observe --resume` goes on"));
+  EXPECT_THAT(message(true, false), HasSubstr("; `jouleprof sweep --resume` goes on"));
+  EXPECT_THAT(message(false, false), ::testing::EndsWith("this sweep has 1"));
+}
+
 TEST(Recommend, TheCostOfSeveralGpusHasTheLimitsOfAllOfThem) {
   // Each of four GPUs as in single(): the same cost, times 4, and so the same choice.
   auto four = single();

@@ -173,6 +173,7 @@ double SweepPoint::mean_joules() const {
 Sweep sweep_of(const model::SweepPlan& plan, const std::vector<model::SweepRun>& runs) {
   Sweep sweep;
   sweep.knob = plan.knob;
+  sweep.next_run = plan.observe ? "sweep --observe --resume" : "sweep --resume";
   sweep.found = plan.found;
   sweep.gpus = std::max<std::size_t>(1, plan.devices.size());
   const auto settings = settings_of(plan, runs);

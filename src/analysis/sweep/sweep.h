@@ -5,6 +5,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "jouleprof/units.h"
@@ -54,6 +55,7 @@ struct Sweep {
   std::optional<double> found = {};            // the setting before our own sweep
   std::size_t gpus = 1;                        // whose energies are summed
   bool simulated = false;                      // by simulated devices, in part at least
+  std::string_view next_run = {};              // what measures more of our own sweep
 };
 
 // The ranked runs of our own sweep, without limits that the work never reached: the reference
