@@ -214,17 +214,23 @@ Result<void> add_folder(const std::filesystem::path& folder, const ImportOptions
                           folder.string(), format_names()));
 }
 
-// Logs state no calibration error: it is that of the family of each GPU.
+// Logs state no calibration error: it is that of the family of each GPU, of RAPL's DRAM, and of an
+// estimate.
 void set_scales(model::Recording& recording, const std::string& device_name) {
   for (model::Domain& domain : recording.domains) {
     using enum model::DomainKind;
-    if (domain.kind != kGpu && domain.kind != kGpuMemory && domain.kind != kModule) continue;
-    if (!device_name.empty()) domain.name = device_name;
+    const bool is_gpu = domain.kind == kGpu || domain.kind == kGpuMemory || domain.kind == kModule;
+    if (is_gpu && !device_name.empty()) domain.name = device_name;
     for (model::Sensor& sensor : recording.sensors) {
       if (sensor.domain != domain.id || sensor.kind == model::SensorKind::kGauge) continue;
-      if (sensor.provenance != model::Provenance::kMeasured) continue;
       if (sensor.traits.scale != model::ScaleError{}) continue;
-      sensor.traits.scale = model::scale_of_gpu(domain.name);
+      if (sensor.provenance == model::Provenance::kEstimated) {
+        sensor.traits.scale = model::ScaleError::symmetric(model::kEstimateError);
+      } else if (sensor.provenance == model::Provenance::kMeasured && is_gpu) {
+        sensor.traits.scale = model::scale_of_gpu(domain.name);
+      } else if (sensor.provenance == model::Provenance::kMeasured && domain.kind == kDram) {
+        sensor.traits.scale = model::scale_of_rapl_dram();
+      }
     }
   }
 }

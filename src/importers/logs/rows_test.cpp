@@ -8,6 +8,7 @@
 
 #include "base/gzip/gzip.h"
 #include "importers/importers_fixture.h"
+#include "model/device/sensor_table.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::importers {
@@ -589,6 +590,17 @@ TEST(OwnCsv, ExportsAndMonitorsAreRead) {
   EXPECT_EQ(monitor->readings.counters.back().total, Energy::joules(150));
   EXPECT_EQ(monitor->domains.at(0).name, "Some GPU");
   EXPECT_TRUE(model::is_simulated(*monitor));
+}
+
+TEST(OwnCsv, TheErrorIsThatOfTheKindOfSensor) {
+  const auto log = import_text(
+      "time_unix_seconds,device,domain,sensor,power_watts,provenance\n"
+      "1772420400.0,package-0,cpu,model,8,estimated\n1772420400.0,dram-0,dram,rapl,8,measured\n"
+      "1772420401.0,package-0,cpu,model,8,estimated\n1772420401.0,dram-0,dram,rapl,8,measured\n");
+  ASSERT_TRUE(log) << log.error().message;
+  ASSERT_EQ(log->sensors.size(), 2u);
+  EXPECT_EQ(log->sensors[0].traits.scale, model::ScaleError::symmetric(0.6));
+  EXPECT_EQ(log->sensors[1].traits.scale, model::scale_of_rapl_dram());
 }
 
 // A spreadsheet may have turned the columns round: the time since 1970 counts, and not the one that

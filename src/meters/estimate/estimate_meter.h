@@ -17,6 +17,7 @@
 #include "jouleprof/units.h"
 #include "meters/meter.h"
 #include "model/device/guest_file.h"
+#include "model/device/sensor_table.h"
 
 namespace jouleprof::meters::estimate {
 
@@ -54,7 +55,7 @@ constexpr bool is_plausible_tdp(Power per_cpu) {
 // Relative error at 95 %. The straight line alone is wrong by up to 40 % (packages draw 0.32, 0.75
 // and 1.02 of their TDP at 10, 50 and 100 % load, Davy 2021); the default TDP adds as much again.
 inline constexpr double kGainErrorKnownTdp = 0.4;
-inline constexpr double kGainErrorDefaultTdp = 0.6;
+inline constexpr double kGainErrorDefaultTdp = model::kEstimateError;
 
 // P = P_idle + (P_max - P_idle) x busy CPUs / CPUs, with P_max = TDP and P_idle = kIdleShare x TDP.
 class LoadModel {

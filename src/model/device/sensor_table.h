@@ -42,6 +42,7 @@ std::span<const BoardScale> board_scales();
 // The error of a GPU by its product name ("NVIDIA A100-SXM4-40GB"); of an unknown one the widest
 // row.
 ScaleError scale_of_gpu(std::string_view product_name);
+inline constexpr double kEstimateError = 0.6;  // of a load model whose peak power is assumed
 ScaleError scale_of_rapl_package(bool is_amd);
 ScaleError scale_of_rapl_dram();
 ScaleError scale_of_rail();  // of a Jetson: its chip, and no card
