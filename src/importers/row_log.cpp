@@ -309,7 +309,7 @@ Result<bool> RowLog::take_line(const Lines& lines) {
 // Why the row is left out; nothing where it counts.
 std::optional<std::string> RowLog::take_row(const Cells& cells) {
   if (cells.size() != columns_.size()) {
-    return fmt::format("{} fields under a header of {}", cells.size(), columns_.size());
+    return fields_text(cells, columns_.size());
   }
   Keys keys;
   LogRow row;

@@ -183,6 +183,20 @@ bool runs_into_next(std::span<const std::string> cells, std::size_t columns,
   return false;
 }
 
+std::string fields_text(std::span<const std::string> cells, std::size_t columns) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  bool is_cut = false;
+  for (std::size_t i = 1; i < cells.size(); ++i) {
+    const auto& whole = cells[i - 1];
+    is_cut = is_cut || (!whole.empty() && std::ranges::all_of(whole, is_digit) &&
+                        !cells[i].empty() && is_digit(cells[i].front()));
+  }
+  return fmt::format("{} fields under a header of {}{}", cells.size(), columns,
+                     cells.size() > columns && is_cut
+                         ? "; if its numbers have decimal commas, write them with points"
+                         : "");
+}
+
 std::optional<std::size_t> find_column(const std::vector<std::string>& header,
                                        std::string_view name) {
   const auto found = std::ranges::find(header, name);

@@ -198,6 +198,9 @@ std::vector<std::string> csv_header(std::string_view text);
 // the end of a cell.
 bool runs_into_next(std::span<const std::string> cells, std::size_t columns,
                     const std::function<bool(std::size_t cell)>& begins);
+// That a row has another number of cells than its header; of numbers that commas cut in two, what
+// to do.
+std::string fields_text(std::span<const std::string> cells, std::size_t columns);
 std::optional<std::size_t> find_column(const std::vector<std::string>& header,
                                        std::string_view name);
 

@@ -82,13 +82,22 @@ Result<void> WindowTable::take_header(const std::vector<std::string>& names) {
   return {};
 }
 
+// Tables that were joined, or whose tool was renewed between two runs: other columns may follow.
+bool WindowTable::is_header_again(std::string_view line) const {
+  if (line.find(columns_.front().name) > 1) return false;  // a quote before it
+  const auto names = csv_cells(line);
+  return names.size() > 1 && columns_.size() > 1 && names[0] == columns_[0].name &&
+         names[1] == columns_[1].name;
+}
+
 Result<void> WindowTable::read() {
   constexpr std::size_t kFewest = 4;  // rows of which no two are equal: fewer may recur
   bool has_keys = false;
   std::vector<std::string_view> texts;
   for (Lines lines(source_.text); lines.next();) {
     if (trim(lines.text()).empty()) continue;
-    if (columns_.empty()) {
+    if (columns_.empty() || is_header_again(lines.text())) {
+      columns_.clear();
       if (auto header = take_header(csv_cells(lines.text())); !header) return header;
       has_keys = std::ranges::any_of(tool_.keys, [&](auto key) { return has_column(key); });
       continue;
@@ -120,7 +129,7 @@ Result<void> WindowTable::read() {
 std::optional<std::string> WindowTable::take_row(const std::vector<std::string>& cells,
                                                  TableWindow& row) {
   if (cells.size() != columns_.size()) {
-    return fmt::format("{} fields under a header of {}", cells.size(), columns_.size());
+    return fields_text(cells, columns_.size());
   }
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (auto why = read_cell(columns_[i], cells[i], row)) return why;

@@ -97,6 +97,7 @@ class WindowTable {
   Result<void> read();
   void read_local_times();
   void lay_out();
+  bool is_header_again(std::string_view line) const;
   Result<void> take_header(const std::vector<std::string>& names);
   std::optional<std::string> take_row(const std::vector<std::string>& cells, TableWindow& row);
   std::optional<std::string> read_cell(const Column& column, const std::string& cell,

@@ -214,6 +214,10 @@ TEST(NvidiaSmi, BadLogs) {
   EXPECT_THAT(import_error(kHeader + "yesterday, 0, 5 W, 5 %\n"), HasSubstr("no time"));
   EXPECT_THAT(import_error(kHeader + "2026/08/17 22:35:54.844, 0\n"),
               HasSubstr("2 fields under a header of 4"));
+  EXPECT_THAT(import_error("timestamp, index, power.draw [W]\n"
+                           "2026/08/17 22:00:00.000, 0, 100,50 W\n"),
+              HasSubstr("4 fields under a header of 3; if its numbers have decimal commas, write "
+                        "them with points"));
   EXPECT_THAT(import_error("1, 2, 3\n4, 5, 6\n", {.format = "nvidia-smi"}), HasSubstr("--columns"));
   EXPECT_THAT(import_error("timestamp, power.draw [hp]\n2026/08/17 22:35:54.844, 5\n"),
               HasSubstr("in a unit that is not known"));

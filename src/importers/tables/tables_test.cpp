@@ -35,6 +35,21 @@ TEST(CodeCarbon, TheLastRowOfARunIsTheRun) {
   EXPECT_TRUE(has_warning(*recording, "1 earlier row of the same run"));
 }
 
+// A newer CodeCarbon wrote on into the file, or files were joined.
+TEST(CodeCarbon, AnotherHeaderIsOfTheRowsUnderIt) {
+  const std::string head = "timestamp,run_id,duration,emissions,energy_consumed,cpu_energy";
+  const auto recording = import_text(head + "\n2026-08-17T22:00:10,a,10,0,0.001,0.001\n" + head +
+                                     "\n2026-08-17T22:01:10,b,10,0,0.001,0.001\n" + head +
+                                     ",pue\n2026-08-17T22:02:10,c,10,0,0.001,0.001,2\n");
+  ASSERT_TRUE(recording) << recording.error().message;
+  ASSERT_EQ(recording->imported_windows.size(), 3u);
+  for (const auto& window : recording->imported_windows) {
+    const bool is_last = &window == &recording->imported_windows.back();
+    EXPECT_EQ(window.energies.at(0).energy, Energy::joules(is_last ? 1800 : 3600));
+  }
+  EXPECT_FALSE(has_warning(*recording, "left out"));
+}
+
 TEST(CodeCarbon, TheEnergyOfARunNeverFalls) {
   const std::string first =
                         "2026-04-11T08:00:10,train,A,10.0,0.1,7.5,0.001,0.002,0.0005,0.0035,X\n",
