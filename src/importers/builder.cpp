@@ -326,6 +326,36 @@ const char* repeat_hours(std::vector<Stamp>& stamps, Duration usual) {
 
 }  // namespace
 
+void trim_ends(model::Recording& recording) {
+  constexpr Duration kMostTrimmed = std::chrono::seconds{1};
+  const auto& readings = recording.readings;
+  if (!recording.run.work_begin || !recording.imported_windows.empty()) return;
+  struct Extent {
+    HostTime begin = HostTime::max(), end = HostTime::min();
+    void add(HostTime at) {
+      begin = std::min(begin, at);
+      end = std::max(end, at);
+    }
+  };
+  Extent all;
+  std::map<model::DomainId, Extent> of_domain;
+  const auto see = [&](model::SensorId sensor, HostTime at) {
+    all.add(at);
+    of_domain[recording.sensors[static_cast<std::size_t>(sensor)].domain].add(at);
+  };
+  for (const auto& r : readings.powers) see(r.sensor, r.at);
+  for (const auto& r : readings.counters) see(r.sensor, r.before);
+  for (const auto& r : readings.failures) all.add(r.at);
+  if (all.end < all.begin + 4 * kMostTrimmed) return;
+  Extent common = all;
+  for (const auto& [domain, own] : of_domain) {
+    if (own.begin - all.begin <= kMostTrimmed) common.begin = std::max(common.begin, own.begin);
+    if (all.end - own.end <= kMostTrimmed) common.end = std::min(common.end, own.end);
+  }
+  recording.run.work_begin = common.begin;
+  recording.run.work_end = common.end;
+}
+
 Duration usual_distance(std::span<const Stamp> stamps) {
   auto distances = distances_of(stamps, false);
   if (distances.empty()) return Duration::zero();

@@ -49,6 +49,10 @@ struct Layout {
 // before it. Readings of an instant need 1 ns only. Without `has_pauses` no distance is one.
 Layout lay_out(std::span<const Stamp> stamps, Duration seam = Duration{1}, bool has_pauses = true);
 
+// Logs of one run do not begin and end in one moment: the work becomes the time of the readings of
+// power and energy, and of it what all devices have, where that leaves out at most 1 s at each end.
+void trim_ends(model::Recording& recording);
+
 // The median distance of neighbouring stamps within segments; zero when there are none.
 Duration usual_distance(std::span<const Stamp> stamps);
 

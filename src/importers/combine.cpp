@@ -81,6 +81,7 @@ class Combination {
       if (auto added = add(part); !added) return forward_error(added);
     }
     sort_readings();
+    trim_ends(out());
     builder_.set_parents();
     out().run.source = fmt::format("import:{}", fmt::join(formats_, "+"));
     builder_.set_clock(layout_, identity);

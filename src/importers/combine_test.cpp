@@ -62,6 +62,25 @@ TEST(Combine, OneGpuAFileAndOneDayAfterTheOther) {
   EXPECT_EQ(recording->run.work_end, HostTime{seconds{21}});  // and a second for the seam
 }
 
+// A device whose last reading is a moment before the other's is no lost one, and a log without
+// energies does not lengthen the work.
+TEST(Combine, TheWorkIsTheTimeThatAllDevicesHaveReadingsOf) {
+  const auto log = [](int from, int to, const char* device, const char* figure) {
+    std::string text = fmt::format("time_unix_seconds,device,domain,sensor,{}\n", figure);
+    for (int i = from; i <= to; ++i) {
+      text += fmt::format("{}.{:02},{},gpu,s,{}\n", 1772420400 + (i + 50) / 50, (i + 50) % 50 * 2,
+                          device, figure == std::string("power_watts") ? 100 : 2 * (i + 50));
+    }
+    return text;
+  };
+  const auto recording = import_all({{"a", log(0, 500, "gpu0", "power_watts")},
+                                     {"b", log(-20, 530, "gpu1", "energy_joules")},
+                                     {"c", log(-50, 1500, "gpu0", "memory_used_bytes")}});
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_NEAR(jouleprof::seconds(*recording->run.work_end - *recording->run.work_begin), 10, 1e-3);
+  EXPECT_EQ(recording->readings.counters.size(), 551u);
+}
+
 TEST(Combine, TheSameGpuTwiceAtOneTimeIsRefused) {
   const auto recording = import_all({{"a", smi(0, 10, "0", 100)}, {"b", smi(5, 15, "0", 100)}});
   ASSERT_FALSE(recording);

@@ -1038,8 +1038,10 @@ Result<model::Recording> RowLog::finish() && {
     to_real = utc_to_real;
   }
   builder_.set_clock(layout, to_real);
-  return std::move(builder_).finish(source_->path, layout.times.front(),
-                                    files_ > 1 ? last_at_ : layout.times.back());
+  auto made = std::move(builder_).finish(source_->path, layout.times.front(),
+                                         files_ > 1 ? last_at_ : layout.times.back());
+  if (made && (files_ > 1 || tool_.has_row_a_sensor)) trim_ends(*made);
+  return made;
 }
 
 }  // namespace jouleprof::importers
