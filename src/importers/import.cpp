@@ -84,6 +84,16 @@ Result<const Importer*> recognise(SourceText& source) {
     }
   }
   if (whole != nullptr) return whole;
+  // A spreadsheet saved it, where decimals have commas.
+  std::string header = source.text.substr(0, source.text.find('\n'));
+  const bool has_semicolons = header.find(',') == header.npos && header.find(';') != header.npos;
+  std::ranges::replace(header, ';', ',');
+  if (const Importer* const found = has_semicolons ? recognised(header) : nullptr) {
+    auto text = with_commas(source);
+    if (!text) return forward_error(text);
+    source.text = std::move(*text);
+    return found;
+  }
   if (source.text.find("\"traceEvents\"") != std::string_view::npos) {
     return fail(Errc::kUnsupported,
                 fmt::format("{}: a trace has no readings of power; jouleprof annotate adds the "

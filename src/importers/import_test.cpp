@@ -63,6 +63,7 @@ TEST(Import, FilesThatCannotBeRead) {
   const TempTree tree{{"empty", ""},
                       {"blank", " \n\n"},
                       {"binary", std::string("\x7F\0ELF\n", 6)},
+                      {"recording", std::string("SQLite format 3\0\x10", 17)},
                       {"text", "Dear reader,\n"}};
   Error error = error_of({tree / "none"});
   EXPECT_EQ(error.code, Errc::kNotFound);
@@ -76,6 +77,8 @@ TEST(Import, FilesThatCannotBeRead) {
   error = error_of({tree / "binary"});
   EXPECT_EQ(error.code, Errc::kUnsupported);
   EXPECT_THAT(error.message, HasSubstr("not a text file"));
+  error = error_of({tree / "recording"});
+  EXPECT_THAT(error.message, HasSubstr("needs no import: jouleprof report"));
   error = error_of({tree / "text"});
   EXPECT_EQ(error.code, Errc::kUnsupported);
   EXPECT_THAT(error.message, AllOf(HasSubstr("dmon"), HasSubstr("--format")));

@@ -59,8 +59,13 @@ Result<std::string> utf8_text(std::string text, const std::string& path) {
   // Old spreadsheets and serial terminals end lines so.
   if (text.find('\n') == std::string::npos) std::ranges::replace(text, '\r', '\n');
   if (text.find('\0') != std::string::npos) {
-    return fail(Errc::kUnsupported,
-                fmt::format("{}: not a text file; unpack it first if it is compressed", path));
+    return fail(
+        Errc::kUnsupported,
+        text.starts_with("SQLite format 3")
+            ? fmt::format("{0}: not a text file; if it is a recording, it needs no import: "
+                          "jouleprof report {0}",
+                          path)
+            : fmt::format("{}: not a text file; unpack it first if it is compressed", path));
   }
   return text;
 }
@@ -387,8 +392,8 @@ class Rewriting {
 
   tl::unexpected<Error> unclear(const std::string& cell, std::string_view why) const {
     return fail_at(source_, lines_.number(),
-                   fmt::format("semicolons between the cells, and {} {}; give the file that "
-                               "nvidia-smi wrote, or save this one with commas between the cells "
+                   fmt::format("semicolons between the cells, and {} {}; give the file as "
+                               "it was written, or save this one with commas between the cells "
                                "and decimal points",
                                show(cell), why));
   }

@@ -28,13 +28,13 @@ TEST(NvidiaSmi, NumbersBetweenSemicolonsThatCanBeReadInTwoWaysAreRefused) {
   for (const char* cell : {"45,060 W", "45.06 W", "1.045,06 W", "45,06,1"}) {
     const std::string message = import_error(log + next + cell + "\n");
     EXPECT_THAT(message, HasSubstr("line 3")) << cell;
-    EXPECT_THAT(message, HasSubstr("give the file that nvidia-smi wrote")) << cell;
+    EXPECT_THAT(message, HasSubstr("give the file as it was written")) << cell;
   }
 }
 
 // Other tools' tables have a time stamp, too.
 TEST(NvidiaSmi, SemicolonsAndATimeStampAreNotEnough) {
-  EXPECT_THAT(import_error("timestamp;run_id;duration;emissions;energy_consumed\n"
+  EXPECT_THAT(import_error("timestamp;run_id;duration;cost;energy\n"
                            "2026-03-01T12:00:00;a;3600;0,1;0,31\n"),
               HasSubstr("not recognised as any of"));
   EXPECT_TRUE(

@@ -50,6 +50,15 @@ TEST(CodeCarbon, AnotherHeaderIsOfTheRowsUnderIt) {
   EXPECT_FALSE(has_warning(*recording, "left out"));
 }
 
+TEST(CodeCarbon, ATableThatASpreadsheetSavedWithDecimalCommasIsRead) {
+  const auto recording = import_text(
+      "timestamp;run_id;duration;emissions;energy_consumed;cpu_energy\n"
+      "2026-08-17T22:00:10;a;10,5;0,25;0,0015;0,0015\n");
+  ASSERT_TRUE(recording) << recording.error().message;
+  ASSERT_EQ(recording->imported_windows.size(), 1u);
+  EXPECT_EQ(recording->imported_windows[0].energies.at(0).energy, Energy::joules(5400));
+}
+
 TEST(CodeCarbon, TheEnergyOfARunNeverFalls) {
   const std::string first =
                         "2026-04-11T08:00:10,train,A,10.0,0.1,7.5,0.001,0.002,0.0005,0.0035,X\n",
