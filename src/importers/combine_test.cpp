@@ -81,6 +81,23 @@ TEST(Combine, TheWorkIsTheTimeThatAllDevicesHaveReadingsOf) {
   EXPECT_EQ(recording->readings.counters.size(), 551u);
 }
 
+TEST(Combine, ADeviceWhoseLogBeginsLateKeepsItsTimes) {
+  const auto log = [](int from, const char* device) {
+    std::string text = "time_unix_seconds,device,domain,sensor,power_watts\n";
+    for (int s = from; s <= 20; ++s) {
+      text += fmt::format("{},{},gpu,s,100\n", 1772420400 + s, device);
+    }
+    return text;
+  };
+  for (const bool late_first : {true, false}) {
+    SourceText late{"late", log(5, "gpu1")}, other{"other", log(0, "gpu0")};
+    const auto recording = late_first ? import_all({late, other}) : import_all({other, late});
+    ASSERT_TRUE(recording) << recording.error().message;
+    EXPECT_EQ(powers_of(*recording, "gpu1").front().at, HostTime{seconds{5}}) << late_first;
+    EXPECT_NEAR(trapezoid(powers_of(*recording, "gpu0")), 2000, 1e-6) << late_first;
+  }
+}
+
 TEST(Combine, TheSameGpuTwiceAtOneTimeIsRefused) {
   const auto recording = import_all({{"a", smi(0, 10, "0", 100)}, {"b", smi(5, 15, "0", 100)}});
   ASSERT_FALSE(recording);

@@ -913,7 +913,14 @@ Layout RowLog::add_rounds() {
                                 rows_[i].stamp == rows_[i - 1].stamp && !rows_[i].values.empty() &&
                                 !rows_[i - 1].values.empty() &&
                                 rows_[i].values[0].first != rows_[i - 1].values[0].first;
-    if (rounds.empty() || rows_[i].starts_section || (seen[rows_[i].device] && !another_sensor)) {
+    // Rows of one time are of one round, also where a device's log begins late.
+    bool ends_round = seen[rows_[i].device] && !another_sensor;
+    if (i > 0 && rows_[i].stamp > rows_[i - 1].stamp) {
+      for (std::size_t k = i; k < rows_.size() && rows_[k].stamp == rows_[i].stamp; ++k) {
+        ends_round = ends_round || seen[rows_[k].device];
+      }
+    }
+    if (rounds.empty() || rows_[i].starts_section || ends_round) {
       rounds.push_back(i);
       seen.assign(seen.size(), false);
     }
