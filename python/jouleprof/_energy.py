@@ -119,7 +119,7 @@ class Energy(Figure):
         if found.get("is_partial"):
             without = f"{found['reason']}; " if found.get("reason") else ""
             return cls(domain, energy, None, repeatability, found["provenance"], method="sum",
-                       reason=f"{without}a lower bound: a device's readings ended before the work did",
+                       reason=f"{without}a lower bound: a device lacks readings of a part of the time",
                        low_microjoules=low, is_partial=True)
         high = microjoules(high)
         return cls(domain, energy, _half(low, high), repeatability, found["provenance"], found.get("sensor") or "",

@@ -93,7 +93,7 @@ class ProfileBuilder {
     EnergyTimeline& timeline = *known;
     const auto energy = timeline.energy(begin_, end_);
     if (!energy) {
-      out.reason = why_short(timeline, domain, energy.error(), out.least);
+      out.reason = why_short(timeline, domain, energy, out.least);
       warn(fmt::format("{}: {}", label_of(domain), out.reason));
       return out;
     }
@@ -183,8 +183,10 @@ class ProfileBuilder {
         error.joules(), 1e3 * seconds(*timeline.sensors().power->traits.refresh)));
   }
 
-  std::string why_short(EnergyTimeline& timeline, const model::Domain& domain, const Error& error,
+  std::string why_short(EnergyTimeline& timeline, const model::Domain& domain,
+                        const Result<model::Measurement>& energy,
                         std::optional<Energy>& least) const {
+    const Error& error = energy.error();
     const auto extent = timeline.extent();
     const bool ends = extent && extent->end < end_;
     const HostTime since = ends ? extent->end - 5s : begin_;
@@ -196,17 +198,20 @@ class ProfileBuilder {
         if (of_power && cause.empty()) cause = f.error.message;
       }
     }
-    if (!ends) return error.message + (cause.empty() ? "" : "; a read failed: " + cause);
     std::string amount;
-    if (extent->end <= begin_) {
-      least = Energy{};  // a part after the end has no upper bound either
-    } else if (const auto until = timeline.energy(begin_, extent->end)) {
-      least = until->energy;
-      amount = fmt::format(", after {:.3f} J", until->energy.joules());
+    const HostTime from = extent ? std::max(begin_, extent->begin) : begin_;
+    const HostTime to = ends ? extent->end : end_;
+    if (extent && from >= to) {
+      least = Energy{};  // a part without readings has no upper bound either
+    } else if (const auto known = from > begin_ || ends ? timeline.energy(from, to) : energy) {
+      least = known->energy;
+      amount = fmt::format("{} {:.3f} J", ends ? ", after" : ", and show", known->energy.joules());
     }
-    const double at = work_.seconds_of(extent->end);
-    return fmt::format("its readings end {:.1f} s {} the work began{}{}{}", std::abs(at),
-                       at < 0 ? "before" : "after", amount, cause.empty() ? "" : ": ", cause);
+    if (!ends && !least) return error.message + (cause.empty() ? "" : "; a read failed: " + cause);
+    const double at = work_.seconds_of(ends ? to : extent->begin);
+    return fmt::format("its readings {} {:.1f} s {} the work began{}{}{}", ends ? "end" : "begin",
+                       std::abs(at), at < 0 ? "before" : "after", amount, cause.empty() ? "" : ": ",
+                       cause);
   }
 
   // The energy of the command's processes.

@@ -77,6 +77,28 @@ TEST(Analyse, AGpuThatIsLostBeforeTheWorkHasALowerBound) {
   EXPECT_THAT(gpu.reason, HasSubstr("its readings end 0.5 s before the work began"));
 }
 
+TEST(Analyse, AGpuWhoseReadingsBeginLateHasALowerBound) {
+  Recorded run;
+  run.read_gpu();
+  run.read_cpu();
+  auto& readings = run.recording.readings;
+  std::erase_if(readings.powers, [](const auto& r) { return r.at < at(8); });
+  std::erase_if(readings.counters,
+                [](const auto& r) { return r.sensor == kCounter && r.before < at(8); });
+  const auto profile = profile_of(run.recording);
+  ASSERT_TRUE(profile);
+  const auto& gpu = domain(*profile, kGpu0);
+  EXPECT_FALSE(gpu.energy);
+  ASSERT_TRUE(gpu.least);
+  EXPECT_NEAR(gpu.least->joules(), 5 * 500, 50);
+  EXPECT_THAT(gpu.reason, testing::ContainsRegex(
+                              "readings begin [45].[0-9] s after the work began, and show 25"));
+  // Nor has a part before them an upper bound.
+  const auto before = profile_of(run.recording, {.from = {}, .to = std::chrono::seconds{2}});
+  ASSERT_TRUE(before);
+  EXPECT_EQ(domain(*before, kGpu0).least, Energy{});
+}
+
 TEST(Analyse, NamesACounterThatCanNoLongerBeRead) {
   const auto warnings_of = [](double from, double to) {
     Recorded run;

@@ -155,7 +155,7 @@ struct CommandEnergy {
   Energy undivided;
   // False: the recording knows of no other process, and all energy is the command's.
   bool is_divided = true;
-  // Of a sum: a device's readings ended before the work did, and all of this is "at least".
+  // Of a sum: a device lacks readings of a part of the time, and all of this is "at least".
   bool is_partial = false;
   // Of one of several sockets: its bounds, where they are wider, as CPU time does not say on which
   // socket it was. The sum over the sockets does not have that error, and `energy` neither.
@@ -204,7 +204,7 @@ struct DomainProfile {
   // Where `energy` is absent: the sum of another tool's windows. What its error is, is not known.
   std::optional<Energy> reported;
   bool reported_lacks_windows = false;  // without a figure of this domain: it is a lower bound
-  std::optional<Energy> least;  // where `energy` is absent: what was read before readings ended
+  std::optional<Energy> least;          // where `energy` is absent: of the time that has readings
   EnergyLevels levels;
   std::optional<PowerLevel> rest_power;  // the levels that `levels` and all other views rest on
   std::optional<PowerLevel> held_power;  // rest included

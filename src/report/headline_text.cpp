@@ -80,16 +80,15 @@ std::string partial_text(const Profile& profile, const Total& total) {
       continue;
     }
     const std::string label = label_of(profile, domain);
-    parts.push_back(*domain.least == Energy{}
-                        ? label + " has no readings, because they ended before"
-                        : fmt::format("{} took {} more before its readings ended", label,
-                                      energy_text(*domain.least)));
+    parts.push_back(*domain.least == Energy{} ? label + " has no readings then"
+                                              : fmt::format("{} took {} more while it had readings",
+                                                            label, energy_text(*domain.least)));
   }
   if (more > 0) {
     parts.push_back(
         fmt::format("{} other{} {}", more, more == 1 ? "" : "s together", energy_text(of_more)));
   }
-  return fmt::format("PARTIAL: {}. What {} took afterwards is unknown.", fmt::join(parts, ", "),
+  return fmt::format("PARTIAL: {}. What {} took otherwise is unknown.", fmt::join(parts, ", "),
                      parts.size() > 1 ? "they" : "it");
 }
 

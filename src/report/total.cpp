@@ -141,7 +141,7 @@ Total total_of(const Profile& profile) {
 
 std::string no_command_text(const Profile& profile, const Total& total) {
   if (!total.is_command_lost) return profile.command_reason;
-  return "the command's part is unknown: a device's readings ended before the work did";
+  return "the command's part is unknown: a device lacks readings of a part of the time";
 }
 
 std::optional<Quoted> quoted(const Total& total, bool whole_machine) {

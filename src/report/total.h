@@ -24,7 +24,7 @@ struct Total {
   };
   std::vector<const model::DomainProfile*> counted;
   std::vector<Excluded> excluded;  // what one could expect to be counted, and why it is not
-  // What `excluded` devices took before their readings ended: the total is at least `energy`, and
+  // What `excluded` devices took while they had readings: the total is at least `energy`, and
   // has no upper bound. Absent where none of them was lost that it would contain.
   std::optional<Energy> lost;
   std::optional<model::Measurement> energy;  // absent when nothing is counted

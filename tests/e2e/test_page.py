@@ -42,7 +42,7 @@ def test_sums_without_a_lost_gpu_are_lower_bounds(tool):
     tool("merge", "x.jprof", "y.jprof", "-o", "job.jprof")
     tool("report", "job.jprof", "--html", "job.html")
     page = (tool.folder / "job.html").read_text().split('id="data"')[0]
-    assert re.search(r'class="alert">PARTIAL: gpu1 of .* more before its readings ended', page)
+    assert re.search(r'class="alert">PARTIAL: gpu1 of .* more while it had readings', page)
     assert re.search(r"All devices: at least [\d.]+ k?J -[\d.]+ %\.", page)
     assert re.search(r"<td>at least [\d.]+ k?J</td><td>-[\d.]+ %</td>", page)
 
@@ -55,7 +55,7 @@ def test_of_many_lost_gpus_the_alert_above_the_answer_stays_short(tool):
     page = (tool.folder / "x.html").read_text().split('id="data"')[0]
     alert = re.search(r'class="alert">(PARTIAL: .*?)</p>', page)[1]
     assert "gpu3 took" in alert and "gpu4" not in alert and len(alert) < 300
-    others = re.search(r", 5 others together ([\d.]+) J. What they took afterwards is unknown.$", alert)
+    others = re.search(r", 5 others together ([\d.]+) J. What they took otherwise is unknown.$", alert)
     least = [d["least_joules"] for d in tool.report("x.jprof")["domains"] if d["domain"] == "gpu"]
     assert len(least) == 9 and abs(float(others[1]) - sum(least[4:])) < 0.1
 

@@ -27,7 +27,7 @@ struct JobDomain {
   // bound.
   bool lacks_time = false;
   bool is_counted = true;  // in the total: contains and is in no other domain
-  // What it took before its readings ended while the work went on; not in `energy`.
+  // What it took while it had readings, which are of a part of the work; not in `energy`.
   std::optional<Energy> least;
   bool is_partial() const { return is_counted && (least || lacks_time); }
 };

@@ -192,7 +192,7 @@ void columns(const model::CommandEnergy& command, Columns& column) {
   column("is_divided", command.is_divided,
          "false: the recording knows of no other process, and all energy is the command's");
   column("is_partial", command.is_partial,
-         "true: a device's readings ended before the work did, and this is without it: it is a "
+         "true: a device lacks readings of a part of the time, and this is without it: it is a "
          "lower bound");
   column("provenance", m.provenance,
          "`measured` where what others have lies within the sensors' error, else `estimated`");
@@ -232,7 +232,7 @@ void columns(const model::DomainProfile& d, const model::Profile& of, Columns& c
          "what another tool reported of its windows, an imported file's: windows within others are "
          "counted once. Its error is not known",
          "its energy is known, no such window has one, or they have no sum", {.place = 3});
-  column("least_joules", d.least, "what the device took before its readings ended: a lower bound",
+  column("least_joules", d.least, "what the device took while it had readings: a lower bound",
          "its energy is known, or nothing of it", {.place = 2});
   columns(d.levels, column, 0, 2);
   column("dynamic_joules", dynamic_of(d), "held and active energy: energy minus energy at rest",
@@ -303,7 +303,7 @@ void columns(const Total& total, const model::Profile& of, Columns& column) {
          m && of.duration() > Duration{} ? std::optional(m->energy / of.duration()) : std::nullopt,
          "energy over duration", "no domain has an energy");
   column("is_partial", total.lost.has_value() || total.is_reported_in_part,
-         "true: a device's readings ended before the work did, and the sum is without it, or "
+         "true: a device lacks readings of a part of the time, and the sum is without it, or "
          "imported windows lack a device's figure: it is a lower bound");
   column(
       "of",

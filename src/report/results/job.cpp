@@ -47,8 +47,8 @@ std::vector<std::string> lost_texts(const analysis::Job& job) {
       if (!domain.is_partial()) continue;
       const std::string what =
           domain.least ? fmt::format(
-                             "took {} more before its readings ended; what it took "
-                             "afterwards is unknown",
+                             "took {} more while it had readings; what it took "
+                             "otherwise is unknown",
                              energy_text(*domain.least))
                        : fmt::format("has no energy for a part of the time ({})", domain.reason);
       texts.push_back(fmt::format("{} of {} {}, so that all sums are lower bounds", domain.label,

@@ -122,7 +122,7 @@ TEST(ProfileText, WithoutAGpuThatWasLostTheEnergyIsALowerBound) {
   EXPECT_THAT(text, HasSubstr("at least 4.115 MJ -5.0 % (repeatability"));
   const auto total = total_of(profile);
   EXPECT_EQ(quoted_interval_text(*quoted(total, true)).find(" to "), std::string::npos);
-  EXPECT_THAT(partial_text(profile, total), HasSubstr("gpu1 took 1.201 kJ more before"));
+  EXPECT_THAT(partial_text(profile, total), HasSubstr("gpu1 took 1.201 kJ more while"));
 }
 
 TEST(ProfileText, ALostMeterOfTheMachineTakesNothingFromTheTotal) {
@@ -181,7 +181,7 @@ TEST(ProfileText, TheAnswerSaysWhatIsEstimatedAndWhatIsMissing) {
   const auto text = to_text(profile, options);
   EXPECT_THAT(text,
               AllOf(Not(HasSubstr("at least 0 J")), Not(HasSubstr("processes 0 J")),
-                    HasSubstr("the command's part is unknown: a device's readings ended before")));
+                    HasSubstr("the command's part is unknown: a device lacks readings of a part")));
   profile.domains[0] = gpu_profile().domains[0];
   profile.domains[0].command = profile.domains[1].command;
   for (auto& d : profile.domains) {
