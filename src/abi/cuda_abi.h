@@ -136,6 +136,7 @@ using CtxSynchronize = Result();
 using ModuleLoadData = Result(Module* module, const void* image);
 using ModuleUnload = Result(Module module);
 using ModuleGetFunction = Result(Function* function, Module module, const char* name);
+using FuncGetAttribute = Result(int* value, int attribute, Function function);
 using FuncSetAttribute = Result(Function function, int attribute, int value);
 using MemAlloc_v2 = Result(DevicePtr* pointer, std::size_t bytes);
 using MemFree_v2 = Result(DevicePtr pointer);

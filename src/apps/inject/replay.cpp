@@ -211,7 +211,12 @@ std::string rerun(State& s, const Limits& limits) {
     plan = reruns::plan(kernels, s.in_place, limits.goes_on);
   }
   if (plan.kernels.empty()) {
-    return fmt::format("no kernel was re-run: {}", reruns::described(plan.left_out));
+    const bool any_freed = std::ranges::any_of(
+        plan.left_out, [](const auto& one) { return one.why == reruns::kMemoryFreed; });
+    return fmt::format("no kernel was re-run: {}{}", reruns::described(plan.left_out),
+                       any_freed ? ". Call jouleprof.replay() (jouleprof_replay() in C) before the "
+                                   "program frees its memory"
+                                 : "");
   }
   s.tallies.store(false);  // the end of Time sets it again
   announce(plan, limits.all);

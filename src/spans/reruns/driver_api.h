@@ -38,11 +38,12 @@ struct DriverApi {
   abi::cuda::fn::FuncGetParamInfo* kernel_parameter = nullptr;
   abi::cuda::fn::FuncGetModule* module_of = nullptr;
   abi::cuda::fn::KernelGetLibrary* library_of = nullptr;
+  abi::cuda::fn::FuncGetAttribute* attribute = nullptr;
+  abi::cuda::fn::FuncSetAttribute* set_attribute = nullptr;
   // For code that was unloaded
   abi::cuda::fn::ModuleLoadData* load_module = nullptr;
   abi::cuda::fn::ModuleUnload* unload_module = nullptr;
   abi::cuda::fn::ModuleGetFunction* function_in = nullptr;
-  abi::cuda::fn::FuncSetAttribute* set_attribute = nullptr;
 };
 
 // Of the driver that the process has loaded. False: there is none, or it lacks one of the older.
@@ -60,6 +61,7 @@ inline bool load_driver(DriverApi& api) {
   bind(api.load_module, "cuModuleLoadData");
   bind(api.unload_module, "cuModuleUnload");
   bind(api.function_in, "cuModuleGetFunction");
+  bind(api.attribute, "cuFuncGetAttribute");
   bind(api.set_attribute, "cuFuncSetAttribute");
   return bind(api.set_context, "cuCtxSetCurrent") && bind(api.create_stream, "cuStreamCreate") &&
          bind(api.query_stream, "cuStreamQuery") &&

@@ -66,10 +66,11 @@ struct FakeDriver {
     };
     api.destroy_executable = [](abi::cuda::GraphExec) { return abi::cuda::kSuccess; };
     api.destroy_graph = [](abi::cuda::Graph) { return abi::cuda::kSuccess; };
-    api.launch = [](const abi::cuda::LaunchConfig*, abi::cuda::Function f, void** parameters,
+    api.launch = [](const abi::cuda::LaunchConfig* config, abi::cuda::Function f, void** parameters,
                     void**) {
       FakeDriver& self = *only();
       if (self.refused.contains(name_of(f))) return kInvalid;
+      if (static_cast<int>(config->shared_bytes) > self.most_shared[f]) return kInvalid;
       Ran now{name_of(f), std::vector<unsigned char>(12)};
       std::memcpy(now.parameters.data(), parameters[0], 8);
       std::memcpy(now.parameters.data() + 8, parameters[1], 4);
@@ -149,6 +150,14 @@ struct FakeDriver {
       *module = reinterpret_cast<abi::cuda::Module>(f);  // each kernel has a module of its own
       return abi::cuda::kSuccess;
     };
+    api.attribute = [](int* value, int, abi::cuda::Function f) {
+      *value = only()->most_shared[f];
+      return abi::cuda::kSuccess;
+    };
+    api.set_attribute = [](abi::cuda::Function f, int, int value) {
+      only()->most_shared[f] = value;
+      return abi::cuda::kSuccess;
+    };
     api.load_module = [](abi::cuda::Module* module, const void* code) {
       only()->loaded.emplace_back(static_cast<const char*>(code));
       *module = reinterpret_cast<abi::cuda::Module>(&only()->loaded);
@@ -179,7 +188,8 @@ struct FakeDriver {
   std::size_t free_bytes = std::size_t{40} << 30;
   std::set<std::string> refused, faulty, endless;
   abi::cuda::Result state = abi::cuda::kSuccess;
-  std::vector<std::string> loaded;  // code
+  std::map<abi::cuda::Function, int> most_shared;  // bytes
+  std::vector<std::string> loaded;                 // code
   int unloaded = 0;
   int asked = 0;  // what an address is
   bool capturing = false;
@@ -198,12 +208,12 @@ struct FakeCalls {
     data.function_parameters = &parameters;
     recorder.on_call(which, data);
   }
-  void launch(abi::cuda::Function f, std::uint64_t address, unsigned number = 1,
-              unsigned grid = 4) {
+  void launch(abi::cuda::Function f, std::uint64_t address, unsigned number = 1, unsigned grid = 4,
+              unsigned shared = 0) {
     void* parameters[] = {&address, &number};
     call(abi::cupti::DriverCall::kLaunchKernel,
          abi::cupti::LaunchParameters{
-             f, {grid, 1, 1}, {128, 1, 1}, 0, nullptr, parameters, nullptr});
+             f, {grid, 1, 1}, {128, 1, 1}, shared, nullptr, parameters, nullptr});
   }
   void memset(std::uint64_t address, std::uint64_t bytes) {
     call(abi::cupti::DriverCall::kMemsetD8Async, abi::cupti::MemsetParameters{address, {0}, bytes});

@@ -674,7 +674,7 @@ std::vector<RecordedKernel> LaunchRecorder::kernels() const {
     if (copy.variants.empty()) {
       const bool any = std::ranges::any_of(
           kernel.variants, [](const auto& entry) { return !entry.second.kept.empty(); });
-      copy.why_not = any ? "its memory was freed" : "its parameters were not read";
+      copy.why_not = any ? kMemoryFreed : "its parameters were not read";
     }
   };
   for (const RecordedKernel& kernel : gone_) add(kernel);

@@ -46,6 +46,7 @@ struct Launch {
 };
 
 constexpr const char* kMemset = "memset";
+constexpr const char* kMemoryFreed = "its memory was freed";
 
 // Launches that differ in addresses only.
 struct Variant {

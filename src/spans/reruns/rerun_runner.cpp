@@ -482,13 +482,11 @@ RerunRunner::Result RerunRunner::launch_once(const Turn& turn) {
                    reinterpret_cast<void*>(cuda::kExtraBufferSize), &bytes,
                    reinterpret_cast<void*>(cuda::kExtraEnd)};
   auto attributes = kernel.attributes;
-  const auto loaded = loaded_.find(&kernel);
-  const auto function = loaded != loaded_.end() ? loaded->second : kernel.shape.function;
   const auto& [recorded, grid, block, shared, hash] = kernel.shape;
   const cuda::LaunchConfig config{
       {grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]},          shared, stream_,
       attributes.data(),           static_cast<unsigned>(attributes.size())};
-  return driver_.launch(&config, function, kernel.packed ? nullptr : parameters.data(),
+  return driver_.launch(&config, function_of(kernel), kernel.packed ? nullptr : parameters.data(),
                         kernel.packed ? extra : nullptr);
 }
 
@@ -633,15 +631,29 @@ RerunRunner::Result RerunRunner::load(const RecordedKernel& kernel) {
   cuda::Function function = nullptr;
   const Result found = driver_.function_in(&function, module, kernel.name.c_str());
   if (found != cuda::kSuccess) return found;
-  if (driver_.set_attribute != nullptr) {
-    driver_.set_attribute(function, cuda::kFunctionMaxDynamicShared,
-                          static_cast<int>(kernel.shape.shared_bytes));
-    if (!kernel.attributes.empty()) {
-      driver_.set_attribute(function, cuda::kFunctionAnyClusterSize, 1);
-    }
+  if (driver_.set_attribute != nullptr && !kernel.attributes.empty()) {
+    driver_.set_attribute(function, cuda::kFunctionAnyClusterSize, 1);
   }
   loaded_[&kernel] = function;
   return cuda::kSuccess;
+}
+
+// Programs set the most shared memory of a function before each launch: the last one may have less
+// than this kernel. It is never lowered, because a program that goes on may have set it for good.
+void RerunRunner::allow_shared(const RecordedKernel& kernel) {
+  if (driver_.attribute == nullptr || driver_.set_attribute == nullptr) return;
+  const cuda::Function function = function_of(kernel);
+  const auto wanted = static_cast<int>(kernel.shape.shared_bytes);
+  int most = 0;
+  if (driver_.attribute(&most, cuda::kFunctionMaxDynamicShared, function) == cuda::kSuccess &&
+      most < wanted) {
+    driver_.set_attribute(function, cuda::kFunctionMaxDynamicShared, wanted);
+  }
+}
+
+cuda::Function RerunRunner::function_of(const RecordedKernel& kernel) const {
+  const auto loaded = loaded_.find(&kernel);
+  return loaded != loaded_.end() ? loaded->second : kernel.shape.function;
 }
 
 // Empty: it ran. Else why not.
@@ -666,6 +678,7 @@ std::string RerunRunner::rerun(const Planned& planned, double seconds_in_all) {
     if (const Result loaded = load(*choice.kernel); loaded != cuda::kSuccess) {
       return fmt::format("its code was unloaded, and loads no more ({})", words(loaded));
     }
+    allow_shared(*choice.kernel);
     Loop one;
     one.launches = choice.launches;
     const auto& kept = choice.variant->kept;

@@ -128,6 +128,8 @@ class RerunRunner {
   Result loop(const std::vector<Turn>& turns, double once, double seconds, double launches);
   Burst burst(const Graph& graph, double length, double burst, bool with_clock);
   Result load(const RecordedKernel& kernel);
+  void allow_shared(const RecordedKernel& kernel);
+  abi::cuda::Function function_of(const RecordedKernel& kernel) const;
   Result wait(double most);
   Result use(abi::cuda::Context context);
   Result restore(const std::vector<std::size_t>& regions);

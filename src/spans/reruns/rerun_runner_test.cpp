@@ -214,6 +214,19 @@ TEST_F(Reruns, AKernelThatTheDriverRefusesIsLeftOutAndOthersRun) {
   EXPECT_EQ(outcome.broken, "");
 }
 
+// As cuDNN sets it before each launch: the last one of a step needs less than the others.
+TEST_F(Reruns, AFunctionMayUseAsMuchSharedMemoryAsItsLaunchDid) {
+  const auto norm = driver.function("norm");
+  for (const unsigned shared : {28672u, 4096u}) {
+    driver.most_shared[norm] = static_cast<int>(shared);
+    calls.launch(norm, kA, 1, shared == 4096u ? 4 : 8, shared);
+  }
+  in_place[signature("norm", 8)] = {0.9, 100};
+  in_place[signature("norm", 4)] = {0.1, 100};
+  EXPECT_EQ(run().kernels, 2u);
+  EXPECT_EQ(driver.most_shared[norm], 28672);
+}
+
 TEST_F(Reruns, NothingRunsAfterAFault) {
   driver.faulty = {"bad"};
   launched("bad", 0.6);
