@@ -166,7 +166,8 @@ reruns::RerunMarks marks(State& s) {
                          },
                          [&s] { return s.stop.load() || s.recorder->launches_of_others() > 0; },
                          {},
-                         0};
+                         0,
+                         set_risk};
   const std::scoped_lock lock(s.mutex);
   if (s.clocks.size() != 1) return out;  // which one a kernel's context is on is not known
   out.clock = [clock = &s.clocks.begin()->second] { return clock->hertz(); };

@@ -221,6 +221,12 @@ void end_reruns() noexcept {
   if (cupti::Tracer* tracer = any_tracer()) tracer->end_reruns();
 }
 
+void set_risk(bool active) noexcept {
+  static thread_local cupti::Tracer* held = nullptr;  // the program may begin another trace
+  if (active) held = any_tracer();
+  if (held != nullptr) active ? held->begin_risk() : held->end_risk();
+}
+
 void flush() noexcept {
   if (cupti::Tracer* tracer = any_tracer()) tracer->flush(kPatience);
 }

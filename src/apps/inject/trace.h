@@ -87,6 +87,8 @@ abi::rocprofiler::ConfigureResult* configure_rocprofiler(std::uint32_t version) 
 // See cupti::Tracer.
 void begin_reruns() noexcept;
 void end_reruns() noexcept;
+// A kernel runs that may not end: see Tracer::begin_risk().
+void set_risk(bool active) noexcept;
 
 // NVTX's ranges as scopes of their thread: puts our functions into the places that NVTX's client,
 // one a shared library, keeps for a tool: pushes, pops, starts and ends of the default and of named

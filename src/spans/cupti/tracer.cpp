@@ -229,13 +229,14 @@ void Tracer::round(bool all, bool forced) {
   Kernels* kernels = kernels_.load();
   if (kernels != nullptr) {
     kernels->classes.renew();
-    kernels->collector.api().flush_all(forced ? abi::cupti::kFlushForced : 0);
+    const std::unique_lock asking(asking_, std::try_to_lock);
+    if (asking) kernels->collector.api().flush_all(forced ? abi::cupti::kFlushForced : 0);
     kernels->stamps.point(ClockPoint::now());
     drain(*kernels);
     for (const auto& launch : kernels->collector.take_unrecorded()) {
       kernels->aggregator.add(launch);
     }
-    const std::uint64_t dropped = kernels->collector.take_dropped();
+    const std::uint64_t dropped = asking ? kernels->collector.take_dropped() : 0;
     kernels->dropped += dropped;
     kernels->aggregator.settle(all, dropped > 0);
     const Kernels::Counts before = std::exchange(kernels->all, kernels->counted());

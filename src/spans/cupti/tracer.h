@@ -75,6 +75,10 @@ class Tracer {
   // Graphs that are made meanwhile must not be launched afterwards.
   void begin_reruns() { set_reruns(true); }
   void end_reruns() { set_reruns(false); }
+  // Between these, on one thread, CUPTI is not asked: its functions do not return while a kernel
+  // does not end, and nothing would be sent any more, not even why.
+  void begin_risk() { asking_.lock(); }
+  void end_risk() { asking_.unlock(); }
 
   // Returns when all work that ended before is sent; false when that took longer than `timeout`.
   bool flush(Duration timeout);
@@ -108,6 +112,7 @@ class Tracer {
   std::atomic<std::uint64_t> flushes_wanted_{0};
   std::atomic<bool> stop_{false};
   std::atomic<bool> in_reruns_{false};
+  std::mutex asking_;  // held while CUPTI is asked for records
   std::atomic<bool> kernels_started_{false};
   std::atomic<Kernels*> kernels_{nullptr};
   std::atomic<Kernels*> refused_{nullptr};  // what CUPTI may hold on to nevertheless

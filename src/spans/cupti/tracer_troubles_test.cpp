@@ -57,6 +57,17 @@ TEST_F(TracerTest, WhatIsLostInRerunsIsNoneOfTheProgram) {
   EXPECT_EQ(sink.trace.status.dropped, 6U);
 }
 
+TEST_F(TracerTest, WhileAKernelMayNotEndCuptiIsNotAsked) {
+  start();
+  tracer->begin_risk();
+  add(kernel("k", 0, 10, 1));
+  ASSERT_TRUE(tracer->flush(seconds{10}));
+  EXPECT_EQ(sink.trace.status.activities, 0U);
+  tracer->end_risk();
+  ASSERT_TRUE(tracer->flush(seconds{10}));
+  EXPECT_EQ(sink.trace.status.activities, 1U);
+}
+
 TEST_F(TracerTest, WithoutBuffersRecordsAreCountedAsDropped) {
   start({.most_buffers = 0});
   add(kernel("k", 0, 10, 1));

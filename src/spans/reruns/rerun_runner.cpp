@@ -266,6 +266,20 @@ class RerunRunner::Graph {
   const DriverApi& driver_;
 };
 
+// Ends with its scope, but not where the kernel did not end.
+class RerunRunner::Risk {
+ public:
+  explicit Risk(RerunRunner& runner) : runner_(runner) { runner_.marks_.risk(true); }
+  Risk(const Risk&) = delete;
+  Risk& operator=(const Risk&) = delete;
+  ~Risk() {
+    if (!runner_.outcome_.stuck) runner_.marks_.risk(false);
+  }
+
+ private:
+  RerunRunner& runner_;
+};
+
 RerunRunner::RerunRunner(const DriverApi& driver, RerunMarks marks)
     : driver_(driver), marks_(std::move(marks)), limited_pause_(kLimitedPause) {}
 
@@ -514,6 +528,7 @@ RerunRunner::Result RerunRunner::time(const std::vector<Turn>& turns, double abo
   Result result = make(turns, rounds, graph);
   if (result != cuda::kSuccess) return result;
   double least = INFINITY;
+  const Risk risk(*this);
   for (int i = 0; i < 3; ++i) {
     const HostTime begin = HostClock::now();
     result = driver_.launch_graph(graph.executable, stream_);
@@ -658,6 +673,7 @@ cuda::Function RerunRunner::function_of(const RecordedKernel& kernel) const {
 
 // Empty: it ran. Else why not.
 std::string RerunRunner::first_run(const Turn& turn) {
+  const Risk risk(*this);
   if (const Result result = launch_once(turn); result != cuda::kSuccess) {
     return failure(result, false);
   }

@@ -82,6 +82,8 @@ struct RerunMarks {
   std::function<bool()> stop;     // asked often: to end early
   std::function<double()> clock;  // the SM clock in hertz; 0: not known
   double program_clock = 0;       // its mean while the program ran
+  // Before a kernel runs that has not run in isolation yet, and once it has ended.
+  std::function<void(bool active)> risk = [](bool) {};
 };
 
 struct RerunOutcome {
@@ -122,6 +124,7 @@ class RerunRunner {
 
   std::string rerun(const Planned& planned, double seconds);
   std::string first_run(const Turn& turn);
+  class Risk;
   Result launch_once(const Turn& turn);
   Result make(const std::vector<Turn>& turns, std::size_t rounds, Graph& graph);
   Result time(const std::vector<Turn>& turns, double about, double& seconds);

@@ -37,6 +37,7 @@ struct Reruns : testing::Test {
   std::function<double()> now_clock;
   double program_clock = 0;
   bool stopped = false;
+  bool at_risk = false;
 
   void launched(const char* name, double busy) {
     calls.launch(driver.function(name), kA);
@@ -51,7 +52,8 @@ struct Reruns : testing::Test {
                              [&](double hertz, double launches) {
                                ++looped, clock = hertz, launched_there = launches;
                              },
-                             [&] { return stopped; }, now_clock, program_clock});
+                             [&] { return stopped; }, now_clock, program_clock,
+                             [&](bool active) { at_risk = active; }});
     const Plan all = planned();
     runner.save(all);
     return runner.run(all, 0.01, HostClock::now() + std::chrono::milliseconds(1000 * seconds));
@@ -237,6 +239,7 @@ TEST_F(Reruns, NothingRunsAfterAFault) {
             "bad (60.0 % of the kernels' time: it failed with CUDA_ERROR_ILLEGAL_ADDRESS), "
             "good (40.0 % of the kernels' time: nothing ran after one that failed)");
   EXPECT_FALSE(outcome.stuck);
+  EXPECT_FALSE(at_risk);
   EXPECT_FALSE(outcome.broken.empty());
 }
 
@@ -245,6 +248,7 @@ TEST_F(Reruns, AKernelThatDoesNotEndEndsTheReRuns) {
   launched("waits", 1);
   const auto outcome = run();
   EXPECT_TRUE(outcome.stuck);
+  EXPECT_TRUE(at_risk);  // still
   ASSERT_THAT(outcome.left_out, SizeIs(1));
   EXPECT_EQ(outcome.left_out[0].why, "it did not end within 2 s");
 }
