@@ -203,6 +203,20 @@ TEST(Replay, AtOtherClocksIsNotUsed) {
   }
 }
 
+// Until a kernel runs at the program's clock it draws more: what it drew then is in no loop.
+TEST(Replay, WhatAKernelDrawsBeforeItsLoopHasTheClockOfTheProgramCountsLittle) {
+  SyntheticRun run = repeated_model();
+  run.alone = 0.8;
+  run.cap = 330;
+  run.tried = 0.8;
+  for (run.seed = 1; run.seed <= 3; ++run.seed) {
+    const auto made = synthesise(run);
+    const auto p = only_activity(made.recording);
+    EXPECT_LT(std::abs(p.unattributed.joules()), 0.01 * p.measured.energy.joules());
+    expect_resolved(p, made);
+  }
+}
+
 TEST(Replay, OfACappedProgramIsNotUsedWhereClocksAreUnknown) {
   SyntheticRun run = repeated_model();
   run.alone = 0.8;

@@ -44,6 +44,9 @@ struct SyntheticRun {
   double alone_watts = 1;       // ... where each draws so many times its power
   double alone_pause = -1;      // ... with such pauses between launches, in seconds; -1: its own
   std::vector<double> alone_longer;  // ... where its launches take so many times as long
+  // Seconds for which each kernel is tried before its loop, at the highest clock; its loop then has
+  // the program's mean clock. 0: it is not tried.
+  double tried = 0;
   GpuSensors sensors{.window = 0.003, .lag = 0.0027, .rise = 0.014};
   unsigned seed = 1;
 };
@@ -136,6 +139,8 @@ inline Synthesised synthesise(const SyntheticRun& run) {
   Clocks clocks(run.cap);
   std::vector<model::GaugeReading> reported_gauges;
   double next_look = 0;
+  double clock_sum = 0;  // of the work: relative clock x seconds
+  double clock_time = 0;
   truth.hold(run.idle, 1.0);
   while (truth.end() < 1.0 + run.seconds) {
     const double length = run.shortest * std::pow(run.longest / run.shortest, uniform(random));
@@ -187,6 +192,8 @@ inline Synthesised synthesise(const SyntheticRun& run) {
         bins.add({at(t), at(t + taken), id, id, 0});
         t += taken + k.pause;
         out.busy[which] += taken;
+        clock_sum += clocks.now() * taken;
+        clock_time += taken;
         out.joules[which] += energy;
         joules += energy + run.waiting * k.pause;
       }
@@ -213,10 +220,19 @@ inline Synthesised synthesise(const SyntheticRun& run) {
             {model::ChunkKind::kReplay, model::kNone, at(from), at(truth.end()), std::move(bytes)});
       };
       double t = truth.end();
+      const auto& kernel = run.kernels[k];
+      if (run.tried > 0) {
+        const double period = kernel.length + 1e-6;
+        const double tries = std::floor(run.tried / period);
+        for (double i = 0; i < tries; ++i) {
+          bins.add({at(t + i * period), at(t + i * period + kernel.length), k, k, 0});
+        }
+        truth.hold(run.idle + kernel.watts * kernel.length / period, tries * period);
+      }
       truth.hold(run.idle, 0.15);
       replayed(t, {});
-      const auto& kernel = run.kernels[k];
-      const double longer = run.alone_longer.empty() ? 1 : run.alone_longer[k];
+      const double clock = run.tried > 0 ? clock_sum / clock_time : 1;
+      const double longer = (run.alone_longer.empty() ? 1 : run.alone_longer[k]) / clock;
       const double length = longer * kernel.length;
       const double period = length + (run.alone_pause < 0 ? kernel.pause : run.alone_pause);
       const auto calls = static_cast<std::uint64_t>(run.alone / period);
@@ -226,12 +242,15 @@ inline Synthesised synthesise(const SyntheticRun& run) {
         bins.add({at(start), at(start + length), k, k, 0});
       }
       const double span = static_cast<double>(calls) * period;
-      if (clocks.can_be_held()) reported_gauges.push_back({kClock, at(t + span / 2), kFullClock});
-      const double watts = run.alone_watts * kernel.watts;
+      if (clocks.can_be_held()) {
+        reported_gauges.push_back({kClock, at(t + span / 2), clock * kFullClock});
+      }
+      const double watts = clock * clock * run.alone_watts * kernel.watts;
       truth.hold(run.idle + watts * length / period, span);
       out.replay_joules += static_cast<double>(calls) * watts * length;
       model::ActivityEncoder encoder;
-      encoder.add(model::KernelRerun{});
+      const auto kilohertz = static_cast<std::uint64_t>(clock * kFullClock / 1e3);
+      encoder.add(run.tried > 0 ? model::KernelRerun{1, kilohertz} : model::KernelRerun{});
       replayed(t, encoder.take());
     }
     bins.finish();
