@@ -6,6 +6,7 @@ have, and a country's code. Nothing is looked up in the network, and nothing is 
 """
 
 import configparser
+import contextlib
 import csv
 import dataclasses
 import datetime
@@ -18,7 +19,7 @@ import pathlib
 import platform
 import re
 import uuid
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from . import _files, _text
 from ._arguments import number
@@ -107,6 +108,15 @@ class EmissionsData:
         return json.dumps(self.__dict__, sort_keys=True, indent=4)
 
 
+@contextlib.contextmanager
+def _without_harm(result: str) -> Iterator[None]:
+    """What fails here is a warning: as in CodeCarbon it must not end the program, or hide its own exception."""
+    try:
+        yield
+    except Exception as error:
+        logger.warning("%s: %s: %s", result, type(error).__name__, error)
+
+
 class EmissionsTracker:
     """start() and stop(), a `with`, or start_task() and stop_task(): measures with jouleprof what lies between.
 
@@ -160,25 +170,29 @@ class EmissionsTracker:
             self.stop_task()
         window, self._window = self._window, None
         window.__exit__(None, None, None)
-        self.measurement = window.energy
+        self.measurement = self.final_emissions_data = self.final_emissions = None
+        with _without_harm("no emissions are known, and none are written"):
+            self.measurement = window.energy
+            self.final_emissions_data = data = self._data(self.measurement)
+            self.final_emissions = data.emissions
+            grams = "" if data.emissions is None else f", {_text.number(1e3 * data.emissions)} g of CO2 equivalent"
+            unmeasured = self.measurement.total.provenance != "measured"
+            logger.log(logging.WARNING if unmeasured else logging.INFO, "%r%s", self.measurement, grams)
+            self._files.write(data, self._tasks)
         if self._devices is not None:
             self._monitor.close()
-        self.final_emissions_data = data = self._data(self.measurement)
-        self.final_emissions = data.emissions
-        grams = "" if data.emissions is None else f", {_text.number(1e3 * data.emissions)} g of CO2 equivalent"
-        unmeasured = self.measurement.total.provenance != "measured"
-        logger.log(logging.WARNING if unmeasured else logging.INFO, "%r%s", self.measurement, grams)
-        self._files.write(data, self._tasks)
-        return data.emissions
+        return self.final_emissions
 
     def flush(self) -> Optional[float]:
         """Writes what was used so far."""
         if self._window is None:
             logger.error("start the tracker first")
             return None
-        data = self._data(self._monitor.between(self._window._host_begin(), self._monitor.now(), self._name()))
-        self._files.write(data, [])
-        return data.emissions
+        with _without_harm("no emissions are known, and none are written"):
+            data = self._data(self._monitor.between(self._window._host_begin(), self._monitor.now(), self._name()))
+            self._files.write(data, [])
+            return data.emissions
+        return None
 
     def start_task(self, task_name: Optional[str] = None) -> None:
         if self._task is not None:
@@ -197,10 +211,12 @@ class EmissionsTracker:
             return None
         (name, _, window), self._task = self._task, None
         window.__exit__(None, None, None)
-        data = self._data(window.energy)
-        left_out = ("experiment_id", "pue", "wue")
-        self._tasks.append({"task_name": name, **{k: v for k, v in data.values.items() if k not in left_out}})
-        return data
+        with _without_harm(f"no emissions of the task '{name}' are known"):
+            data = self._data(window.energy)
+            left_out = ("experiment_id", "pue", "wue")
+            self._tasks.append({"task_name": name, **{k: v for k, v in data.values.items() if k not in left_out}})
+            return data
+        return None
 
     def service_shutdown(self, signum: int, frame: Any) -> None:
         """For signal.signal."""
@@ -323,12 +339,15 @@ class _Files:
 
     def write(self, data: EmissionsData, tasks: List[Dict[str, Any]]) -> None:
         if self._writes:
-            with _files.alone_in(self._folder):
+            with _without_harm(f"{self._path} lacks a row; final_emissions_data has it"), _files.alone_in(self._folder):
                 self._write(data)
             if tasks:
-                _write_rows(self._folder / f"emissions_{self._experiment}_{data.run_id}.csv", tasks)
+                path = self._folder / f"emissions_{self._experiment}_{data.run_id}.csv"
+                with _without_harm(f"{path} is not written"):
+                    _write_rows(path, tasks)
         for output in self._outputs:
-            output.out(data, data)
+            with _without_harm(f"{output!r} has not taken the figures"):
+                output.out(data, data)
 
     def _write(self, data: EmissionsData) -> None:
         rows: List[Dict[str, Any]] = []

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 
 import pytest
 
@@ -290,3 +291,28 @@ def test_outputs_and_gpus_as_users_write_them(folder, caplog):
     assert "without effect here: output_methods api" in caplog.text
     for gpus in (0, "0", [0], "[0]"):
         assert codecarbon.EmissionsTracker(gpu_ids=gpus, **options)._devices == ["gpu0", "cpu", "dram"]
+
+
+def test_what_fails_at_the_end_ends_no_program_and_hides_no_error_of_it(folder, caplog):
+    class Output:
+        def out(self, total, delta):
+            raise RuntimeError("full")
+
+    taken = []
+    last = types.SimpleNamespace(out=lambda total, delta: taken.append(total))
+    (folder / "gone").mkdir()
+    options = {"force_carbon_intensity_g_co2e_kwh": 100, "output_dir": "gone", "output_handlers": [Output(), last]}
+    with pytest.raises(KeyError, match="of the program"), codecarbon.EmissionsTracker(**options) as tracker:
+        time.sleep(0.1)
+        (folder / "gone").rmdir()
+        assert tracker.flush() > 0
+        raise KeyError("of the program")
+    assert tracker.final_emissions > 0 and taken[-1] == tracker.final_emissions_data
+    assert "emissions.csv lacks a row; final_emissions_data has it: FileNotFoundError" in caplog.text
+    assert "has not taken the figures: RuntimeError: full" in caplog.text
+
+    (folder / "gone").mkdir()
+    tracker.start_task("load")
+    jouleprof.monitor().close()  # as the program's own use of it may
+    assert tracker.flush() is None and tracker.stop_task() is None and tracker.stop() is None
+    assert tracker.final_emissions is None and "no emissions are known, and none are written: Unavailable" in caplog.text
