@@ -2,6 +2,7 @@
 
 import csv
 import dataclasses
+import errno
 import importlib.util
 import json
 import os
@@ -274,6 +275,37 @@ def test_a_row_keeps_its_time_when_the_monitor_is_closed_at_once(machine):
     # A slow machine may know the energy before the monitor is closed.
     assert row["window_name"] == "x" and (not row["gpu0_energy"] or float(row["gpu0_energy"]) > 0)
     assert float(row["elapsed_time"]) == m.time
+
+
+def test_a_full_disk_ends_no_training_and_later_rows_bring_those_that_are_missing(machine, monkeypatch):
+    path = machine.gpus(CONSTANT).folder / "log.csv"
+    monitor = ZeusMonitor(gpu_indices=[0], cpu_indices=[], log_file=path)
+    write, room = os.pwrite, path.stat().st_size + 5
+
+    def pwrite(file, data, place):
+        if data and place >= room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(file, data[:room - place], place)
+
+    def window(name):
+        monitor.begin_window(name, sync_execution=False)
+        time.sleep(0.05)
+        return monitor.end_window(name, sync_execution=False)
+
+    monkeypatch.setattr(os, "pwrite", pwrite)
+    with pytest.warns(RuntimeWarning, match="log.csv lacks rows, which could not be written"):
+        found = [window("a"), window("b")]
+    while monitor._log._open_rows:  # their energies are final
+        time.sleep(0.01)
+    assert monitor._log._unwritten.count(b"\n") == 2
+    room = sys.maxsize
+    found.append(window("c"))
+    monitor._log.close()
+    with open(path, encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["window_name"] for row in rows] == ["a", "b", "c"]
+    assert [float(row["gpu0_energy"]) for row in rows] == [m.gpu_energy[0] for m in found]
+    monitor.monitor.close()
 
 
 def test_the_record_can_be_made_by_hand():

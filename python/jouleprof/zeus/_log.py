@@ -13,7 +13,7 @@ import threading
 import weakref
 
 from .._arguments import path as checked_path
-from .._errors import Error
+from .._errors import Error, warn
 from .._text import csv_cell
 
 _logs: "weakref.WeakSet[Log]" = weakref.WeakSet()
@@ -30,6 +30,8 @@ class Log:
         self._gpus = list(gpu_indices)
         self.file = open(path, "w", newline="", encoding="utf-8")
         self._final = 0  # bytes of the file that do not change any more
+        self._unwritten = b""  # lines that do not change any more and are not in the file yet
+        self._has_warned = False
         self._open_rows = []  # (start, name, measurement) after those
         self._changed = threading.Condition()
         self._is_closing = False
@@ -61,6 +63,8 @@ class Log:
             self._changed.notify()
         if self._thread is not None:
             self._thread.join(30)
+        if self._unwritten:
+            self._write_open_rows()
         self.file.close()
 
     def _run(self):
@@ -86,10 +90,19 @@ class Log:
 
     def _write_open_rows(self, final=b""):
         """After a line that became final, in one write: a reader of the file sees whole rows."""
-        lines = final + b"".join(self._row(*row) for row in self._open_rows)
-        written = os.pwrite(self.file.fileno(), lines, self._final)
-        os.ftruncate(self.file.fileno(), self._final + written)
-        self._final += len(final)
+        self._unwritten += final
+        lines = self._unwritten + b"".join(self._row(*row) for row in self._open_rows)
+        try:
+            written = os.pwrite(self.file.fileno(), lines, self._final)
+            os.ftruncate(self.file.fileno(), self._final + written)
+            reason = None if written == len(lines) else "a part of them only was"
+        except OSError as error:
+            written, reason = 0, error.strerror
+        final_count = min(written, len(self._unwritten))
+        self._final, self._unwritten = self._final + final_count, self._unwritten[final_count:]
+        if reason is not None and not self._has_warned:
+            self._has_warned = True
+            warn(f"{self.file.name} lacks rows, which could not be written: {reason}; the next row tries them again")
 
 
 def _line(cells):
