@@ -259,6 +259,22 @@ def test_lightning_validates_after_a_training_that_failed(gpu, fake):
     assert "energy/validation_joules" in lightning.logged and "energy/epoch_joules" not in lightning.logged
 
 
+def test_an_epoch_within_which_lightning_resumes_has_the_energy_of_what_was_left(gpu, fake):
+    """Lightning starts no epoch then."""
+    fake("lightning.pytorch", "Callback", "lightning")
+    callback = jouleprof.callbacks.LightningCallback(gpu, tokens=lambda batch: 8)
+    lightning = Lightning(callback)
+    lightning.call("train_start")
+    lightning.step()
+    time.sleep(0.1)
+    lightning.step()
+    lightning.call("train_epoch_end")
+    assert lightning.logged["energy/epoch_seconds"] >= 0.1
+    joules = lightning.logged["energy/epoch_joules"]
+    assert [m.joules for m in callback.epochs] == [joules]
+    assert lightning.logged["energy/epoch_joules_per_token"] == pytest.approx(joules / 16)
+
+
 def test_lightning_need_not_log_steps(gpu, fake):
     fake("lightning.pytorch", "Callback", "lightning")
     lightning = Lightning(jouleprof.callbacks.LightningCallback(gpu))

@@ -41,12 +41,14 @@ class LightningCallback(Callback):
 
     def on_train_start(self, trainer, pl_module):
         self._training.start()
+        self._step_count = self._tokens = 0
 
     def on_train_epoch_start(self, trainer, pl_module):
         self._training.begin("epoch")
         self._step_count = self._tokens = 0
 
     def on_train_batch_start(self, trainer, pl_module, batch, *args, **kwargs):
+        self._training.begin("epoch")  # of a training that resumes within an epoch, which has no start
         self._training.begin("steps")
         if self._steps:
             self._training.begin("step")
