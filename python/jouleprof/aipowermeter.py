@@ -16,7 +16,7 @@ import sys
 import tempfile
 from typing import Any, Dict, List, Optional, Tuple, Union
 
-from ._errors import NotFound, existing
+from ._errors import Error, InvalidArgument, NotFound, existing, warn
 from ._live.monitor import Monitor
 from ._recorded import flat
 from ._recorded.recording import Recording, open_recording
@@ -101,7 +101,10 @@ class _Measuring:
     def __init__(self, folder: str) -> None:
         os.makedirs(folder, exist_ok=True)
         self._folder = folder
-        self._monitor = Monitor(log=os.path.join(folder, _RECORDING))
+        log = os.path.join(folder, _RECORDING)
+        if os.path.exists(log):
+            raise InvalidArgument(f"{log} is of an earlier experiment; delete it, or give JsonParser another folder")
+        self._monitor = Monitor(log=log)
 
     def put(self, message: Any) -> None:
         if message != STOP_MESSAGE:
@@ -112,8 +115,11 @@ class _Measuring:
         if self._monitor.closed:
             return
         self._monitor.close()
-        run_tool("export", os.path.join(self._folder, _RECORDING), "--format", "aipowermeter", "-o",
-                 os.path.join(self._folder, "power_metrics.json"))
+        log, lines = (os.path.join(self._folder, name) for name in (_RECORDING, "power_metrics.json"))
+        try:
+            run_tool("export", log, "--format", "aipowermeter", "-o", lines)
+        except (Error, OSError) as error:  # the work is done, and its recording is there
+            warn(f"{lines} is not written: {error}; `jouleprof export {log} -o {lines}` makes it")
 
     def is_alive(self) -> bool:
         return not self._monitor.closed

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import time
 
 import pytest
 
@@ -76,6 +77,19 @@ def test_a_script_of_aipowermeter_measures_itself(machine, tmp_path):
     assert metrics and all("per_gpu_power_draw" in line["gpu"] for line in metrics)
     found = experiment.ExpResults(driver)
     assert found.average_("nvidia_draw_absolute") == pytest.approx(CONSTANT["idle_watts"], rel=0.01)
+
+
+def test_an_experiment_whose_lines_cannot_be_written_ends_no_program(machine, tmp_path):
+    machine.gpus(CONSTANT)
+    driver = parsers.JsonParser(tmp_path / "experiment")
+    _, queue = experiment.Experiment(driver).measure_yourself()
+    (tmp_path / "experiment" / "power_metrics.json").mkdir()
+    time.sleep(0.3)
+    with pytest.warns(RuntimeWarning, match="power_metrics.json is not written: .*`jouleprof export .*` makes it"):
+        queue.put(experiment.STOP_MESSAGE)
+    assert experiment.ExpResults(driver).total_("nvidia_draw_absolute") > 0
+    with pytest.raises(jouleprof.InvalidArgument, match="is of an earlier experiment; delete it, or give JsonParser"):
+        experiment.Experiment(driver).measure_yourself()
 
 
 def test_a_folder_of_aipowermeter(tmp_path):
