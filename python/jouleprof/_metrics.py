@@ -48,9 +48,12 @@ def of_measurement(measurement, prefix):
 
 
 def _of_snapshot(snapshot: Snapshot, prefix):
-    found = {f"{prefix}seconds": snapshot.elapsed}
     # A plain number can't say that it ends where a device was lost.
     lost = [state for state in snapshot.domains if state.age is not None and state.age > _LOST]
+    # Those that the energies are of: the newest readings are up to 0.1 s old.
+    counted = [state.energy_seconds for state in snapshot.domains
+               if state.domain.is_whole and state.energy.joules is not None and state not in lost]
+    found = {f"{prefix}seconds": max(counted, default=snapshot.elapsed)}
     if not any(state.domain.is_whole for state in lost):
         found.update(of_energy(total_of([d.energy for d in snapshot.domains]), prefix))
     for state in snapshot.domains:

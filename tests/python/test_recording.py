@@ -276,6 +276,12 @@ def test_metrics_are_flat_numbers(gpu):
     assert of_window["x/seconds"] == window.time and of_window["x/is_measured"] == 0
 
 
+def test_metrics_of_now_have_the_seconds_of_their_energy(gpu):
+    while "energy/joules" not in (found := jouleprof.metrics(gpu)):
+        time.sleep(0.01)
+    assert found["energy/joules"] / found["energy/seconds"] == pytest.approx(250, rel=0.01)
+
+
 def test_metrics_of_now_leave_out_a_device_without_readings(machine):
     from conftest import CONSTANT
 
