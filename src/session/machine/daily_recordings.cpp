@@ -195,8 +195,11 @@ void DailyRecordings::remove_old(const ClockPoint& now) const {
   const auto room = options_.most_bytes - options_.most_bytes / kPartsOfBound;
   std::uint64_t sum = 0;
   for (const auto& file : files) sum += file.bytes;
+  // Days to come were recorded before the wall clock was set back.
+  std::ranges::stable_partition(
+      files, [today = day_of(now.real)](const File& file) { return file.day > today; });
   for (const auto& file : files) {
-    if (sum <= room && file.day >= oldest) return;
+    if (sum <= room && file.day >= oldest) continue;
     for (const char* end : {"", "-wal", "-shm"}) {
       std::error_code ignored;
       fs::remove(file.path.string() + end, ignored);

@@ -131,6 +131,21 @@ TEST(DailyRecordings, AWallClockThatIsSetForwardMakesNothingOld) {
                                                        "2026-11-23.jprof", "2027-11-23.jprof"}));
 }
 
+TEST(DailyRecordings, AfterAWallClockThatWasSetBackOverMidnightTheNewestFilesStay) {
+  DailyOptions options;
+  options.most_bytes = 1 << 20;
+  Service service(options);
+  EXPECT_TRUE(service.recordings->finish());
+  for (const char* name : {"2026-11-22.jprof", "2026-11-24.jprof"}) {
+    service.tree.write(name, std::string(600 << 10, 'x'));
+  }
+  options.folder = service.tree.root();
+  options.now = [&service] { return service.now; };
+  ASSERT_TRUE(DailyRecordings::open(options));
+  EXPECT_TRUE(std::filesystem::exists(service.tree / "2026-11-22.jprof"));
+  EXPECT_FALSE(std::filesystem::exists(service.tree / "2026-11-24.jprof"));
+}
+
 TEST(DailyRecordings, TheRateIsSaidOnce) {
   std::vector<double> rates;
   DailyOptions options;
