@@ -145,6 +145,7 @@ void EnergyTimeline::take(const model::CounterReading& raw) {
   reads_.value = reading.total;
   const std::size_t old_size = points_.size();
   learn_period(reading);
+  if (limit_watts_ > 0) unwrapper_->set_limit(Power::watts(limit_watts_));
   unwrapper_->push(reading, points_);
   // The unwrapper may have replaced its last point.
   const std::size_t first_new = std::min(old_size, points_.empty() ? 0 : points_.size() - 1);

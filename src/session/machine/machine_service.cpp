@@ -49,10 +49,8 @@ constexpr Duration kJobPeriod = 1s;          // between looks whether the jobs o
 constexpr Duration kFolderPatience = 500ms;  // with the folders of jobs and pods
 constexpr Duration kLongestUnkept = 1min;    // of counters that are not shown
 constexpr std::size_t kMostWarnings = 100;
-constexpr int kSilentTicks = 2;  // one may be late
-// What a device draws at most, of its limit; and that of one whose limit is unknown.
-constexpr double kGainOfLimit = 1.5;
-constexpr double kMostWatts = 5000;
+constexpr int kSilentTicks = 2;             // one may be late
+constexpr double kMostWatts = 5000;         // the limit of a device that states none
 constexpr Duration kLongestGap = 24h * 30;  // between two services
 
 FolderReader<spans::JobMapping>::Read reader_of_jobs(const std::filesystem::path& folder) {
@@ -411,8 +409,8 @@ bool MachineService::count_by_counter(std::size_t domain, HostTime at, const cha
   const auto& snapshot = state_.snapshot.domains[domain];
   const Duration gap =
       before ? analysis::wall_time(ClockPoint::now(), at) - before->at : Duration{};
-  const Power most =
-      kGainOfLimit * Power::watts(snapshot.gauge(model::gauge::kPowerLimit).value_or(kMostWatts));
+  const Power most = analysis::kGainOfLimit *
+                     Power::watts(snapshot.gauge(model::gauge::kPowerLimit).value_or(kMostWatts));
   Energy used = before && total ? *total - before->total : -Energy::microjoules(1);
   const auto wrap = live_.ledger().counter_wrap(domain);
   if (used < Energy{} && before && total && wrap) used += *wrap;

@@ -37,9 +37,11 @@ CounterUnwrapper::Step CounterUnwrapper::judge(const Accepted& from,
                                                Energy& change) const {
   // One update may have been due just before the first read and another just before the second.
   const Duration elapsed = to.after - from.reading.before;
-  const Duration updated = elapsed + 2 * traits_.refresh.value_or(Duration{500ms});
-  const Power likely = from.recent ? *from.recent * 10 + Power::watts(1000) : kAbsurdPower;
-  const Energy limit = std::min(likely, kAbsurdPower) * updated;
+  // A counter that stood still catches up with all since.
+  const Duration updated = to.after - std::min(from.reading.before, from.recent_at) +
+                           2 * traits_.refresh.value_or(Duration{500ms});
+  const Power likely = from.recent ? *from.recent * 10 + Power::watts(1000) : most_;
+  const Energy limit = std::min(likely, most_) * updated;
   change = to.total - from.reading.total;
   if (traits_.wrap) {
     const Energy least = change < Energy{} ? change + *traits_.wrap : change;
@@ -59,11 +61,17 @@ CounterUnwrapper::Step CounterUnwrapper::judge(const Accepted& from,
 
 void CounterUnwrapper::accept(const model::CounterReading& reading, Energy change,
                               std::vector<CounterPoint>& out) {
-  Accepted next{reading, last_->energy + change, last_->recent};
-  const Duration elapsed = reading.after - last_->reading.after;
-  if (elapsed >= 50ms) {
-    const Power now = change / elapsed;
+  Accepted next = *last_;
+  next.reading = reading;
+  next.energy += change;
+  // Reads may come more often than updates.
+  const Duration elapsed = reading.after - next.recent_at;
+  if (change > Energy{} &&
+      elapsed >= std::max<Duration>(50ms, 2 * traits_.refresh.value_or(Duration{}))) {
+    const Power now = (next.energy - next.recent_energy) / elapsed;
     next.recent = last_->recent ? *last_->recent * 0.8 + now * 0.2 : now;
+    next.recent_at = reading.after;
+    next.recent_energy = next.energy;
   }
   previous_ = last_;
   last_ = next;
@@ -76,6 +84,8 @@ void CounterUnwrapper::split(const model::CounterReading& reading, const char* w
   ++segment_;
   previous_.reset();
   last_->reading = reading;
+  last_->recent_at = reading.after;
+  last_->recent_energy = last_->energy;
   out.push_back({reading.before, reading.after, last_->energy, segment_});
 }
 
@@ -112,7 +122,7 @@ void CounterUnwrapper::resolve(const model::CounterReading& doubtful,
   const bool is_fall = doubtful.total < last_->reading.total;
   Energy whole;  // since last_
   Energy rest;   // since `doubtful`
-  const Accepted reset{doubtful, last_->energy, last_->recent};
+  const Accepted reset{doubtful, last_->energy, last_->recent, doubtful.after, {}};
   const bool returns = judge(*last_, reading, whole) == Step::kForward;
   const bool stays = judge(reset, reading, rest) == Step::kForward;
   if (stays && is_fall && drop_high(doubtful, out)) {
@@ -154,7 +164,7 @@ void CounterUnwrapper::push(const model::CounterReading& reading, std::vector<Co
     return;
   }
   if (!last_) {
-    last_ = Accepted{reading, {}, {}};
+    last_ = Accepted{reading, {}, {}, reading.after, {}};
     out.push_back({reading.before, reading.after, {}, segment_});
     return;
   }

@@ -2,6 +2,7 @@
 // that its interface states.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -36,6 +37,8 @@ struct Note {
 
 // No board draws more than this; a counter that says so did not count.
 inline constexpr Power kAbsurdPower = Power::watts(20e3);
+// What a device draws at most, of its power limit.
+inline constexpr double kGainOfLimit = 1.5;
 
 // What drivers return instead of a value.
 bool is_no_value(Energy raw);
@@ -47,8 +50,8 @@ bool is_no_value(Energy raw);
 //   recent power. Any other decrease is a reset. An interval in which a wrap could be unobserved is
 //   split too.
 // - Readings that cannot be true are dropped and noted: no-value patterns (all bits set, in
-//   millijoules or in thousandths of one), and single jumps of more than kAbsurdPower, or than ten
-//   times the recent power and 1 kW.
+//   millijoules or in thousandths of one), and single jumps of more than kAbsurdPower, than ten
+//   times the recent power and 1 kW, or than a device draws at most by its power limit.
 // - Decreases and absurd jumps are doubtful until the next reading: if it continues from before,
 //   one reading was wrong; if it continues from the doubtful one, the counter was reset; if both
 //   are plausible, the energy in between is unknown. A doubtful last reading is not used, which
@@ -60,6 +63,9 @@ class CounterUnwrapper {
   // Appends to `out` the points that `reading` makes certain: none, one, or two. Removes the last
   // one where `reading` shows that it was wrong.
   void push(const model::CounterReading& reading, std::vector<CounterPoint>& out);
+
+  // The highest power limit of the device so far.
+  void set_limit(Power limit) { most_ = std::min(limit * kGainOfLimit, kAbsurdPower); }
 
   // Those since the last call.
   std::vector<Note> take_notes() { return std::exchange(notes_, {}); }
@@ -73,6 +79,8 @@ class CounterUnwrapper {
     model::CounterReading reading;
     Energy energy;                // since the first reading
     std::optional<Power> recent;  // power lately
+    HostTime recent_at;           // the change up to where, and the energy there
+    Energy recent_energy;
   };
 
   Step judge(const Accepted& from, const model::CounterReading& to, Energy& change) const;
@@ -85,6 +93,7 @@ class CounterUnwrapper {
   void split(const model::CounterReading& reading, const char* why, std::vector<CounterPoint>& out);
 
   model::SensorTraits traits_;
+  Power most_ = kAbsurdPower;
   std::optional<Accepted> last_;
   std::optional<Accepted> previous_;  // before last_, in its segment
   // A decrease or an absurd jump, until the next reading decides.

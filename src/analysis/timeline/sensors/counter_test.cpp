@@ -133,6 +133,31 @@ TEST(Counter, DropsASingleAbsurdJumpAndSplitsAtOneThatStays) {
   EXPECT_EQ(u.points.back().segment, 1u);
 }
 
+// Reads every 25 ms of a counter that is updated every 100 ms.
+TEST(Counter, AJumpAmongFrequentReadsIsFound) {
+  model::SensorTraits traits;
+  traits.refresh = 100ms;
+  std::vector<double> joules;
+  for (int i = 0; i < 40; ++i) joules.push_back(1000 + 10 * (i / 4) + (i < 20 ? 0 : 2000));
+  const auto u = unwrap(traits, joules, 0.025);
+  EXPECT_EQ(u.points.back().segment, 1u);
+  EXPECT_LE(u.points.back().energy, Energy::joules(90));
+  EXPECT_EQ(u.notes.size(), 1u);
+}
+
+// 5000 J more in 5 s are 1 kW, which ten times the recent power would allow.
+TEST(Counter, AJumpAboveThePowerLimitIsFoundWhateverTheTime) {
+  CounterUnwrapper unwrapper({});
+  unwrapper.set_limit(Power::watts(400));
+  std::vector<CounterPoint> points;
+  for (const auto& [t, j] : {std::pair{0.0, 0.0}, std::pair{5.0, 500.0}, std::pair{10.0, 6000.0},
+                             std::pair{15.0, 6500.0}}) {
+    unwrapper.push({{}, at(t), at(t + 0.002), Energy::joules(j)}, points);
+  }
+  EXPECT_EQ(points.back().segment, 1u);
+  EXPECT_EQ(points.back().energy, Energy::joules(1000));
+}
+
 TEST(Counter, OneLowReadingAddsNothing) {
   // Young: the whole counter is a plausible increment.
   const auto u = unwrap({}, {1000, 1300, 1600, 5, 2200, 2500});
