@@ -158,6 +158,11 @@ bool LiveEnergy::knows(std::size_t domain, HostTime t) {
   return ledgers_[domain] && ledgers_[domain]->knows(t);
 }
 
+std::optional<HostTime> LiveEnergy::known_until(std::size_t domain) {
+  const auto known = ledgers_[domain] ? ledgers_[domain]->known() : std::nullopt;
+  return known ? std::optional(known->end) : std::nullopt;
+}
+
 std::optional<Energy> LiveEnergy::counter_at(std::size_t domain, HostTime t) {
   return ledgers_[domain] ? ledgers_[domain]->counter_at(t) : std::nullopt;
 }

@@ -56,6 +56,8 @@ class LiveEnergy {
   // Whether its sensors have reported everything up to `t`.
   bool knows(std::size_t domain, HostTime t);
   // As EnergyLedger's, and the energy after which the counter begins at zero again.
+  // Up to where its energy is known; absent: none is.
+  std::optional<HostTime> known_until(std::size_t domain);
   std::optional<Energy> counter_at(std::size_t domain, HostTime t);
   std::optional<Energy> counter_wrap(std::size_t domain) const;
 

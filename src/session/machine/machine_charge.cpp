@@ -198,8 +198,14 @@ void MachineService::charge(std::size_t domain, HostTime at, const Division& div
   auto& edge = edges_[domain].at;
   auto& state = state_.domains[domain];
   auto& ledger = live_.ledger();
-  state.reported = ledger.knows(domain, at);
-  if (!state.reported) return;
+  const bool reported = state.reported = ledger.knows(domain, at);
+  if (!reported) {
+    // One that reports no more is charged up to its last readings, once.
+    if (!edge || watched_[domain].silent_ticks + 1 != kSilentTicks) return;
+    const auto until = ledger.known_until(domain);
+    if (!until || *until <= *edge) return;
+    at = *until;
+  }
   if (!edge) {
     count_by_counter(domain, at,
                      options_.continued ? "until it reported again" : "between two services");
@@ -208,6 +214,7 @@ void MachineService::charge(std::size_t domain, HostTime at, const Division& div
   }
   auto energy = ledger.energy_of(domain, *edge, at);
   HostTime begin = *edge;
+  if (!energy && !reported) return;
   if (!energy) {
     // Sensors that stand still are waited for no longer, and have reported nothing.
     state.reported = false;
@@ -235,7 +242,7 @@ void MachineService::charge(std::size_t domain, HostTime at, const Division& div
     }
   }
   edge = at;
-  state.reported = true;
+  state.reported = reported;
   state.counted = true;
   state.reason.clear();
 
@@ -258,6 +265,7 @@ void MachineService::charge(std::size_t domain, HostTime at, const Division& div
   }
   charge.weights = weights;
   accounts_.charge(charge);
+  if (!reported) mark_counter(domain, at);
 }
 
 }  // namespace jouleprof::session

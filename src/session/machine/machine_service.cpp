@@ -49,7 +49,6 @@ constexpr Duration kJobPeriod = 1s;          // between looks whether the jobs o
 constexpr Duration kFolderPatience = 500ms;  // with the folders of jobs and pods
 constexpr Duration kLongestUnkept = 1min;    // of counters that are not shown
 constexpr std::size_t kMostWarnings = 100;
-constexpr int kSilentTicks = 2;             // one may be late
 constexpr double kMostWatts = 5000;         // the limit of a device that states none
 constexpr Duration kLongestGap = 24h * 30;  // between two services
 
@@ -388,15 +387,19 @@ void MachineService::restore() {
 
 // For the service that continues this one.
 void MachineService::mark_counters(HostTime at) {
-  const RealTime time = state_.snapshot.time;
   for (std::size_t d = 0; d < edges_.size(); ++d) {
     auto& state = state_.domains[d];
     // Without a report of this tick the mark stays where its energy was last counted.
     if (state.before) state.counter = state.before;
-    if (edges_[d].at != at) continue;
-    const auto total = live_.ledger().counter_at(d, at);
-    if (total && *total >= Energy{}) state.counter = analysis::CounterMark{*total, time};
+    if (edges_[d].at == at) mark_counter(d, at);
   }
+}
+
+void MachineService::mark_counter(std::size_t domain, HostTime t) {
+  const auto total = live_.ledger().counter_at(domain, t);
+  if (!total || *total < Energy{}) return;
+  state_.domains[domain].counter =
+      analysis::CounterMark{*total, analysis::wall_time(ClockPoint::now(), t)};
 }
 
 // The first time that its sensors have reported, or do so again. True: the energy since the last

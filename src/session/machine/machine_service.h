@@ -183,6 +183,7 @@ class MachineService {
   bool keeps(HostTime tick);
   void keep();
   void mark_counters(HostTime at);
+  void mark_counter(std::size_t domain, HostTime t);
   bool count_by_counter(std::size_t domain, HostTime at, const char* when);
   void note_failures(const std::vector<model::ReadFailure>& failures);
   void watch_boards();
@@ -217,7 +218,8 @@ class MachineService {
   std::mutex mutex_;
   std::condition_variable_any woken_;
 
-  struct Watched {  // a domain that was counted
+  static constexpr int kSilentTicks = 2;  // one may be late
+  struct Watched {                        // a domain that was counted
     int silent_ticks = 0;
     std::string failure;  // of a read, since it is silent
   };

@@ -68,6 +68,41 @@ TEST(MachineService, TheOnlyProcessOnAGpuIsChargedWithIt) {
   });
 }
 
+// Its sensors fail after so many reads of the counter, each of which shows 1 J more.
+class LostMeter final : public FakeMeter {
+ public:
+  static constexpr int kReads = 200;
+  HostTime read(std::size_t index, model::Readings& out) override {
+    if (index == 0) ++reads_;
+    if (reads_ <= kReads) return FakeMeter::read(index, out);
+    const HostTime now = HostClock::now();
+    out.failures.push_back({model::SensorId{static_cast<std::uint32_t>(index)}, now,
+                            Error{Errc::kUnavailable, "GPU is lost"}});
+    return now + 5ms;
+  }
+
+ private:
+  std::atomic<int> reads_{0};
+};
+
+TEST(MachineService, ALostDeviceIsChargedUpToItsLastReadings) {
+  std::optional<Energy> first;
+  MachineState last;
+  Energy total;
+  run(
+      {}, meters_of(std::make_unique<LostMeter>()),
+      [&](const auto& state, const auto& accounts) {
+        last = state;
+        total = accounts.domains()[0].total;
+        if (!first && state.domains[0].counter) first = state.domains[0].counter->total - total;
+        return !state.domains[0].reason.empty() && state.domains[0].counted;
+      },
+      370ms);
+  ASSERT_TRUE(first && last.domains[0].counter);
+  EXPECT_GT(*first + total, Energy::joules(LostMeter::kReads - 10));
+  EXPECT_NEAR(last.domains[0].counter->total.joules(), (*first + total).joules(), 1);
+}
+
 std::uint64_t ticks_in(Duration time, bool is_watched) {
   std::stop_source stop;
   std::uint64_t ticks = 0;
