@@ -380,9 +380,19 @@ void MachineService::restore() {
           restore_service_state(*saved, options_.state.string(), boot_, now, state_, accounts_);
     }
   }
-  if (!restored) {
-    sampling_.warn(restored.error().message + "; the counters begin at zero");
+  if (restored) return;
+  std::string text = restored.error().message + "; the counters begin at zero";
+  if (!options_.continued) {
+    // The first save would replace it.
+    auto kept = options_.state;
+    kept += fmt::format(".unread-{}", now.time_since_epoch() / 1s);
+    std::error_code error;
+    std::filesystem::rename(options_.state, kept, error);
+    text += error ? fmt::format(". It cannot be renamed ({}) and is overwritten", error.message())
+                  : fmt::format(". It is kept as {}: rename it back for the version that wrote it",
+                                kept.string());
   }
+  sampling_.warn(std::move(text));
 }
 
 // For the service that continues this one.

@@ -167,6 +167,26 @@ TEST(MachineService, CountersThatAreNotShownAreKeptWhenATickIsRequested) {
   EXPECT_EQ(kept, (std::set<std::uint64_t>{1, 15, 21}));
 }
 
+TEST(MachineService, AStateThatCannotBeReadIsKept) {
+  const TempTree tree;
+  const std::string later = R"({"schema": 1000000})";
+  tree.write("state", later);
+  ServiceOptions options;
+  options.state = tree / "state";
+  std::vector<std::string> warnings;
+  run(std::move(options), meters_of(held_by({})), [&](const auto& state, const auto&) {
+    warnings = state.warnings;
+    return state.ticks > 1;
+  });
+  EXPECT_THAT(warnings, testing::Contains(testing::HasSubstr("It is kept as")));
+  std::vector<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator(tree / ".")) {
+    found.push_back(read_file(entry.path()).value_or(""));
+  }
+  EXPECT_THAT(found, testing::Contains(later));
+  EXPECT_EQ(found.size(), 2u);
+}
+
 TEST(MachineService, ATickFollowsARequestAndNoneThatIsFreshEnough) {
   std::stop_source stop;
   ServiceOptions options;
