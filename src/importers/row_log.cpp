@@ -376,6 +376,18 @@ std::optional<std::string> RowLog::read_cell(const LogColumn& column, const std:
       }
       if (column.unit.empty() && scaled_integer(cell, 0) > kMostSeconds) counts_by_size_ = true;
       break;
+    case LogRole::kWorkBegin:
+      if (const auto time = parse_log_time(cell, "s")) {
+        const RealTime begin = utc_to_real(time->at);
+        work_begin_ = std::min(work_begin_.value_or(begin), begin);
+      }
+      break;
+    case LogRole::kWorkEnd:
+      if (const auto time = parse_log_time(cell, "s")) {
+        const RealTime end = utc_to_real(time->at);
+        work_end_ = std::max(work_end_.value_or(end), end);
+      }
+      break;
     case LogRole::kDate:
       keys.date = parse_compact_date(cell);
       if (!keys.date) return fmt::format("{} is no date", show(cell));
@@ -1048,6 +1060,13 @@ Result<model::Recording> RowLog::finish() && {
   auto made = std::move(builder_).finish(source_->path, layout.times.front(),
                                          files_ > 1 ? last_at_ : layout.times.back());
   if (made && (files_ > 1 || tool_.has_row_a_sensor)) trim_ends(*made);
+  if (made && work_begin_ && work_end_ && made->run.work_begin && !made->clock_points.empty()) {
+    auto& run = made->run;
+    const ClockMap clocks(made->clock_points);
+    const HostTime begin = std::max(*run.work_begin, clocks.to_host(*work_begin_));
+    const HostTime end = std::min(*run.work_end, clocks.to_host(*work_end_));
+    if (begin < end) run.work_begin = begin, run.work_end = end;
+  }
   return made;
 }
 

@@ -34,7 +34,9 @@ enum class LogRole {
   kDomain,  // a word of ours: "gpu", "dram"
   kSensor,  // the name of the sensor, of a log with a row a sensor
   kProvenance,
-  kGood,  // whether the tool calls the row valid
+  kGood,       // whether the tool calls the row valid
+  kWorkBegin,  // of the recording, since 1970
+  kWorkEnd,
 };
 
 // A column that a tool's logs may have.
@@ -198,6 +200,7 @@ class RowLog {
   bool has_keys_ = false;
   std::size_t files_ = 0;
   HostTime last_at_{};  // of a row
+  std::optional<RealTime> work_begin_, work_end_;
   std::size_t messages_ = 0;
   std::map<std::string, std::size_t> other_entities_;
   std::vector<std::string> left_out_;

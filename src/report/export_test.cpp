@@ -193,12 +193,20 @@ TEST(Locale, ADecimalCommaChangesNothing) {
 
 TEST(ExportSamples, PowersInOrderOfTimeWithExactStamps) {
   std::ostringstream out;
-  write_power_csv(out, recording());
-  EXPECT_EQ(out.str(),
-            "time_unix_seconds,time_seconds,device,domain,sensor,power_watts,provenance\n"
-            "1795183390.750000000,-0.500000000,gpu0,gpu,\"ring, \"\"20 ms\"\"\",60,simulated\n"
-            "1795183392.250000000,1.000000000,gpu0,gpu,\"ring, \"\"20 ms\"\"\",100.5,simulated\n"
-            "1795183393.250000000,2.000000000,gpu0,gpu,\"ring, \"\"20 ms\"\"\",,simulated\n");
+  auto r = recording();
+  r.domains[0].name = "NVIDIA H200";
+  write_power_csv(out, r);
+  EXPECT_EQ(
+      out.str(),
+      "time_unix_seconds,time_seconds,device,domain,sensor,power_watts,provenance,name,"
+      "work_begin_unix_seconds,work_end_unix_seconds\n"
+      "1795183390.750000000,-0.500000000,gpu0,gpu,\"ring, \"\"20 ms\"\"\",60,simulated,NVIDIA H200,"
+      "1795183391.250000000,1795183393.250000000\n"
+      "1795183392.250000000,1.000000000,gpu0,gpu,\"ring, \"\"20 ms\"\"\",100.5,simulated,NVIDIA "
+      "H200,"
+      "1795183391.250000000,1795183393.250000000\n"
+      "1795183393.250000000,2.000000000,gpu0,gpu,\"ring, \"\"20 ms\"\"\",,simulated,NVIDIA H200,"
+      "1795183391.250000000,1795183393.250000000\n");
 }
 
 TEST(ExportSamples, CountersAndGauges) {
@@ -209,10 +217,12 @@ TEST(ExportSamples, CountersAndGauges) {
   write_gauge_csv(out, r);
   EXPECT_EQ(
       out.str(),
-      "time_unix_seconds,time_seconds,device,domain,sensor,read_seconds,energy_joules,provenance\n"
-      ",0.002500000,package-0,cpu,powercap,0.002500000,0.000001,measured\n"
-      "time_unix_seconds,time_seconds,device,domain,quantity,value,provenance\n"
-      ",1.000000000,gpu0,gpu,temperature_celsius,41,measured\n");
+      "time_unix_seconds,time_seconds,device,domain,sensor,read_seconds,energy_joules,provenance,"
+      "name,work_begin_unix_seconds,work_end_unix_seconds\n"
+      ",0.002500000,package-0,cpu,powercap,0.002500000,0.000001,measured,,,\n"
+      "time_unix_seconds,time_seconds,device,domain,quantity,value,provenance,name,"
+      "work_begin_unix_seconds,work_end_unix_seconds\n"
+      ",1.000000000,gpu0,gpu,temperature_celsius,41,measured,,,\n");
 }
 
 TEST(ExportSamples, AnEmptyRecordingHasAHeader) {

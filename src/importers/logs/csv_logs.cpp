@@ -259,7 +259,7 @@ Result<model::Recording> read_named_csv(std::span<const SourceText> sources,
 using enum model::SensorKind;
 namespace gauge = model::gauge;
 
-constexpr std::array<LogField, 25> kOwnFields{
+constexpr std::array<LogField, 27> kOwnFields{
     {{"time_unix_seconds", LogRole::kStamp},
      {"time_seconds", LogRole::kStamp},
      {"elapsed_seconds", LogRole::kStamp},
@@ -267,6 +267,8 @@ constexpr std::array<LogField, 25> kOwnFields{
      {"domain", LogRole::kDomain},
      {"name", LogRole::kName},
      {"provenance", LogRole::kProvenance},
+     {"work_begin_unix_seconds", LogRole::kWorkBegin},
+     {"work_end_unix_seconds", LogRole::kWorkEnd},
      {"sensor", LogRole::kSensor},
      {"quantity", LogRole::kSensor},
      {"power_watts", LogRole::kValue, "W", kPowerInstant, "power_watts"},

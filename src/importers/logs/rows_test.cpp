@@ -592,6 +592,26 @@ TEST(OwnCsv, ExportsAndMonitorsAreRead) {
   EXPECT_TRUE(model::is_simulated(*monitor));
 }
 
+// Readings begin before the work and end after it.
+TEST(OwnCsv, TheWorkAndTheProductAreThoseOfTheExportedRecording) {
+  std::string text =
+      "time_unix_seconds,time_seconds,device,domain,sensor,power_watts,provenance,name,"
+      "work_begin_unix_seconds,work_end_unix_seconds\n";
+  for (int i = 0; i <= 10; ++i) {
+    text += fmt::format(
+        "{}.0,{}.0,gpu0,gpu,nvmlDeviceGetSamples,{},measured,NVIDIA H200,1772420402.5,"
+        "1772420407.0\n",
+        1772420400 + i, i - 2, i < 3 || i > 7 ? 100 : 500);
+  }
+  const auto log = import_text(text);
+  ASSERT_TRUE(log) << log.error().message;
+  EXPECT_EQ(*log->run.work_end - *log->run.work_begin, std::chrono::milliseconds{4500});
+  EXPECT_EQ(*log->run.work_begin - log->readings.powers.front().at,
+            std::chrono::milliseconds{2500});
+  EXPECT_EQ(log->domains.at(0).name, "NVIDIA H200");
+  EXPECT_EQ(log->sensors.at(0).traits.scale, model::scale_of_gpu("NVIDIA H200"));
+}
+
 TEST(OwnCsv, TheErrorIsThatOfTheKindOfSensor) {
   const auto log = import_text(
       "time_unix_seconds,device,domain,sensor,power_watts,provenance\n"

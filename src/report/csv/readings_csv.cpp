@@ -47,20 +47,29 @@ class Writer {
         clocks_(recording.clock_points) {
     std::map<model::DomainId, const model::Domain*> domains;
     for (const auto& d : recording.domains) domains[d.id] = &d;
+    std::string work;
+    for (const auto& edge : {recording.run.work_begin, recording.run.work_end}) {
+      work += ',';
+      if (edge && knows_wall_time_) {
+        work += seconds_decimal(clocks_.to_real(*edge).time_since_epoch());
+      }
+    }
     for (const auto& s : recording.sensors) {
       const auto it = domains.find(s.domain);
       const std::string device = it == domains.end() ? "" : it->second->device;
       const std::string_view kind = it == domains.end() ? "" : to_string(it->second->kind);
       names_[s.id] = ',' + csv_field(printable(device)) + ',' + std::string(kind) + ',' +
                      csv_field(printable(s.name)) + ',';
-      provenances_[s.id] = to_string(s.provenance);
+      tails_[s.id] = std::string(to_string(s.provenance)) + ',' +
+                     csv_field(printable(it == domains.end() ? "" : it->second->name)) + work;
     }
   }
 
   // Rows in order of time; `fields` gives what stands after the sensor's name.
   template <typename Reading, typename Fields>
   void write(std::string_view fields_header, const std::vector<Reading>& readings, Fields fields) {
-    out_ << "time_unix_seconds,time_seconds,device,domain," << fields_header << ",provenance\n";
+    out_ << "time_unix_seconds,time_seconds,device,domain," << fields_header
+         << ",provenance,name,work_begin_unix_seconds,work_end_unix_seconds\n";
     std::vector<std::size_t> order(readings.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
@@ -71,7 +80,7 @@ class Writer {
       if (!span_.contains(t)) continue;
       if (knows_wall_time_) out_ << seconds_decimal(clocks_.to_real(t).time_since_epoch());
       out_ << ',' << seconds_decimal(t - origin_) << name(readings[i].sensor) << fields(readings[i])
-           << ',' << provenance(readings[i].sensor) << '\n';
+           << ',' << tail(readings[i].sensor) << '\n';
     }
   }
 
@@ -80,9 +89,9 @@ class Writer {
     const auto it = names_.find(id);
     return it == names_.end() ? std::string_view(",,,,") : it->second;
   }
-  std::string_view provenance(SensorId id) const {
-    const auto it = provenances_.find(id);
-    return it == provenances_.end() ? std::string_view() : it->second;
+  std::string_view tail(SensorId id) const {
+    const auto it = tails_.find(id);
+    return it == tails_.end() ? std::string_view(",,,") : it->second;
   }
 
   std::ostream& out_;
@@ -91,7 +100,7 @@ class Writer {
   bool knows_wall_time_;
   ClockMap clocks_;
   std::map<SensorId, std::string> names_;  // device, domain and sensor as fields
-  std::map<SensorId, std::string_view> provenances_;
+  std::map<SensorId, std::string> tails_;  // provenance, product and span of the work
 };
 
 std::string finite(double value) { return std::isfinite(value) ? shortest(value) : ""; }
