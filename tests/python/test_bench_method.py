@@ -1,5 +1,7 @@
 """How jouleprof bench warms up, counts and stops; without the tool and without PyTorch."""
 
+import random
+
 import pytest
 
 from jouleprof.bench import _blocks, _latency, _steady
@@ -156,3 +158,16 @@ def test_the_interval_of_a_mean_is_students(monkeypatch):
     # t(0.975, 4) = 2.776, standard deviation 0.0742: half-width 0.0921, mean 1.01.
     assert _blocks.relative_half_width(values) == pytest.approx(0.0921 / 1.01, rel=0.01)
     assert _blocks.relative_half_width(values[:3]) is None
+
+
+@pytest.mark.parametrize("correlation", [0, 0.5, 0.8])
+def test_the_interval_of_a_mean_holds_it_where_neighbours_are_correlated(correlation):
+    random.seed(7)
+    runs, held = 400, 0
+    for _ in range(runs):
+        deviation, values = random.gauss(0, 1), []
+        for _ in range(100):
+            deviation = correlation * deviation + (1 - correlation ** 2) ** 0.5 * random.gauss(0, 1)
+            values.append(1 + 0.02 * deviation)
+        held += abs(sum(values) / len(values) - 1) <= _blocks.relative_half_width(values)
+    assert held >= 0.90 * runs

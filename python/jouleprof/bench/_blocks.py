@@ -10,6 +10,7 @@ _SYNCHRONISING_SHARE = 1e-4  # of a block's time, at most
 _LEAST_SECONDS = 0.1  # of a block, unless one iteration takes longer
 _MOST = 10**7
 _MOST_VALUES = 1000
+_BATCHES = 6
 
 
 @dataclasses.dataclass
@@ -92,13 +93,25 @@ def latency_of(blocks, values, mean, error, group=1, per_block=1):
 
 
 def relative_half_width(values):
-    """Half of the 95 % interval of the mean, relative to it; None for fewer than four values."""
+    """Half of the 95 % interval of the mean, relative to it; None for fewer than four values. Neighbours may be
+    correlated, as where clocks wander, so that it is the wider one of all values and of the means of batches in order
+    (batch means, Conway 1963)."""
     n = len(values)
     mean = sum(values) / n if n else 0
     if n < 4 or mean <= 0:
         return None
+    half = _half_width(values)
+    if n >= 2 * _BATCHES:
+        edges = [i * n // _BATCHES for i in range(_BATCHES + 1)]
+        half = max(half, _half_width([sum(values[a:b]) / (b - a) for a, b in zip(edges, edges[1:])]))
+    return half / mean
+
+
+def _half_width(values):
+    n = len(values)
+    mean = sum(values) / n
     variance = sum((v - mean) ** 2 for v in values) / (n - 1)
-    return _student.quantile(n - 1) * (variance / n) ** 0.5 / mean
+    return _student.quantile(n - 1) * (variance / n) ** 0.5
 
 
 def distribution(ordered):
