@@ -194,7 +194,10 @@ class Recommender {
 
   void rate_errors() {
     std::vector<double> wins(means_.size(), 0);
-    for (const Means& means : drawn_) ++wins[*least_of(means)];
+    for (const Means& means : drawn_) {
+      chosen_.push_back(*least_of(means));
+      ++wins[chosen_.back()];
+    }
     order(wins);
     for (std::size_t i = 0; i < wins.size(); ++i) {
       out_.points[i].probability_of_best = wins[i] / static_cast<double>(drawn_.size());
@@ -239,17 +242,37 @@ class Recommender {
     }
   }
 
+  // Of a figure of point `i` against point `base`. The recommended point is chosen by its measured
+  // score, so that its interval has the errors of that choice, too: in each draw those of the point
+  // that the draw would choose (Efron 2014, "Estimation and accuracy after model selection").
+  template <typename Of>
+  Interval interval_at(std::size_t i, std::size_t base, const Of& of) const {
+    Interval interval = interval_of(values_of([&](const Means& m) { return of(m, i); }));
+    if (i != out_.best || i == base) return interval;
+    std::vector<double> errors;
+    for (std::size_t k = 0; k < drawn_.size(); ++k) {
+      errors.push_back(of(drawn_[k], chosen_[k]) - of(means_, chosen_[k]));
+    }
+    const Interval error = interval_of(std::move(errors));
+    return {std::min(interval.low, of(means_, i) - error.high),
+            std::max(interval.high, of(means_, i) - error.low)};
+  }
+
   void rate_errors(std::size_t i) {
     // For several looks at a growing sweep.
     constexpr double kRulingOut = 0.99;
     RatedPoint& rated = out_.points[i];
-    const auto slowdowns =
-        values_of([&](const Means& m) { return m[i].seconds / m[out_.reference].seconds - 1; });
+    const auto slowdown = [&](const Means& m, std::size_t k) {
+      return m[k].seconds / m[out_.reference].seconds - 1;
+    };
+    const auto saving = [&](const Means& m, std::size_t k) {
+      return 1 - m[k].joules / m[out_.reference].joules;
+    };
+    const auto slowdowns = values_of([&](const Means& m) { return slowdown(m, i); });
     const auto excesses =
         values_of([&](const Means& m) { return score(m[i]) / score(m[out_.best]) - 1; });
-    rated.slowdown.interval = interval_of(slowdowns);
-    rated.saving.interval = interval_of(
-        values_of([&](const Means& m) { return 1 - m[i].joules / m[out_.reference].joules; }));
+    rated.slowdown.interval = interval_at(i, out_.reference, slowdown);
+    rated.saving.interval = interval_at(i, out_.reference, saving);
     rated.ruled_out =
         interval_of(excesses, kRulingOut).low > 0 ||
         (options_.max_slowdown && interval_of(slowdowns, kRulingOut).low > *options_.max_slowdown);
@@ -264,14 +287,14 @@ class Recommender {
     if (at == sweep_.points.end()) return;
     const auto found = static_cast<std::size_t>(at - sweep_.points.begin());
     const auto change = [&](auto ratio) {
-      Change made{ratio(means_), {}};
-      if (!drawn_.empty()) made.interval = interval_of(values_of(ratio));
+      Change made{ratio(means_, out_.best), {}};
+      if (!drawn_.empty()) made.interval = interval_at(out_.best, found, ratio);
       return made;
     };
     out_.saving_against_found =
-        change([&](const Means& m) { return 1 - m[out_.best].joules / m[found].joules; });
+        change([&](const Means& m, std::size_t k) { return 1 - m[k].joules / m[found].joules; });
     out_.slowdown_against_found =
-        change([&](const Means& m) { return m[out_.best].seconds / m[found].seconds - 1; });
+        change([&](const Means& m, std::size_t k) { return m[k].seconds / m[found].seconds - 1; });
   }
 
   // The 97.5 % bound of how much less than the recommended one a setting takes that meets the
@@ -292,7 +315,8 @@ class Recommender {
   const RecommendOptions& options_;
   const BlockModel model_;
   const Means means_;
-  std::vector<Means> drawn_;  // none where no setting was measured twice
+  std::vector<Means> drawn_;         // none where no setting was measured twice
+  std::vector<std::size_t> chosen_;  // from each
   Recommendation out_;
 };
 

@@ -46,6 +46,45 @@ TEST(Recommend, EachObjectiveHasItsOwnBest) {
   EXPECT_EQ(best_of(single(), with(Objective::kCost)), 250);
 }
 
+// The setting is chosen by the same figures, which favours one whose errors happen to be low.
+TEST(Recommend, IntervalsOfTheRecommendedSettingHoldTheTruth) {
+  constexpr int kSweeps = 300;
+  const auto seconds = [](double limit) { return 100 / std::pow((limit - 80) / 520, 0.35); };
+  std::mt19937_64 random(5);
+  std::normal_distribution<double> noise(0, 0.05);
+  int wrong_slowdowns = 0;
+  int wrong_savings = 0;
+  for (int i = 0; i < kSweeps; ++i) {
+    std::vector<SweepPoint> points;
+    for (double limit = 600; limit >= 200; limit -= 50) {
+      auto& point = points.emplace_back(SweepPoint{limit, {}});
+      for (unsigned block = 1; block <= 2; ++block) {
+        point.samples.push_back({seconds(limit) * std::exp(noise(random)),
+                                 limit * seconds(limit) * std::exp(noise(random)), block});
+      }
+    }
+    const auto sweep = sweep_of(std::move(points));
+    auto options = with(Objective::kCost);
+    options.draws = 500;
+    const auto found = recommend(sweep, options);
+    ASSERT_TRUE(found);
+    const auto& best = found->points[found->best];
+    const double limit = best.point->setting;
+    const double slowdown = seconds(limit) / seconds(600) - 1;
+    const double saving = 1 - limit * (1 + slowdown) / 600;
+    const auto holds = [](const Interval& interval, double truth) {
+      return interval.low <= truth && truth <= interval.high;
+    };
+    wrong_slowdowns += holds(*best.slowdown.interval, slowdown) ? 0 : 1;
+    wrong_savings += holds(*best.saving.interval, saving) ? 0 : 1;
+    const auto& reference = found->points[found->reference];
+    EXPECT_EQ(reference.saving.interval->low, 0);
+    EXPECT_EQ(reference.saving.interval->high, 0);
+  }
+  EXPECT_LE(wrong_slowdowns, kSweeps * 7 / 100);
+  EXPECT_LE(wrong_savings, kSweeps * 7 / 100);
+}
+
 TEST(Recommend, OneSettingNamesWhatMeasuresAnother) {
   const auto message = [](bool is_own, bool observe) {
     model::SweepPlan plan;
