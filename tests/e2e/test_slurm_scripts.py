@@ -141,7 +141,7 @@ def test_a_job_that_is_no_number(node):
 
 # As slurmstepd starts a task: the prolog's exports are set, then the process becomes the command.
 STEPD = """
-import os, subprocess, sys
+import glob, os, subprocess, sys, time
 script, *command = sys.argv[1:]
 os.environ["SLURM_TASK_PID"] = str(os.getpid())
 said = subprocess.run([script], stdout=subprocess.PIPE, text=True, timeout=20)
@@ -150,6 +150,11 @@ for line in said.stdout.splitlines():
     name, _, value = line.removeprefix("export ").partition("=")
     assert line.startswith("export ")
     os.environ[name] = value
+# The recorder starts meanwhile, which takes a busy machine as long as the task.
+end = time.monotonic() + 3
+made = os.environ.get("JOULEPROF_STEP_DIR", "") + "/*." + os.environ["SLURM_PROCID"] + ".jprof"
+while not glob.glob(made) and time.monotonic() < end:
+    time.sleep(0.01)
 os.execvp(command[0], command)
 """
 

@@ -29,7 +29,7 @@ DEIT = EXAMPLES / "h200-deit.jprof"
 LEFT_OUT = {
     "runs": {"schema", "costs", "wall", "per_unit"},
     "domains": {"held_power", "rest_power"},
-    "samples": set(), "gauges": set(),
+    **dict.fromkeys(("samples", "gauges"), {"name", "work_begin_unix_seconds", "work_end_unix_seconds"}),
 }
 
 
