@@ -55,9 +55,9 @@ class LiveEnergy {
   Result<model::Measurement> energy_of(std::size_t domain, HostTime begin, HostTime end);
   // Whether its sensors have reported everything up to `t`.
   bool knows(std::size_t domain, HostTime t);
-  // As EnergyLedger's, and the energy after which the counter begins at zero again.
   // Up to where its energy is known; absent: none is.
   std::optional<HostTime> known_until(std::size_t domain);
+  // As EnergyLedger's, and the energy after which the counter begins at zero again.
   std::optional<Energy> counter_at(std::size_t domain, HostTime t);
   std::optional<Energy> counter_wrap(std::size_t domain) const;
 

@@ -175,8 +175,8 @@ Result<void> Collector::enable() {
         "--xla_gpu_enable_command_buffer= they are traced");
   }
   for (const ActivityKind kind : kKinds) {
-    const bool is_other = kind == ActivityKind::kDevice || kind == ActivityKind::kConcurrentKernel;
-    if (!api_.copies && !is_other) continue;
+    const bool is_copy = kind != ActivityKind::kDevice && kind != ActivityKind::kConcurrentKernel;
+    if (is_copy && !api_.copies) continue;
     const auto result = api_.enable(kind);
     if (result == abi::Result::kSuccess) continue;
     if (kind != ActivityKind::kConcurrentKernel) {
