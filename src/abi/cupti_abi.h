@@ -106,6 +106,7 @@ enum class DriverCall : std::uint32_t {
   kGraphExecMemsetNodeSetParams = 563,
   kGraphExecChildGraphNodeSetParams = 586,
   kGraphExecNodeSetParams = 714,
+  kGraphConditionalHandleCreate = 722,
   // What a later launch of the same kernel needs to know
   kGraphAddKernelNode2 = 689,
   kGraphKernelNodeSetParams2 = 691,
@@ -356,6 +357,9 @@ struct SetNodeAttributeParameters {  // cuGraphKernelNodeSetAttribute_params
 struct CopyNodeAttributesParameters {  // cuGraphKernelNodeCopyAttributes_params
   cuda::GraphNode to;
   cuda::GraphNode from;
+};
+struct ConditionalHandleParameters {  // cuGraphConditionalHandleCreate_params
+  std::uint64_t* handle;              // written by the call
 };
 struct ModuleUnloadParameters {  // cuModuleUnload_params
   cuda::Module module;

@@ -16,6 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr model::SensorId kUtilisation{30};
 constexpr model::SensorId kReasons{31};
@@ -103,6 +104,17 @@ TEST(Findings, ABoardThatIsHeldAndWaitsComesFirst) {
   EXPECT_THAT(found[0].text, HasSubstr("95.0 s while nothing ran, 95 %"));
   EXPECT_FALSE(found[0].estimated);
   EXPECT_THAT(found[0].next_step, HasSubstr("data-loading workers"));
+}
+
+TEST(Findings, TimeOfKernelsWithoutARecordIsNoWaiting) {
+  Analysed job;
+  job.trace(5, 1e-5).unrecorded = 60s;
+  const auto found = job.find();
+  ASSERT_THAT(codes(found), ElementsAre("waiting"));
+  EXPECT_THAT(found[0].text, HasSubstr("35.0 s while nothing ran, 35 %"));
+  EXPECT_THAT(found[0].text, Not(HasSubstr("its launches take")));
+  job.activity[0].unrecorded = 95s;
+  EXPECT_THAT(job.find(), IsEmpty());
 }
 
 TEST(Findings, TheIntervalHasTheCalibrationError) {

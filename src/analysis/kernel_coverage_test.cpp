@@ -163,6 +163,43 @@ TEST(KernelCoverage, LaunchesThatWereLostWithoutACount) {
   }
 }
 
+// `seen`: what the driver's utilisation has of each second of work.
+model::ActivityProfile with_utilisation(const KernelLoad& load, double seen) {
+  auto made = synthesise(load);
+  made.recording.sensors.push_back({model::SensorId{30},
+                                    kGpu0,
+                                    model::SensorKind::kGauge,
+                                    std::string(model::gauge::kGpuUtilisation),
+                                    {},
+                                    {}});
+  for (double t = 0.5; t < load.end; t += 1) {
+    made.recording.readings.gauges.push_back({model::SensorId{30}, at(t), t > 1 ? seen : 0.0});
+  }
+  return only_activity(made.recording);
+}
+
+// Kernels that kernels launch: the driver saw what the records lack.
+TEST(KernelCoverage, UtilisationContradictsRecords) {
+  const auto warns = [](const model::ActivityProfile& p) {
+    return std::any_of(p.warnings.begin(), p.warnings.end(), [](const std::string& text) {
+      return text.find("by the driver's utilisation") != std::string::npos;
+    });
+  };
+  KernelLoad load = bursts({.seconds = 12, .missing = 0.6}, 4);
+  load.counts_lost = false;
+  const auto missing = with_utilisation(load, 0.98);
+  EXPECT_TRUE(warns(missing));
+  EXPECT_NEAR(seconds(missing.unrecorded), 0.6 * 12, 1.0);
+  const auto complete = with_utilisation(bursts({.seconds = 12}, 4), 0.98);
+  EXPECT_FALSE(warns(complete));
+  EXPECT_EQ(complete.unrecorded, Duration{});
+  // It counts the pauses between short launches as use.
+  KernelLoad tiny;
+  tiny.watts = {300};
+  for (double t = 1; t < 5; t += 8e-6) tiny.launch(t, 4e-6, 0);
+  EXPECT_FALSE(warns(with_utilisation(tiny, 0.9)));
+}
+
 TEST(KernelCoverage, ShortKernelsInAlternation) { expect_covered(alternating(2, 0.3e-3, 10, 1)); }
 
 // Bins hold three or four of them each, in an order that they don't say.

@@ -149,13 +149,14 @@ class BoardFindings {
                   part_of(*levels.held, waiting / held, watts * idle->error * length), true);
       return;
     }
-    double busy = 0;
+    double busy = seconds(activity_->unrecorded);
     for (const auto& p : activity_->by_process) busy += seconds(p.busy);
     const double after = kept_seconds();
     const double kept = after >= seconds(kKept) ? std::min(after, held) : 0.0;
     const double waiting = std::max(held - busy - kept, 0.0);
     const auto launches = static_cast<double>(activity_->launches);
-    const bool is_short = launches > 0 && busy / launches < kShortLaunch;
+    const bool is_short =
+        launches > 0 && activity_->unrecorded == Duration{} && busy / launches < kShortLaunch;
     add_finding(
         "waiting",
         fmt::format(

@@ -28,6 +28,12 @@ namespace {
 
 constexpr double kMostHeld = 0.02;  // of the time with reduced clocks
 constexpr std::size_t kMostNamed = 5;
+// Of kernels without a record, by readings of utilisation: these count what the records have within
+// 0.2 of the time, and a pause between two launches may count as use.
+constexpr double kLeastSeen = 1.5;         // seconds of readings
+constexpr double kLeastUnrecorded = 0.25;  // of that time ...
+constexpr double kLeastExcess = 0.5;       // ... and of what is recorded
+constexpr double kShortPause = 5e-6;       // seconds
 
 class Attribution {
  public:
@@ -84,6 +90,7 @@ class Attribution {
     }
     find_sampling_error(*model);
     find_excess(*model);
+    find_unrecorded();
     const auto& solution = model->solution();
     out_.idle_power = Power::watts(model->idle_watts());
     out_.idle_error = Power::watts(kErrors.normal95 * model->idle_sigma());
@@ -251,6 +258,44 @@ class Attribution {
     const bool is_excess = joules > 0 && excess > error_of_rest(model);
     model.set_excess(
         std::max(is_excess ? std::min(excess / joules, 1.0) : 0.0, evidence_.untraced));
+  }
+
+  // Kernels that other kernels launch have no record. The driver's utilisation, the share of the
+  // time in which any kernel ran, shows them; that of other processes, too.
+  void find_unrecorded() {
+    if (evidence_.untraced > 0) return;
+    const auto readings =
+        gauge_of(recording_, out_.domain, model::gauge::kGpuUtilisation, out_.begin, out_.end);
+    double length = 0;
+    double seen = 0;
+    double recorded = 0;
+    std::size_t bin = 0;
+    for (std::size_t i = 1; i < readings.size(); ++i) {
+      const double from = table_.time.seconds_of(readings[i - 1].at);
+      const double to = table_.time.seconds_of(readings[i].at);
+      length += to - from;
+      seen += readings[i].value * (to - from);
+      while (bin < table_.bins.size() && table_.bins[bin].begin < from) ++bin;
+      for (; bin < table_.bins.size() && table_.bins[bin].begin < to; ++bin) {
+        for (std::size_t e = table_.bins[bin].first; e < table_.end_of(bin); ++e) {
+          const auto& entry = table_.entries[e];
+          if (entry.kernel_class < table_.classes.size()) recorded += entry.busy;
+        }
+      }
+    }
+    const double pauses = kShortPause * static_cast<double>(table_.launches) * length /
+                          std::max(seconds(out_.length()), length);
+    const double excess = seen - recorded - pauses;
+    if (length < kLeastSeen || excess < kLeastUnrecorded * length ||
+        excess < kLeastExcess * recorded) {
+      return;
+    }
+    out_.unrecorded = duration_of(excess / length * seconds(out_.length()));
+    out_.warnings.push_back(fmt::format(
+        "kernels ran for {:.0f} % of the time by the driver's utilisation, and for {:.0f} % by "
+        "their records: others ran without one, as those do that kernels launch. Their energy is "
+        "unattributed, or of kernels that ran next to them",
+        100 * seen / length, 100 * recorded / length));
   }
 
   void add_sampling_error() {

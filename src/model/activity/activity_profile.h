@@ -101,13 +101,14 @@ struct ActivityProfile {
   HostTime begin{};
   HostTime end{};
   Measurement measured;
-  Energy idle;          // rest and held together
-  EnergyLevels levels;  // of `measured`; levels.rest + levels.held == idle, where they are known
-  Energy kernels;       // the sum of all kernels' energies
-  Energy gaps;          // above idle, while nothing ran between launches
-  Energy others;        // of processes that were not traced
-  Energy lost;          // of `unattributed`: in time of which a killed process left no record
-  Energy unattributed;  // what the model does not explain; may be negative
+  Energy idle;            // rest and held together
+  EnergyLevels levels;    // of `measured`; levels.rest + levels.held == idle, where they are known
+  Energy kernels;         // the sum of all kernels' energies
+  Energy gaps;            // above idle, while nothing ran between launches
+  Energy others;          // of processes that were not traced
+  Energy lost;            // of `unattributed`: in time of which a killed process left no record
+  Duration unrecorded{};  // in which kernels without a record ran, by readings of utilisation
+  Energy unattributed;    // what the model does not explain; may be negative
   // While kernels were run alone (ChunkKind::kReplay), of the whole recording. In no figure above
   // or below.
   std::optional<Measurement> replay;

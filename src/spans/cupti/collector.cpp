@@ -78,8 +78,10 @@ constexpr DriverCall kDriverCalls[] = {
     DriverCall::kMemsetD2D16AsyncPtsz,
     DriverCall::kMemsetD2D32AsyncPtsz,
 };
-// Changes of executable graphs.
+// What makes launches of a graph differ: changes of executable graphs, and nodes that run others as
+// often as kernels decide.
 constexpr DriverCall kGraphUpdates[] = {
+    DriverCall::kGraphConditionalHandleCreate,
     DriverCall::kGraphExecKernelNodeSetParams,
     DriverCall::kGraphExecKernelNodeSetParams2,
     DriverCall::kGraphExecUpdate,

@@ -70,6 +70,7 @@ SAME_DRIVER_CALL(kGraphAddKernelNode2, cuGraphAddKernelNode_v2);
 SAME_DRIVER_CALL(kGraphKernelNodeSetParams2, cuGraphKernelNodeSetParams_v2);
 SAME_DRIVER_CALL(kGraphExecKernelNodeSetParams, cuGraphExecKernelNodeSetParams);
 SAME_DRIVER_CALL(kGraphExecUpdate, cuGraphExecUpdate);
+SAME_DRIVER_CALL(kGraphConditionalHandleCreate, cuGraphConditionalHandleCreate);
 SAME_DRIVER_CALL(kGraphExecUpdate2, cuGraphExecUpdate_v2);
 SAME_DRIVER_CALL(kGraphExecMemcpyNodeSetParams, cuGraphExecMemcpyNodeSetParams);
 SAME_DRIVER_CALL(kGraphExecMemsetNodeSetParams, cuGraphExecMemsetNodeSetParams);
@@ -284,6 +285,8 @@ SAME_MEMBER(SetExecKernelNodeParameters, parameters, cuGraphExecKernelNodeSetPar
             nodeParams);
 SAME_MEMBER(SetNodeAttributeParameters, value, cuGraphKernelNodeSetAttribute_params, value);
 SAME_MEMBER(CopyNodeAttributesParameters, from, cuGraphKernelNodeCopyAttributes_params, src);
+SAME_MEMBER(ConditionalHandleParameters, handle, cuGraphConditionalHandleCreate_params,
+            pHandle_out);
 SAME_MEMBER(UnmapParameters, bytes, cuMemUnmap_params, size);
 
 #define SAME_FUNCTION(name) static_assert(SameFunction<fn::name, decltype(::cupti##name)>::value)

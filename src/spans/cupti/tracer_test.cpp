@@ -224,6 +224,14 @@ TEST_F(TracerTest, GraphsAreRecordedWholeButNowAndThen) {
   EXPECT_TRUE(launch_until(true));
 }
 
+// The launches of such a graph run its nodes as often as kernels decide: none is like another.
+TEST_F(TracerTest, ConditionalGraphsAreRecordedByNode) {
+  start();
+  EXPECT_TRUE(cupti.enabled.contains(ActivityKind::kGraphTrace));
+  cupti.launch(abi::DriverCall::kGraphConditionalHandleCreate, 1);
+  EXPECT_FALSE(cupti.enabled.contains(ActivityKind::kGraphTrace));
+}
+
 TEST_F(TracerTest, GraphsThatMayBeOlderAreRecordedByNode) {
   make({});
   tracer->start_cupti([] { return Result<CuptiApi>(FakeCupti::api()); }, false);

@@ -23,6 +23,7 @@ constexpr std::size_t kMostNodes = 65536;
 constexpr std::size_t kMostParameters = 512;
 constexpr std::size_t kMostAllocated = 16384;
 constexpr std::size_t kMostNumbers = 65536;
+constexpr std::size_t kMostConditions = 65536;
 // Of one word of a kernel's parameters: with more values it is what the stack held (PyTorch's
 // foreach kernels leave parts of theirs unset).
 constexpr std::uint8_t kMostStrange = 32;
@@ -269,6 +270,13 @@ void LaunchRecorder::changed(DriverCall call, const abi::cupti::CallbackData& da
       if (to->second != from->second) to->second->attributes = from->second->attributes;
       return;
     }
+    case DriverCall::kGraphConditionalHandleCreate: {
+      const auto& p = *static_cast<const cupti::ConditionalHandleParameters*>(parameters);
+      if (enters || p.handle == nullptr) return;
+      const std::scoped_lock lock(mutex_);
+      if (conditions_.size() < kMostConditions) conditions_.insert(*p.handle);
+      return;
+    }
     case DriverCall::kModuleUnload:
       if (!enters) return unloaded();
       return unload(driver_.module_of,
@@ -428,6 +436,24 @@ std::uint64_t LaunchRecorder::stands_for(const RecordedKernel& kernel) {
   return random_ % kOneOf == 0 ? kOneOf : 0;
 }
 
+void LaunchRecorder::drop_launches(RecordedKernel& kernel) {
+  for (const auto& [hash, variant] : kernel.variants) {
+    for (const Launch& launch : variant.kept) bytes_ -= launch.parameters.size();
+  }
+  kernel.variants.clear();
+}
+
+// Whether it is given a conditional node of a graph. Outside of that graph it would fault.
+bool LaunchRecorder::decides(const RecordedKernel& kernel, const Launch& launch) const {
+  return !conditions_.empty() && std::ranges::any_of(kernel.layout, [&](const auto& parameter) {
+    std::uint64_t value = 0;
+    const auto& [offset, bytes] = parameter;
+    if (bytes != sizeof value || offset + bytes > launch.parameters.size()) return false;
+    std::memcpy(&value, launch.parameters.data() + offset, sizeof value);
+    return conditions_.contains(value);
+  });
+}
+
 void LaunchRecorder::keep(RecordedKernel& kernel, const Call& call) {
   const std::uint64_t counts = stands_for(kernel);
   if (counts == 0) return;
@@ -454,6 +480,11 @@ void LaunchRecorder::keep(RecordedKernel& kernel, const Call& call) {
       std::memcpy(launch.parameters.data() + kernel.layout[i].first, call.parameters[i],
                   kernel.layout[i].second);
     }
+  }
+  if (decides(kernel, launch)) {
+    drop_launches(kernel);
+    kernel.why_not = "it decides what a graph runs next";
+    return;
   }
   std::uint64_t size = kHashStart;
   kernel.strange.resize(std::max(kernel.strange.size(), launch.parameters.size() / 8 + 1));
@@ -561,9 +592,7 @@ void LaunchRecorder::unload(cuda::Result (*owner_of)(Code*, cuda::Function), Cod
     if (gone_.size() < kMostKernels) {
       unloading.push_back(&gone_.emplace_back(std::move(kernel)));
     } else {
-      for (const auto& [hash, variant] : kernel.variants) {
-        for (const Launch& launch : variant.kept) bytes_ -= launch.parameters.size();
-      }
+      drop_launches(kernel);
     }
     at = kernels_.erase(at);
   }
@@ -593,10 +622,7 @@ void LaunchRecorder::unloaded() {
   if (unloading.empty()) return;
   for (RecordedKernel* kernel : unloading.mapped()) {
     if (kernel->code != nullptr) continue;
-    for (const auto& [hash, variant] : kernel->variants) {
-      for (const Launch& launch : variant.kept) bytes_ -= launch.parameters.size();
-    }
-    kernel->variants.clear();
+    drop_launches(*kernel);
     if (kernel->why_not.empty()) kernel->why_not = "its code was unloaded";
   }
 }

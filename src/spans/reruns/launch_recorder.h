@@ -137,6 +137,8 @@ class LaunchRecorder {
   RecordedKernel* kernel_of(const Call& call);
   void describe(RecordedKernel& kernel) const;
   std::uint64_t stands_for(const RecordedKernel& kernel);
+  void drop_launches(RecordedKernel& kernel);
+  bool decides(const RecordedKernel& kernel, const Launch& launch) const;
   void keep(RecordedKernel& kernel, const Call& call);
   void keep(RecordedKernel& kernel, Launch launch, std::uint64_t size, std::uint64_t counts);
   bool is_address(std::uint64_t word, std::uint8_t& strange);
@@ -171,9 +173,10 @@ class LaunchRecorder {
   std::deque<Cleared> recent_;       // memsets, the newest last
   std::bitset<4096> cleared_pages_;  // of kMostCleared bytes, by their remainders: of `recent_`
   std::map<abi::cuda::DevicePtr, std::uint64_t> allocated_;  // that parameters pointed to
-  std::array<std::uint64_t, 4096> pages_;      // by their remainders: all of one is allocated
-  std::unordered_set<std::uint64_t> numbers_;  // large, and no addresses
-  std::array<std::uint64_t, 4096> words_;      // by their hashes: of `numbers_`
+  std::array<std::uint64_t, 4096> pages_;         // by their remainders: all of one is allocated
+  std::unordered_set<std::uint64_t> numbers_;     // large, and no addresses
+  std::array<std::uint64_t, 4096> words_;         // by their hashes: of `numbers_`
+  std::unordered_set<std::uint64_t> conditions_;  // handles of conditional nodes of graphs
   // By begin and bytes: the number of the last launch before.
   std::map<std::pair<abi::cuda::DevicePtr, std::uint64_t>, std::uint64_t> freed_;
   std::size_t bytes_ = 0;

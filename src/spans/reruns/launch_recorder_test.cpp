@@ -186,6 +186,27 @@ TEST_F(Recorded, KernelsThatCannotRunAgainHaveAReason) {
   EXPECT_EQ(only().why_not, "it waits for other ranks");
 }
 
+// Outside of its graph a kernel that sets a conditional node faults.
+TEST_F(Recorded, AKernelThatDecidesWhatAGraphRunsIsNotLaunchedAgain) {
+  const auto decides = driver.function("set_case_condition");
+  calls.launch(driver.function("gemm"), kA, 7);
+  std::uint64_t handle = 1;
+  const abi::cupti::ConditionalHandleParameters create{&handle};
+  const auto condition = abi::cupti::DriverCall::kGraphConditionalHandleCreate;
+  handle = 77;  // not yet written by the call
+  calls.call(condition, create);
+  handle = 1;
+  calls.call(condition, create, abi::cupti::Site::kExit);
+  calls.launch(decides, 1);
+  calls.launch(decides, kA);  // and never again
+  calls.launch(driver.function("other"), 77);
+  for (const RecordedKernel& kernel : recorder.kernels()) {
+    EXPECT_EQ(kernel.why_not,
+              kernel.name == "set_case_condition" ? "it decides what a graph runs next" : "")
+        << kernel.name;
+  }
+}
+
 TEST_F(Recorded, UnloadedCodeIsNotLaunchedAgain) {
   const auto gemm = driver.function("gemm");
   calls.launch(gemm, kA);
