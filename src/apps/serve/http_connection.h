@@ -265,7 +265,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void answer() {
     const auto& request = parser_->get();
-    const bool head = request.method() == http::verb::head;
     HttpRequest plain;
     const std::string target(request.target());
     const auto mark = target.find('?');
@@ -287,7 +286,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     plain.may_change =
         shared_->loopback_only || (shared_->security && shared_->security->identifies_callers());
     if (plain.method == "POST") plain.caller = caller();
-    handle(std::make_shared<const HttpRequest>(std::move(plain)), head);
+    handle(std::make_shared<const HttpRequest>(std::move(plain)));
   }
 
   std::string caller() {
@@ -324,26 +323,29 @@ class Connection : public std::enable_shared_from_this<Connection> {
     return fmt::format("{}:{:04X}", out, at.port());
   }
 
-  void handle(const std::shared_ptr<const HttpRequest>& plain, bool head) {
+  void handle(const std::shared_ptr<const HttpRequest>& plain) {
     HttpResponse response;
     try {
       response = shared_->handler(*plain);
     } catch (const std::exception& e) {
       response = HttpResponse::text(500, fmt::format("there is no answer: {}\n", reason_of(e)));
     }
-    if (response.stream && !head) return begin_stream(response);
+    if (response.stream && !is_head()) return begin_stream(response);
     const bool waits =
         !response.is_final && HostClock::now() - plain->received < shared_->options.longest_wait;
     if (!waits) {
       const auto& request = parser_->get();
-      return respond(std::move(response), request.version(), request.keep_alive(), head);
+      return respond(std::move(response), request.version(), request.keep_alive());
     }
     stream_.expires_never();
     pause_.expires_after(kPause);
-    pause_.async_wait([self = shared_from_this(), plain, head](error_code err) {
-      if (!err) self->handle(plain, head);
+    pause_.async_wait([self = shared_from_this(), plain](error_code err) {
+      if (!err) self->handle(plain);
     });
   }
+
+  // Whose answer has no body, a refusal neither.
+  bool is_head() const { return parser_->get().method() == http::verb::head; }
 
   void begin_stream(const HttpResponse& response) {
     if (!shared_->has_room_for_stream()) {
@@ -367,7 +369,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
             [self = shared_from_this()](error_code, std::size_t) { self->close(); });
   }
 
-  void respond(HttpResponse plain, unsigned version, bool keep_alive = false, bool head = false) {
+  void respond(HttpResponse plain, unsigned version, bool keep_alive = false) {
     http::response<http::empty_body> response;
     response.version(version == 10 ? 10 : 11);
     response.result(plain.status);
@@ -396,7 +398,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
       header_ += fmt::format("{}: {}\r\n", text_of(field.name_string()), text_of(field.value()));
     }
     header_ += "\r\n";
-    body_ = head ? nullptr : std::move(plain.body);
+    body_ = is_head() ? nullptr : std::move(plain.body);
     stream_.expires_after(shared_->options.patience);
     write({net::buffer(header_), body_ ? net::buffer(*body_) : net::const_buffer()},
           [self = shared_from_this(), keep_alive](error_code err, std::size_t) {

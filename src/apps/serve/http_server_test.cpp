@@ -103,6 +103,10 @@ TEST(HttpServer, HeadHasNoBody) {
   const auto answer = ask(*server, "HEAD /a HTTP/1.0\r\n\r\n");
   EXPECT_THAT(answer, AllOf(StartsWith("HTTP/1.0 200"), EndsWith("\r\n\r\n")));
   EXPECT_THAT(answer, HasSubstr("Content-Length: 23"));
+  for (const char* const refused : {"Host: example.org", "Content-Length: 5"}) {
+    const auto refusal = ask(*server, fmt::format("HEAD /a HTTP/1.1\r\n{}\r\n\r\n", refused));
+    EXPECT_THAT(refusal, AllOf(StartsWith("HTTP/1.1 4"), EndsWith("\r\n\r\n")));
+  }
 }
 
 TEST(HttpServer, KeepsAConnectionForMoreRequests) {

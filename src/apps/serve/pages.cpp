@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
+#include <span>
 #include <utility>
 
 #include "base/file.h"
@@ -65,21 +67,24 @@ std::string why_nothing_is_measured(const analysis::MachineState& state) {
 
 constexpr std::string_view kPath = "/api/v1/windows/";
 
-// Whether one of the listed is `name`, in a version that is written here, and not ruled out by q=0.
-bool accepts(std::string_view list, std::string_view name) {
-  return std::ranges::any_of(split(list, ','), [name](std::string_view part) {
+// How much one who sends `list` prefers `name`, in one of the versions: its q. 0: not accepted.
+double preference(std::string_view list, std::string_view name,
+                  std::initializer_list<std::string_view> versions = {}) {
+  double most = 0;
+  const std::string text = lower_case(list);
+  for (const auto part : split(text, ',')) {
     const auto fields = split(part, ';');
-    return trim(fields[0]) == name &&
-           std::all_of(fields.begin() + 1, fields.end(), [](std::string_view field) {
-             field = trim(field);
-             if (field.starts_with("version=")) {
-               return field == "version=1.0.0" || field == "version=0.0.1";
-             }
-             if (!field.starts_with("q=")) return true;
-             const auto q = parse_number(field.substr(2));
-             return q && *q > 0;
-           });
-  });
+    if (trim(fields[0]) != name) continue;
+    double q = 1;
+    for (auto field : std::span(fields).subspan(1)) {
+      field = trim(field);
+      if (field.starts_with("q=")) q = std::min(q, parse_number(field.substr(2)).value_or(0));
+      if (!field.starts_with("version=")) continue;
+      if (std::ranges::find(versions, field.substr(8)) == versions.end()) q = 0;
+    }
+    most = std::max(most, q);
+  }
+  return most;
 }
 
 unsigned status_of(Errc code) {
@@ -98,10 +103,13 @@ unsigned status_of(Errc code) {
 }  // namespace
 
 bool accepts_open_metrics(std::string_view accept) {
-  return accepts(accept, "application/openmetrics-text");
+  const double open = preference(accept, "application/openmetrics-text", {"1.0.0", "0.0.1"});
+  return open > 0 && open >= preference(accept, "text/plain", {"0.0.4"});
 }
 
-bool accepts_gzip(std::string_view accept_encoding) { return accepts(accept_encoding, "gzip"); }
+bool accepts_gzip(std::string_view accept_encoding) {
+  return preference(accept_encoding, "gzip") > 0;
+}
 
 bool is_free_path(std::string_view path) {
   constexpr std::array<std::string_view, 5> kTaken{"/healthz", "/readyz", "/-/healthy", "/-/ready",

@@ -124,7 +124,8 @@ class Pages {
 
 extern const std::string_view kLivePage;
 
-// Whether the header Accept asks for OpenMetrics. The text format is for all others.
+// Whether the header Accept asks for OpenMetrics, and does not prefer the text format, which is for
+// all others.
 bool accepts_open_metrics(std::string_view accept);
 
 // Whether the header Accept-Encoding allows gzip.

@@ -70,6 +70,14 @@ TEST(Pages, OpenMetricsIsForThoseThatKnowIt) {
   EXPECT_FALSE(accepts_open_metrics("text/plain;version=0.0.4"));
   EXPECT_FALSE(accepts_open_metrics(""));
   EXPECT_FALSE(accepts_open_metrics(",;,"));
+  EXPECT_TRUE(accepts_open_metrics("Application/OpenMetrics-Text; Version=1.0.0"));
+  // Prometheus 3, and one whose scrape_protocols have the text format first.
+  EXPECT_TRUE(accepts_open_metrics(
+      "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,"
+      "application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=1.0.0;q=0.4,"
+      "text/plain;version=0.0.4;q=0.3,*/*;q=0.2"));
+  EXPECT_FALSE(accepts_open_metrics(
+      "text/plain;version=0.0.4;q=0.6,application/openmetrics-text;version=1.0.0;q=0.5,*/*;q=0.2"));
 }
 
 TEST(Pages, MetricsAreCompressedForThoseThatAskForIt) {
@@ -89,6 +97,8 @@ TEST(Pages, MetricsAreCompressedForThoseThatAskForIt) {
   EXPECT_LT(compressed.body->size(), plain.body->size());
   EXPECT_TRUE(accepts_gzip("gzip"));
   EXPECT_TRUE(accepts_gzip("br , gzip ; q=1.0"));
+  EXPECT_TRUE(accepts_gzip("GZIP"));
+  EXPECT_FALSE(accepts_gzip("gzip; Q=0.0"));
   EXPECT_FALSE(accepts_gzip(""));
   EXPECT_FALSE(accepts_gzip("identity, x-gzip"));
 }
