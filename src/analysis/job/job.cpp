@@ -58,17 +58,34 @@ class HostBuilder {
       if (is_first && profile->start_time != RealTime{}) out_.began = profile->start_time;
       note_clock(named->run.recording());
     }
+    note_sleep();
   }
 
   void note_clock(const model::Recording& recording) {
     const auto& points = recording.clock_points;
     if (points.empty()) return;
     const auto offset = [](const ClockPoint& p) {
-      return p.real.time_since_epoch() - p.host.time_since_epoch();
+      return p.real.time_since_epoch() - p.host.time_since_epoch() - p.suspended;
     };
     const auto [least, most] = std::ranges::minmax_element(
         points, [&](const auto& a, const auto& b) { return offset(a) < offset(b); });
     out_.clock_change = std::max<Duration>(out_.clock_change, offset(*most) - offset(*least));
+  }
+
+  // The steady clock stands still meanwhile. Time that the machine slept only grows.
+  void note_sleep() {
+    std::optional<Duration> least, most, before, after;
+    for (const auto& placed : placed_) {
+      for (const auto& p : placed.named->run.recording().clock_points) {
+        least = std::min(least.value_or(p.suspended), p.suspended);
+        most = std::max(most.value_or(p.suspended), p.suspended);
+        if (p.host <= out_.begin) before = std::max(before.value_or(p.suspended), p.suspended);
+        if (p.host >= out_.end) after = std::min(after.value_or(p.suspended), p.suspended);
+      }
+    }
+    if (!least) return;
+    const Duration slept = after.value_or(*most) - before.value_or(*least);
+    if (slept > std::chrono::milliseconds{100}) out_.suspended = slept;
   }
 
   Result<void> add_domain(const DomainKey& key, bool counted) {
@@ -457,6 +474,11 @@ Job JobBuilder::finish() && {
   std::optional<RealTime> ended;
   bool all_timed = true;
   for (const auto& host : job_.hosts) {
+    if (host.suspended > Duration{}) {
+      job_.warnings.push_back(
+          fmt::format("{}: the machine was suspended for {:.1f} s; that time is not in any energy",
+                      host.host, seconds(host.suspended)));
+    }
     if (host.total) add(job_.total, *host.total);
     job_.is_partial = job_.is_partial || host.is_partial;
     for (const auto& domain : host.domains) {
@@ -466,7 +488,7 @@ Job JobBuilder::finish() && {
       all_timed = false;
       continue;
     }
-    const RealTime end = *host.began + (host.end - host.begin);
+    const RealTime end = *host.began + (host.end - host.begin) + host.suspended;
     job_.began = std::min(job_.began.value_or(*host.began), *host.began);
     ended = std::max(ended.value_or(end), end);
     const Duration gap = (host.end - host.begin) - host.covered;

@@ -59,6 +59,7 @@ struct JobHost {
   std::optional<RealTime> began;            // by the host's wall clock
   // By how much its wall clock moved against its steady clock while it was recorded.
   Duration clock_change{};
+  Duration suspended{};            // from `begin` to `end`, by its steady clock no time
   std::optional<HostClock> clock;  // absent: no collectives in common with another machine
 };
 

@@ -181,6 +181,25 @@ TEST(Job, NamesTimeThatNoRecordingCovers) {
   EXPECT_THAT(job.warnings, ElementsAre(testing::HasSubstr("4.000 s between its recordings")));
 }
 
+TEST(Job, AMachineThatSleptIsNamedAndItsClockDidNotMove) {
+  using namespace std::chrono_literals;
+  auto slept = recorded(3, 13);
+  const RealTime noon{1'800'000'000s};
+  slept.clock_points = {{at(1), noon, 5s}, {at(14), noon + 13s + 60s, 65s}};
+  auto other = recorded(3, 13, "node2", "boot2", "GPU-2");
+  other.clock_points = {{at(1), noon, {}}, {at(14), noon + 13s, {}}};
+  const Job job = job_of({{slept}, {other}});
+  EXPECT_THAT(job.warnings, ElementsAre(testing::HasSubstr("node1: the machine was suspended for "
+                                                           "60.0 s; that time is not in any")));
+  EXPECT_EQ(job.hosts[0].clock_change, 0s);
+  EXPECT_EQ(job.elapsed, 70s);
+  EXPECT_EQ(job.hosts[0].covered, 10s);
+  // Before the work began it is of no interest.
+  slept.clock_points.insert(slept.clock_points.begin() + 1, {at(2), noon + 61s, 65s});
+  const Job awake = job_of({{slept}, {other}});
+  EXPECT_THAT(awake.warnings, ElementsAre());
+}
+
 TEST(Job, RanksOfOneHostWithBoardsOfTheirOwnAddUp) {
   const auto a = recorded(3, 13);
   const auto b = recorded(3, 13, "node1", "boot1", "GPU-2");

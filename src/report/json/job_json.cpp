@@ -71,7 +71,8 @@ void columns(const analysis::JobHost& host, Columns& column) {
   column("start_time", host.began, "begin of the first recording", "it has no wall clock");
   column("recorded_seconds", host.covered, "the union of the recordings' times");
   column("clock_change_seconds", host.clock_change,
-         "by how much the wall clock moved against the steady clock");
+         "by how much the wall clock moved against the steady clock, without the time that the "
+         "machine was suspended");
   column("clock", nested(host.clock),
          "its clock against another machine's, by the collectives that ranks of both ran",
          "there are none, or it is the reference");
