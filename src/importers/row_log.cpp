@@ -261,7 +261,14 @@ Result<void> RowLog::read(const SourceText& source, const std::string& device) {
     if (auto good = bad_.check(source, rows_.size() - before); !good) return good;
   }
   if (rows_.size() == before) {
-    return fail(Errc::kUnavailable, fmt::format("{}: a header, and no row under it", source.path));
+    if (other_entities_.empty()) {
+      return fail(Errc::kUnavailable,
+                  fmt::format("{}: a header, and no row under it", source.path));
+    }
+    return fail(Errc::kUnavailable,
+                fmt::format("{}: it has rows of {} only, and none of a whole GPU, whose power is "
+                            "imported; log the GPU itself, too",
+                            source.path, show(other_entities_.begin()->first)));
   }
   return {};
 }

@@ -89,6 +89,8 @@ TEST(Dcgm, InstancesOfGpusAreNamedAndLeftOut) {
   ASSERT_TRUE(recording) << recording.error().message;
   EXPECT_EQ(recording->domains.size(), 1u);
   EXPECT_TRUE(has_warning(*recording, "2 rows of 'GPU-I' left out"));
+  EXPECT_THAT(import_error("#Entity POWER\nID W\nGPU-I 3 40\nGPU-I 4 41\n"),
+              HasSubstr("rows of 'GPU-I' only, and none of a whole GPU"));
 }
 
 TEST(Dcgm, ProductNamesHaveBlanks) {
