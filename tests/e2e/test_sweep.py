@@ -125,6 +125,13 @@ def test_a_sweep_ranks_its_settings_and_restores_the_limit_found(machine):
     sweep = machine.recommendation()
     assert sweep["simulated"] and machine("recommend", "sweep.jprof").out.startswith("SIMULATED: ")
     assert [p["setting"] for p in sweep["points"]] == [700, 400, 200]
+    # What it saves in a day has the interval of the saving.
+    day = machine.recommendation("--hours", "10")
+    saved, (low, high) = day["saved_joules_per_day"], day["saved_interval_joules_per_day"]
+    best = next(p for p in day["points"] if p["setting"] == day["recommended"])
+    assert low < saved < high
+    assert [low / saved, high / saved] == pytest.approx([x / best["saving_ratio"] for x in best["saving_interval_ratio"]])
+    assert f"kWh less ({low / 3.6e6:.3g} to {high / 3.6e6:.3g})" in machine("recommend", "sweep.jprof", "--hours", "10").out
     assert sweep["points"][2]["mean_watts"] == pytest.approx(200, rel=0.02)
     assert sweep["recommended"] == 200
     report = json.loads(machine("report", "sweep.jprof", "--run", "2", "--json").out)
@@ -444,6 +451,14 @@ def test_apply_sets_what_the_sweep_measured_and_recommend_printed(tmp_path):
     machine.simulate({"devices": [board(uuid="GPU-deadbeef-0000-0000-0000-000000000000")]})
     assert "with --devices" in machine("apply", "sweep.jprof", *show, status=125).err
     assert "gpu0: the power limit is 300 W" in machine("apply", "sweep.jprof", "-i", "0", *show).err
+
+
+def test_apply_says_that_another_limiter_is_lower(tmp_path):
+    limit = {"minimum_watts": 150, "default_watts": 700, "maximum_watts": 700, "other_limit_watts": 400}
+    machine = Machine(tmp_path, board(power_limit=limit))
+    said = machine("apply", "--quiet", "--power", "600", "--", "true").err
+    assert "gpu0: 400 W is enforced instead, by another limiter of the board" in said, said
+    assert machine("apply", "--quiet", "--power", "300", "--", "true").err == ""
 
 
 def start_waiting(machine, *limits, knob="power", check=True):

@@ -280,9 +280,10 @@ Json sweep_json(const AdvisedSweep& advised, const RecommendationOptions& option
     return {{"setting", number_json(unranked.setting)}, {"reason", unranked.reason}};
   });
   j["found"] = optional_json(advised.sweep.found, number_json);
-  for (const char* key : {"saving_against_found_ratio", "saving_against_found_interval_ratio",
-                          "slowdown_against_found_ratio", "slowdown_against_found_interval_ratio",
-                          "regret_ratio", "saved_joules_per_day"}) {
+  for (const char* key :
+       {"saving_against_found_ratio", "saving_against_found_interval_ratio",
+        "slowdown_against_found_ratio", "slowdown_against_found_interval_ratio", "regret_ratio",
+        "saved_joules_per_day", "saved_interval_joules_per_day"}) {
     j[key] = nullptr;
   }
   if (!advice) return j;
@@ -301,6 +302,12 @@ Json sweep_json(const AdvisedSweep& advised, const RecommendationOptions& option
   }
   if (options.daily) {
     j["saved_joules_per_day"] = number_json(saved_joules_per_day(*advice, *options.daily));
+    if (auto saving = advice->points[advice->best].saving.interval) {
+      const double whole = joules_per_day(*advice, *options.daily);
+      saving->low *= whole;
+      saving->high *= whole;
+      j["saved_interval_joules_per_day"] = interval_json(saving);
+    }
   }
   return j;
 }

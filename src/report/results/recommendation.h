@@ -54,12 +54,13 @@ std::string knob_text(std::string_view knob);
 std::string signed_percent(double ratio);                   // "-3.1 %"
 std::string with_interval(const analysis::Change& change);  // "-3.1 % (-4.0 to -2.2)"
 
-// Joules of one day's work that `best` saves against the reference, in work of the reference's
-// pace.
-inline double saved_joules_per_day(const analysis::Recommendation& advice, const DailyUse& daily) {
+// Joules of one day's work at the reference, in work of its pace: times a saving, what that saves.
+inline double joules_per_day(const analysis::Recommendation& advice, const DailyUse& daily) {
   const auto& reference = advice.points[advice.reference].mean;
-  const double works = daily.hours * 3600 / reference.seconds;
-  return works * (reference.joules - advice.points[advice.best].mean.joules);
+  return daily.hours * 3600 / reference.seconds * reference.joules;
+}
+inline double saved_joules_per_day(const analysis::Recommendation& advice, const DailyUse& daily) {
+  return joules_per_day(advice, daily) * advice.points[advice.best].saving.ratio;
 }
 
 }  // namespace jouleprof::report

@@ -97,6 +97,12 @@ void add_daily(TextPage& page, const Recommendation& advice, const DailyUse& dai
   const auto& [hours, price, grams] = daily;
   std::string words =
       fmt::format("{} h a day of this work: {:.3g} kWh {}", hours, size, kwh < 0 ? "more" : "less");
+  if (const auto& saving = advice.points[advice.best].saving.interval) {
+    const double whole = joules_per_day(advice, daily) / kJoulesPerKilowattHour;
+    words += kwh < 0
+                 ? fmt::format(" ({:.3g} to {:.3g})", -saving->high * whole, -saving->low * whole)
+                 : fmt::format(" ({:.3g} to {:.3g})", saving->low * whole, saving->high * whole);
+  }
   if (price) {
     const std::string currency = price->currency.empty() ? "" : " " + price->currency;
     words += fmt::format(", {:.3g}{} at {:g}{} per kWh", size * price->per_kilowatt_hour, currency,

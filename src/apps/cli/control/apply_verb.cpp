@@ -135,6 +135,11 @@ class ApplyVerb : public Verb {
       say("warning    {}: the driver made {:g} {} of the {:g} {} requested\n", board.device, now,
           unit, choice.setting, unit);
     }
+    if (choice.knob == Knob::kPowerLimit && board.enforced_watts &&
+        now - *board.enforced_watts >= 1) {
+      say("warning    {}: {:g} W is enforced instead, by another limiter of the board\n",
+          board.device, *board.enforced_watts);
+    }
     if (quiet_) return;
     say("jouleprof: {}: the {} is {:g} {} until the command ends\n", board.device,
         meters::control::name_of(choice.knob), now, unit);
