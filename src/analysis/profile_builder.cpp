@@ -185,7 +185,7 @@ class ProfileBuilder {
 
   std::string why_short(EnergyTimeline& timeline, const model::Domain& domain,
                         const Result<model::Measurement>& energy,
-                        std::optional<Energy>& least) const {
+                        std::optional<model::Measurement>& least) const {
     const Error& error = energy.error();
     const auto extent = timeline.extent();
     const bool ends = extent && extent->end < end_;
@@ -202,9 +202,10 @@ class ProfileBuilder {
     const HostTime from = extent ? std::max(begin_, extent->begin) : begin_;
     const HostTime to = ends ? extent->end : end_;
     if (extent && from >= to) {
-      least = Energy{};  // a part without readings has no upper bound either
+      least.emplace();  // a part without readings has no upper bound either
+      least->provenance = model::Provenance::kUnavailable;
     } else if (const auto known = from > begin_ || ends ? timeline.energy(from, to) : energy) {
-      least = known->energy;
+      least = *known;
       amount = fmt::format("{} {:.3f} J", ends ? ", after" : ", and show", known->energy.joules());
     }
     if (!ends && !least) return error.message + (cause.empty() ? "" : "; a read failed: " + cause);

@@ -204,7 +204,7 @@ struct DomainProfile {
   // Where `energy` is absent: the sum of another tool's windows. What its error is, is not known.
   std::optional<Energy> reported;
   bool reported_lacks_windows = false;  // without a figure of this domain: it is a lower bound
-  std::optional<Energy> least;          // where `energy` is absent: of the time that has readings
+  std::optional<Measurement> least;     // where `energy` is absent: of the time that has readings
   EnergyLevels levels;
   std::optional<PowerLevel> rest_power;  // the levels that `levels` and all other views rest on
   std::optional<PowerLevel> held_power;  // rest included
@@ -226,6 +226,9 @@ struct DomainProfile {
   // Bounds of the command's dynamic energy, where it was divided by utilisation or CPU time.
   std::optional<DivisionBounds> command_bounds{};
   std::optional<CommandEnergy> command;  // absent: no energy, or Profile::command_reason
+
+  // All of its energy, or of a device that was lost the part that is known.
+  const std::optional<Measurement>& known() const { return energy ? energy : least; }
 };
 
 // The share of one process in one domain.

@@ -76,13 +76,14 @@ std::string partial_text(const Profile& profile, const Total& total) {
     if (!domain.least || contains_others(domain.domain.kind)) continue;
     if (parts.size() == kMost) {
       ++more;
-      of_more += *domain.least;
+      of_more += domain.least->energy;
       continue;
     }
     const std::string label = label_of(profile, domain);
-    parts.push_back(*domain.least == Energy{} ? label + " has no readings then"
-                                              : fmt::format("{} took {} more while it had readings",
-                                                            label, energy_text(*domain.least)));
+    parts.push_back(domain.least->energy == Energy{}
+                        ? label + " has no readings then"
+                        : fmt::format("{} took {} while it had readings", label,
+                                      energy_text(domain.least->energy)));
   }
   if (more > 0) {
     parts.push_back(
@@ -162,7 +163,7 @@ std::string run_line(const Profile& profile) {
 
 std::string coverage_text(const Profile& profile, const Total& total) {
   std::string text = "Total: ";
-  const auto& domains = total.reported ? total.reporting : total.counted;
+  const auto& domains = total.reported ? total.reporting : total.summed;
   for (std::size_t i = 0; i < domains.size(); ++i) {
     text += (i > 0 ? " + " : "") + label_of(profile, *domains[i]);
   }

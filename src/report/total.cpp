@@ -73,15 +73,18 @@ Total total_of(const Profile& profile) {
     if (!d.domain.visible) {
       total.excluded.push_back({&d, "not visible to the command"});
     } else if (!d.energy && !(d.least && contains_others(d.domain.kind))) {
-      total.excluded.push_back({&d, "unavailable"});
-      if (d.least) total.lost = total.lost.value_or(Energy{}) + *d.least;
+      total.excluded.push_back(
+          {&d, d.least ? "unavailable for a part of the time" : "unavailable"});
+      if (d.least) total.lost = total.lost.value_or(Energy{}) + d.least->energy;
+      if (d.least && d.least->energy > Energy{}) total.summed.push_back(&d);
     } else if (contains_others(d.domain.kind)) {
       total.excluded.push_back({&d, "contains other domains"});
     } else {
       total.counted.push_back(&d);
+      total.summed.push_back(&d);
     }
   }
-  if (total.counted.empty()) {
+  if (total.summed.empty()) {
     std::vector<const DomainProfile*> containers;
     for (const DomainProfile& d : profile.domains) {
       if (!d.reported || is_part(profile, d)) continue;
@@ -98,8 +101,8 @@ Total total_of(const Profile& profile) {
 
   const auto sum = [&](const auto& figure) {
     std::optional<Energy> result = Energy{};
-    for (const DomainProfile* d : total.counted) {
-      const std::optional<Energy> part = figure(*d);
+    for (const DomainProfile* d : total.summed) {
+      const std::optional<Energy> part = d->energy ? figure(*d) : std::nullopt;
       if (!part) return std::optional<Energy>{};
       *result += *part;
     }
@@ -111,7 +114,7 @@ Total total_of(const Profile& profile) {
     return is_gpu(d.domain.kind) ? held_of(d) : std::optional(Energy{});
   });
   const auto gpu = [](const DomainProfile* d) { return is_gpu(d->domain.kind); };
-  if (std::ranges::none_of(total.counted, gpu)) total.held.reset();
+  if (std::ranges::none_of(total.summed, gpu)) total.held.reset();
   total.idle_part = sum([](const DomainProfile& d) { return d.idle_part; });
   total.processes = sum([&](const DomainProfile& d) { return processes_of(profile, d); });
   total.others = sum([](const DomainProfile& d) { return d.others; });
@@ -127,13 +130,13 @@ Total total_of(const Profile& profile) {
   model::Measurement whole;
   whole.provenance = model::Provenance::kUnavailable;
   whole.method = "sum";
-  for (const DomainProfile* d : total.counted) add(whole, *d->energy);
+  for (const DomainProfile* d : total.summed) add(whole, *d->known());
   total.energy = whole;
   const auto has_command = [](const DomainProfile* d) { return d->command.has_value(); };
   if (std::ranges::all_of(total.counted, has_command)) {
     for (const DomainProfile* d : total.counted) add(total.command, *d->command);
-    total.command->is_partial = total.lost.has_value();
-    total.is_command_lost = total.command->is_unknown();
+    if (total.command) total.command->is_partial = total.lost.has_value();
+    total.is_command_lost = !total.command || total.command->is_unknown();
     if (total.is_command_lost) total.command.reset();
   }
   return total;

@@ -23,12 +23,15 @@ struct Total {
     std::string why;
   };
   std::vector<const model::DomainProfile*> counted;
-  std::vector<Excluded> excluded;  // what one could expect to be counted, and why it is not
-  // What `excluded` devices took while they had readings: the total is at least `energy`, and
-  // has no upper bound. Absent where none of them was lost that it would contain.
+  // What one could expect to be counted, and why it is not, or not all of it.
+  std::vector<Excluded> excluded;
+  // The part of `energy` that `excluded` devices took while they had readings: the total is at
+  // least `energy`, and has no upper bound. Absent where none of them was lost.
   std::optional<Energy> lost;
-  std::optional<model::Measurement> energy;  // absent when nothing is counted
-  // Where nothing is counted: what another tool reported of its windows, and of which domains.
+  // `counted`, and those lost devices of which something is known: `energy` is their sum.
+  std::vector<const model::DomainProfile*> summed;
+  std::optional<model::Measurement> energy;  // absent when nothing is summed
+  // Where nothing is summed: what another tool reported of its windows, and of which domains.
   std::optional<Energy> reported;
   std::vector<const model::DomainProfile*> reporting;
   bool is_reported_in_part = false;  // windows lack a figure of one of them: a lower bound
@@ -36,7 +39,7 @@ struct Total {
   // was lost and no part of the others is known to be the command's: that would be "at least 0 J".
   std::optional<model::CommandEnergy> command;
   bool is_command_lost = false;  // the latter
-  // Sums over `counted`, each absent unless every one of them has it.
+  // Sums over `summed`, each absent unless every one of them has it.
   std::optional<Energy> rest;
   std::optional<Energy> held;  // of GPUs; other domains have none
   std::optional<Energy> active;

@@ -42,7 +42,7 @@ def test_sums_without_a_lost_gpu_are_lower_bounds(tool):
     tool("merge", "x.jprof", "y.jprof", "-o", "job.jprof")
     tool("report", "job.jprof", "--html", "job.html")
     page = (tool.folder / "job.html").read_text().split('id="data"')[0]
-    assert re.search(r'class="alert">PARTIAL: gpu1 of .* more while it had readings', page)
+    assert re.search(r'class="alert">PARTIAL: gpu1 of .* while it had readings', page)
     assert re.search(r"All devices: at least [\d.]+ k?J -[\d.]+ %\.", page)
     assert re.search(r"<td>at least [\d.]+ k?J</td><td>-[\d.]+ %</td>", page)
 
@@ -58,6 +58,15 @@ def test_of_many_lost_gpus_the_alert_above_the_answer_stays_short(tool):
     others = re.search(r", 5 others together ([\d.]+) J. What they took otherwise is unknown.$", alert)
     least = [d["least_joules"] for d in tool.report("x.jprof")["domains"] if d["domain"] == "gpu"]
     assert len(least) == 9 and abs(float(others[1]) - sum(least[4:])) < 0.1
+    # The lower bound has all that is known, and no part of the time has more than the whole.
+    whole, begin = tool.report("x.jprof"), tool.report("x.jprof", "--to", "5s")
+    counted = sum(d["energy_joules"] for d in whole["domains"] if d["id"] in whole["total"]["of"] and d["energy_joules"])
+    assert whole["total"]["is_partial"] and not begin["total"]["is_partial"]
+    assert abs(whole["total"]["energy_joules"] - counted - sum(least)) < 1e-3
+    assert begin["total"]["energy_joules"] < whole["total"]["energy_joules"]
+    assert whole["total"]["interval_joules"][0] < 0.96 * whole["total"]["energy_joules"]
+    evidence = json.loads(tool("export", "x.jprof", "--format", "evidence").out)
+    assert evidence["meters"][-1]["interval_joules"][1] is None
 
 
 @contextlib.contextmanager

@@ -37,7 +37,10 @@ class HostBuilder {
       }
     }
     for (const auto& domain : out_.domains) {
-      if (domain.is_counted && domain.energy) add(out_.total, *domain.energy);
+      for (const auto& energy : {domain.energy, domain.least}) {
+        const bool is_known = energy && energy->provenance != model::Provenance::kUnavailable;
+        if (domain.is_counted && is_known) add(out_.total, *energy);
+      }
       out_.is_partial = out_.is_partial || domain.is_partial();
     }
     return {};
@@ -127,18 +130,20 @@ class HostBuilder {
         if (other->begin < profile->end) from = std::max(from, other->end);
       }
       if (from >= profile->end) continue;
-      sum.least = sum.least.value_or(Energy{}) + least_from(*named, *profile, i, from);
+      add(sum.least, least_from(*named, *profile, i, from));
       covered.push_back(profile);
     }
     out_.domains.push_back(std::move(sum));
     return {};
   }
 
-  static Energy least_from(const Named& named, const model::Profile& profile, std::size_t domain,
-                           HostTime from) {
+  static model::Measurement least_from(const Named& named, const model::Profile& profile,
+                                       std::size_t domain, HostTime from) {
     if (from == profile.begin) return *profile.domains[domain].least;
+    model::Measurement none;
+    none.provenance = model::Provenance::kUnavailable;
     const auto& rest = named.run.profile({.from = from - profile.begin, .to = {}});
-    return rest ? rest->domains[domain].least.value_or(Energy{}) : Energy{};
+    return rest ? rest->domains[domain].least.value_or(none) : none;
   }
 
   std::span<const Placed> placed_;

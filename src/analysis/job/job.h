@@ -27,8 +27,9 @@ struct JobDomain {
   // bound.
   bool lacks_time = false;
   bool is_counted = true;  // in the total: contains and is in no other domain
-  // What it took while it had readings, which are of a part of the work; not in `energy`.
-  std::optional<Energy> least;
+  // What it took while it had readings, which are of a part of the work; not in `energy`, but in
+  // the totals.
+  std::optional<model::Measurement> least;
   bool is_partial() const { return is_counted && (least || lacks_time); }
 };
 

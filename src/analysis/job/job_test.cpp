@@ -77,7 +77,8 @@ TEST(Job, WithADeviceThatWasLostIsALowerBound) {
   EXPECT_TRUE(host.is_partial);
   EXPECT_TRUE(host.domains[0].is_partial());
   EXPECT_FALSE(host.domains[0].energy);
-  EXPECT_NEAR(host.domains[0].least->joules(), 2500, 100);
+  EXPECT_NEAR(host.domains[0].least->energy.joules(), 2500, 100);
+  EXPECT_EQ(host.total->energy, host.domains[0].least->energy);
   EXPECT_FALSE(job.hosts[1].is_partial);
   EXPECT_TRUE(job.is_partial);
   ASSERT_TRUE(job.command);
@@ -91,14 +92,14 @@ TEST(Job, RecordingsOfADeviceThatWasLostCountOnce) {
     return recorded(from, to, "node1", "boot1", "GPU-1", 8);
   };
   const auto least_of = [](std::vector<model::Recording> recordings) {
-    return job_of({std::move(recordings)}).hosts[0].domains[0].least->joules();
+    return job_of({std::move(recordings)}).hosts[0].domains[0].least->energy.joules();
   };
   EXPECT_NEAR(least_of({until_loss(3, 13), until_loss(3, 13), until_loss(4, 12)}), 2500, 100);
   EXPECT_NEAR(least_of({until_loss(5, 13), until_loss(3, 12)}), 2500, 100);
   // What a recording that ended before the loss has is energy, and the rest was "more".
   const Job job = job_of({{recorded(3, 6), until_loss(4, 13)}});
   EXPECT_NEAR(job.hosts[0].domains[0].energy->energy.joules(), 1500, 10);
-  EXPECT_NEAR(job.hosts[0].domains[0].least->joules(), 1000, 100);
+  EXPECT_NEAR(job.hosts[0].domains[0].least->energy.joules(), 1000, 100);
   EXPECT_TRUE(job.hosts[0].domains[0].lacks_time);
   // Another recording has all of it.
   for (const double loss : {4.0, 8.0}) {

@@ -36,7 +36,7 @@ Result<void> add_series(const analysis::Run& run, const model::Profile& profile,
                 "the recording has no wall-clock time, so that a carbon intensity by time cannot "
                 "be applied; give one value: --carbon 230");
   }
-  double grams = 0;
+  double grams = 0, joules = 0;  // of the time with readings
   HostTime at = profile.begin;
   while (at < profile.end) {
     const RealTime real = profile.start_time + (at - profile.begin);
@@ -51,11 +51,11 @@ Result<void> add_series(const analysis::Run& run, const model::Profile& profile,
     const auto energy = energy_between(run, profile, total, at, end);
     if (!energy) return forward_error(energy);
     grams += energy->joules() * step->grams;
+    joules += energy->joules();
     ++costs.steps;
     if (step->estimated) ++costs.estimated_steps;
     at = end;
   }
-  const double joules = total.energy->energy.joules();
   if (joules > 0) {
     costs.mean_grams = grams / joules;
     grams *= costs.energy.joules() / joules;
@@ -156,7 +156,7 @@ Result<Costs> costs_of(const analysis::Run& run, const analysis::Part& part,
     return fail(Errc::kUnavailable, "no energy is known, so that there are no costs");
   }
   Costs costs = costs_of(factors, *quote);
-  for (const auto* domain : total.reported ? total.reporting : total.counted) {
+  for (const auto* domain : total.reported ? total.reporting : total.summed) {
     costs.domains.push_back(label_of(*profile, *domain));
   }
   if (factors.series) {

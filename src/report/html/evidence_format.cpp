@@ -136,14 +136,14 @@ Result<Evidence> evidence_of(const analysis::Run& run, const analysis::Part& par
   const Total total = total_of(*profile);
   Meter in_band;
   in_band.level = "in-band";
-  for (const auto* domain : total.counted) {
+  for (const auto* domain : total.summed) {
     if (!in_band.name.empty()) in_band.name += " + ";
     in_band.name += fmt::format("{}", model::to_string(domain->domain.kind));
   }
   if (total.energy) {
     in_band.joules = total.energy->energy.joules();
     in_band.low = total.energy->low().joules();
-    in_band.high = total.energy->high().joules();
+    if (!total.lost) in_band.high = total.energy->high().joules();
   } else {
     in_band.refused = "no sensor of the machine has a figure";
   }

@@ -62,9 +62,9 @@ std::string names_text(const std::vector<std::string>& names) {
 
 QuotedParts parts_of(const Profile& profile, const Total& total, const Quoted& whole) {
   QuotedParts parts;
-  for (const DomainProfile* d : total.counted) {
-    const auto& m = whole.is_command ? d->command->energy : *d->energy;
-    const bool is_estimate = d->energy->provenance == Provenance::kEstimated;
+  for (const DomainProfile* d : whole.is_command ? total.counted : total.summed) {
+    const auto& m = whole.is_command ? d->command->energy : *d->known();
+    const bool is_estimate = m.provenance == Provenance::kEstimated;
     auto& sum = is_estimate ? parts.estimates : parts.sensors;
     auto& names = is_estimate ? parts.estimate_names : parts.sensor_names;
     if (!sum) {

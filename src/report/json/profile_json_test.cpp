@@ -113,8 +113,12 @@ TEST(ProfileJson, TheTotalIsTheSumOfWhatDoesNotOverlap) {
   const json lost = parsed(lost_profile());
   EXPECT_EQ(lost["total"]["of"], json({0, 8}));
   model::Profile partial = lost_profile();
-  partial.domains[1].least = Energy::joules(5);
+  partial.domains[1].least.emplace().energy = Energy::joules(5);
   const json total = parsed(partial)["total"];
+  EXPECT_EQ(microjoules(total["energy_joules"]),
+            microjoules(lost["total"]["energy_joules"]) + 5'000'000);
+  EXPECT_EQ(total["of"], json({0, 1, 8}));
+  EXPECT_TRUE(total["rest_joules"].is_null());  // not known for a part of the sum
   EXPECT_TRUE(total["is_partial"]);
   EXPECT_TRUE(total["interval_joules"][0].is_number());
   EXPECT_TRUE(total["interval_joules"][1].is_null());

@@ -232,7 +232,8 @@ void columns(const model::DomainProfile& d, const model::Profile& of, Columns& c
          "what another tool reported of its windows, an imported file's: windows within others are "
          "counted once. Its error is not known",
          "its energy is known, no such window has one, or they have no sum", {.place = 3});
-  column("least_joules", d.least, "what the device took while it had readings: a lower bound",
+  column("least_joules", energy_of(d.least),
+         "what the device took while it had readings: a lower bound",
          "its energy is known, or nothing of it", {.place = 2});
   columns(d.levels, column, 0, 2);
   column("dynamic_joules", dynamic_of(d), "held and active energy: energy minus energy at rest",
@@ -303,12 +304,12 @@ void columns(const Total& total, const model::Profile& of, Columns& column) {
          m && of.duration() > Duration{} ? std::optional(m->energy / of.duration()) : std::nullopt,
          "energy over duration", "no domain has an energy");
   column("is_partial", total.lost.has_value() || total.is_reported_in_part,
-         "true: a device lacks readings of a part of the time, and the sum is without it, or "
+         "true: a device lacks readings of a part of the time, and the sum has the rest of it, or "
          "imported windows lack a device's figure: it is a lower bound");
   column(
       "of",
       [&] {
-        return list_json(total.counted, [](const auto* d) { return number_of(d->domain.id); });
+        return list_json(total.summed, [](const auto* d) { return number_of(d->domain.id); });
       },
       "ids of the domains in the sum, a list");
   column(

@@ -47,9 +47,9 @@ std::vector<std::string> lost_texts(const analysis::Job& job) {
       if (!domain.is_partial()) continue;
       const std::string what =
           domain.least ? fmt::format(
-                             "took {} more while it had readings; what it took "
+                             "took {} while it had readings, which the sums include; what it took "
                              "otherwise is unknown",
-                             energy_text(*domain.least))
+                             energy_text(domain.least->energy))
                        : fmt::format("has no energy for a part of the time ({})", domain.reason);
       texts.push_back(fmt::format("{} of {} {}, so that all sums are lower bounds", domain.label,
                                   host.host, what));

@@ -112,17 +112,30 @@ TEST(ProfileText, WithoutAGpuThatWasLostTheEnergyIsALowerBound) {
   auto profile = lost_profile();
   for (auto& domain : profile.domains) {
     if (!domain.energy && domain.domain.kind == model::DomainKind::kGpu) {
-      domain.least = Energy::joules(1200.742);
+      domain.least.emplace().energy = Energy::joules(1200.742);
+      domain.least->error = Energy::joules(60);
     }
   }
   TextOptions options;
   options.width = 120;
   const auto text = to_text(profile, options);
-  EXPECT_THAT(text, ::testing::StartsWith("PARTIAL: at least 1.143 kWh (4.115 MJ -5.0 %)"));
-  EXPECT_THAT(text, HasSubstr("at least 4.115 MJ -5.0 % (repeatability"));
+  EXPECT_THAT(text, ::testing::StartsWith("PARTIAL: at least 1.143 kWh (4.116 MJ -5.0 %)"));
+  EXPECT_THAT(text, HasSubstr("at least 4.116 MJ -5.0 % (repeatability"));
   const auto total = total_of(profile);
   EXPECT_EQ(quoted_interval_text(*quoted(total, true)).find(" to "), std::string::npos);
-  EXPECT_THAT(partial_text(profile, total), HasSubstr("gpu1 took 1.201 kJ more while"));
+  EXPECT_THAT(partial_text(profile, total), HasSubstr("gpu1 took 1.201 kJ while it had readings"));
+  // All that is known is in the sum, with its error; and what is known of nothing else, too.
+  const auto without = total_of(lost_profile());
+  EXPECT_EQ(total.energy->energy, without.energy->energy + Energy::joules(1200.742));
+  EXPECT_EQ(total.energy->error, without.energy->error + Energy::joules(60));
+  EXPECT_FALSE(total.rest);
+  std::erase_if(profile.domains, [](const auto& d) { return d.energy.has_value(); });
+  const auto alone = total_of(profile);
+  ASSERT_TRUE(alone.energy);
+  EXPECT_EQ(alone.energy->energy, Energy::joules(1200.742));
+  EXPECT_FALSE(alone.command);
+  EXPECT_THAT(to_text(profile, options),
+              AllOf(HasSubstr("at least 1.201 kJ"), HasSubstr("the command's part is unknown")));
 }
 
 TEST(ProfileText, ALostMeterOfTheMachineTakesNothingFromTheTotal) {
@@ -134,7 +147,7 @@ TEST(ProfileText, ALostMeterOfTheMachineTakesNothingFromTheTotal) {
   wall.domain.device = "wall";
   wall.domain.visible = true;
   wall.reason = "its readings end 3.0 s after the work began";
-  wall.least = Energy::joules(1505);
+  wall.least.emplace().energy = Energy::joules(1505);
   const auto total = total_of(profile);
   EXPECT_FALSE(total.lost);
   ASSERT_TRUE(total.energy && before.energy);
@@ -144,10 +157,10 @@ TEST(ProfileText, ALostMeterOfTheMachineTakesNothingFromTheTotal) {
   EXPECT_EQ(partial_text(profile, total), "");
   // With a device that the total would contain, only that one is more.
   profile.domains[0].energy.reset();
-  profile.domains[0].least = Energy::joules(7);
+  profile.domains[0].least.emplace().energy = Energy::joules(7);
   EXPECT_EQ(total_of(profile).lost, Energy::joules(7));
   EXPECT_THAT(partial_text(profile, total_of(profile)),
-              AllOf(HasSubstr("took 7.000 J more"), Not(HasSubstr("wall"))));
+              AllOf(HasSubstr("took 7.000 J while"), Not(HasSubstr("wall"))));
 }
 
 TEST(ProfileText, TheAnswerSaysWhatIsEstimatedAndWhatIsMissing) {
@@ -174,10 +187,11 @@ TEST(ProfileText, TheAnswerSaysWhatIsEstimatedAndWhatIsMissing) {
   EXPECT_THAT(first_line(profile), HasSubstr("of it your command at most 1.500 mWh"));
   // A lost device may have had any amount more.
   profile.domains[0].energy.reset();
-  profile.domains[0].least = Energy::joules(20);
+  profile.domains[0].least.emplace().energy = Energy::joules(20);
   EXPECT_THAT(first_line(profile), AllOf(HasSubstr("PARTIAL: at least"),
                                          HasSubstr("of it your command an unknown part")));
   options.details = true;
+  options.width = 300;
   const auto text = to_text(profile, options);
   EXPECT_THAT(text,
               AllOf(Not(HasSubstr("at least 0 J")), Not(HasSubstr("processes 0 J")),

@@ -122,10 +122,10 @@ void add_total(const TextContext& c, Table& table) {
   }
   const Measurement& m = *c.total.energy;
   std::string of;
-  if (c.total.counted.size() > kMostNames) {
-    of = fmt::format("{} domains", c.total.counted.size());
+  if (c.total.summed.size() > kMostNames) {
+    of = fmt::format("{} domains", c.total.summed.size());
   } else {
-    for (const DomainProfile* d : c.total.counted) of += (of.empty() ? "" : "+") + label_of(c, *d);
+    for (const DomainProfile* d : c.total.summed) of += (of.empty() ? "" : "+") + label_of(c, *d);
   }
   const Quoted whole = *quoted(c.total, true);
   std::string text =
@@ -166,7 +166,7 @@ std::string_view everyday_name(model::DomainKind kind) {
 // "GPU 95 %, CPU 5.0 % (estimated); without DRAM"
 std::string kinds_text(const TextContext& c) {
   const bool is_reported = c.total.reported.has_value();
-  const auto& domains = is_reported ? c.total.reporting : c.total.counted;
+  const auto& domains = is_reported ? c.total.reporting : c.total.summed;
   const Energy whole = is_reported ? *c.total.reported : c.total.energy->energy;
   std::vector<model::DomainKind> kinds;
   const auto add = [&kinds](model::DomainKind kind) {
@@ -179,8 +179,8 @@ std::string kinds_text(const TextContext& c) {
     Provenance provenance = Provenance::kUnavailable;
     for (const DomainProfile* d : domains) {
       if (d->domain.kind != kind) continue;
-      sum += is_reported ? *d->reported : d->energy->energy;
-      if (!is_reported) provenance = combine(provenance, d->energy->provenance);
+      sum += is_reported ? *d->reported : d->known()->energy;
+      if (!is_reported) provenance = combine(provenance, d->known()->provenance);
     }
     text += fmt::format(
         "{}{}", text.empty() ? "" : ", ",

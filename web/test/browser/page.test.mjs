@@ -600,7 +600,7 @@ describe("the page in a browser", { skip: missing }, () => {
     const headline = await tab.locator("#headline").innerText();
     assert.match(await tab.locator(".hero .energy").first().innerText(), /^at least [\d.]+ k?J -[\d.]+ %[\s\S]*PARTIAL/);
     assert.match(headline, /95 % interval from [\d.]+ k?J, without an upper end/);
-    const [, took] = /gpu1 took ([\d.]+ k?J) more while it had readings/.exec(headline);
+    const [, took] = /gpu1 took ([\d.]+ k?J) while it had readings/.exec(headline);
     same(took, profile.domains.find((d) => d.device === "gpu1" && d.parent === null).least_joules);
     await close();
   });

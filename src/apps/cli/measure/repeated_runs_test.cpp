@@ -59,13 +59,14 @@ TEST(RepeatedRuns, WithoutADeviceOfTheOthersAreNotInTheMean) {
   lost.domains[0].energy.reset();
   lost.domains[0].command.reset();
   auto absent = lost;
-  lost.domains[0].least = Energy::joules(100);
+  lost.domains[0].least = lost.domains[1].energy;
   const auto of = [](const model::Profile& profile) { return RepeatedRun::of(profile, true); };
   const std::vector runs{of(add_cpu(run_of(300, 290, 1))), of(add_cpu(run_of(302, 292, 1))),
                          of(lost), of(absent)};
   report::TextOptions wide;
   wide.width = 300;
-  EXPECT_THAT(progress_text(runs[2], 3, 4), HasSubstr("at least 10.00 J without gpu0, "));
+  EXPECT_THAT(progress_text(runs[2], 3, 4),
+              HasSubstr("at least 20.00 J with at most a part of gpu0, "));
   EXPECT_THAT(progress_text(runs[3], 4, 4), HasSubstr(": 10.00 J without gpu0, "));
   EXPECT_THAT(repeats_to_text(runs, {}, {}, wide),
               AllOf(HasSubstr("mean 311.0 J"),

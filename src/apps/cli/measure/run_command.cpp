@@ -212,7 +212,10 @@ RepeatedRun RepeatedRun::of(const model::Profile& profile, bool whole_machine) {
 
 std::string progress_text(const RepeatedRun& run, std::size_t number, std::size_t of) {
   const std::string lost =
-      run.lost.empty() || !run.energy ? "" : fmt::format(" without {}", fmt::join(run.lost, ", "));
+      run.lost.empty() || !run.energy
+          ? ""
+          : fmt::format(" {} {}", run.energy->is_partial ? "with at most a part of" : "without",
+                        fmt::join(run.lost, ", "));
   return fmt::format("run {} of {}: {}{}{}, {}", number, of,
                      run.energy ? report::quoted_energy_text(*run.energy) : "energy unknown",
                      run.is_undecided ? " of all devices" : "", lost, seconds_text(run.seconds));
