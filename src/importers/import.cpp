@@ -247,8 +247,6 @@ void set_scales(model::Recording& recording, const std::string& device_name) {
 
 }  // namespace
 
-std::span<const Importer* const> importers() { return kImporters; }
-
 std::span<const Format> formats() {
   static const auto all = [] {
     std::array<Format, kImporters.size()> list;

@@ -80,8 +80,6 @@ struct Importer {
   bool (*only_adds)(std::string_view text) = nullptr;
 };
 
-std::span<const Importer* const> importers();
-
 // import_files for texts that are already in memory.
 Result<model::Recording> import_texts(std::span<const SourceText> sources,
                                       const ImportOptions& options = {});
