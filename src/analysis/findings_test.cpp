@@ -198,7 +198,7 @@ TEST(Findings, TheProcessorsShareIsUnknownWhereAGpuHasNoEnergy) {
   EXPECT_THAT(codes(job.find()), ElementsAre("processors"));
   auto& lost = job.profile.domains.emplace_back();
   lost.domain = {model::DomainId{8}, model::DomainKind::kGpu, "gpu1", "", "GPU-2", {}, true, ""};
-  lost.least = Energy::joules(100'000);
+  lost.least.emplace().energy = Energy::joules(100'000);
   EXPECT_THAT(codes(job.find()), IsEmpty());
   lost.domain.visible = false;
   EXPECT_THAT(codes(job.find()), ElementsAre("processors"));
