@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cctype>
 #include <cmath>
 #include <string_view>
 #include <tuple>
@@ -23,13 +22,50 @@ constexpr double kLoopCosts = 0.12;     // seconds that each takes in addition
 constexpr std::size_t kMostNamed = 6;
 constexpr std::size_t kNameWidth = 60;
 
-// By name. Matrix products and convolutions compute theirs ("implicit_gemm_indexed").
-bool reads_indices(std::string name) {
-  constexpr std::array<std::string_view, 6> kWords{"index",     "gather",   "scatter",
-                                                   "embedding", "nll_loss", "multinomial"};
-  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  const auto has = [&](std::string_view word) { return name.find(word) != std::string::npos; };
-  return !has("gemm") && std::ranges::any_of(kWords, has);
+// Without template arguments and parameters: an accessor of PyTorch's that checks an index is none.
+// Those of CUB and Thrust say in their arguments what they do.
+std::string telling_part(std::string_view mangled) {
+  const std::string name = lower_case(demangle(std::string(mangled)));
+  if (name.find("cub::") != std::string::npos || name.find("thrust::") != std::string::npos) {
+    return name;
+  }
+  constexpr std::string_view kNoName = "(anonymous namespace)";
+  std::string out;
+  int depth = 0;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (name.compare(i, kNoName.size(), kNoName) == 0) {
+      i += kNoName.size() - 1;
+    } else if (name[i] == '(' && depth == 0) {
+      break;
+    } else if (name[i] == '<') {
+      ++depth;
+    } else if (name[i] == '>') {
+      depth = std::max(depth - 1, 0);
+    } else if (depth == 0) {
+      out += name[i];
+    }
+  }
+  return out;
+}
+
+// By name: indices, offsets and what else becomes an address. Matrix products and convolutions
+// compute theirs ("implicit_gemm_indexed"), but for one of cuDNN's that reads those that another
+// kernel has computed.
+bool reads_indices(const std::string& name) {
+  constexpr std::array<std::string_view, 22> kWords{"index",     "gather",      "scatter",
+                                                    "embedding", "nll_loss",    "nllcriterion",
+                                                    "lookup",    "segment",     "multinomial",
+                                                    "assert",    "sparse",      "csr",
+                                                    "jagged",    "ragged",      "varlen",
+                                                    "paged",     "block_table", "unpool",
+                                                    "ctc_loss",  "marginloss",  "repeat_interleave",
+                                                    "expert"};
+  const std::string text = telling_part(name);
+  const auto has = [&](std::string_view word) { return text.find(word) != std::string::npos; };
+  if (has("precomputed")) return true;
+  if (has("gemm")) return false;
+  const bool pool = has("pool") && (has("backward") || has("grad"));  // where each maximum was
+  return pool || std::ranges::any_of(kWords, has);
 }
 
 }  // namespace

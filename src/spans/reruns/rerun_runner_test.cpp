@@ -90,6 +90,33 @@ TEST_F(Reruns, KernelsThatReadIndicesComeLastAndNotInAProgramThatGoesOn) {
             "changed)");
 }
 
+// Names of PyTorch and cuDNN. What only names an index among its types computes no address with
+// one.
+TEST_F(Reruns, WhatReadsIndicesIsKnownByTheNameOfTheFunction) {
+  const auto is_left_out = [&](const char* name) {
+    launched(name, 0.1);
+    recorded = recorder.kernels();
+    const Plan all = plan(recorded, in_place, true);
+    return std::ranges::none_of(all.kernels, [&](const Planned& one) { return one.name == name; });
+  };
+  for (const char* const reads :
+       {"_ZN2at6native52_GLOBAL__N__e57809e0_19_DilatedMaxPool2d_cu_6258b57422max_pool_backward_"
+        "nchwIN3c108BFloat16EfiEEvPKT_PKlT1_SA_SA_SA_SA_SA_iiiiiiiiPS5_",
+        "_Z26precomputed_convolve_sgemmI13__nv_bfloat16Li128EEviiiPKT_iPS1_S3_",
+        "_ZN2at6native24_assert_async_cuda_kernelIbEEvPKT_", "_ZN8cusparse23csrmv_v3_kernelIiEEvT_",
+        "triton_poi_fused_embedding_0"}) {
+    EXPECT_TRUE(is_left_out(reads)) << reads;
+  }
+  for (const char* const reads_none :
+       {"_ZN2at6native26batch_norm_backward_"
+        "kernelIN3c108BFloat16EffiEEvN5torch10headeronly6detail27"
+        "GenericPackedTensorAccessorINS6_16IndexBoundsCheckIXLm1EEiEES3_EE",
+        "_ZN2at6native13reduce_kernelILi512ENS0_11ArgMaxIndexEEEvT0_",
+        "nvjet_sm90_hsh_256x128_64x4_1x2_h_bz_coopA_TNT"}) {
+    EXPECT_FALSE(is_left_out(reads_none)) << reads_none;
+  }
+}
+
 TEST_F(Reruns, ShortKernelsOfUnloadedCodeComeLastAndNotInAProgramThatGoesOn) {
   const auto gone = driver.function("gone");
   calls.launch(gone, kA);
