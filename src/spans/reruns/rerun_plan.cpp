@@ -24,7 +24,7 @@ constexpr std::size_t kNameWidth = 60;
 
 // Without template arguments and parameters: an accessor of PyTorch's that checks an index is none.
 // Those of CUB and Thrust say in their arguments what they do.
-std::string telling_part(std::string_view mangled) {
+std::string function_words(std::string_view mangled) {
   const std::string name = lower_case(demangle(std::string(mangled)));
   if (name.find("cub::") != std::string::npos || name.find("thrust::") != std::string::npos) {
     return name;
@@ -60,7 +60,7 @@ bool reads_indices(const std::string& name) {
                                                     "paged",     "block_table", "unpool",
                                                     "ctc_loss",  "marginloss",  "repeat_interleave",
                                                     "expert"};
-  const std::string text = telling_part(name);
+  const std::string text = function_words(name);
   const auto has = [&](std::string_view word) { return text.find(word) != std::string::npos; };
   if (has("precomputed")) return true;
   if (has("gemm")) return false;
