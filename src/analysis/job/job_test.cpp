@@ -78,7 +78,8 @@ TEST(Job, WithADeviceThatWasLostIsALowerBound) {
   EXPECT_TRUE(host.domains[0].is_partial());
   EXPECT_FALSE(host.domains[0].energy);
   EXPECT_NEAR(host.domains[0].least->energy.joules(), 2500, 100);
-  EXPECT_EQ(host.total->energy, host.domains[0].least->energy);
+  ASSERT_EQ(host.domains.size(), 2u);  // the processor, too
+  EXPECT_EQ(host.total->energy, host.domains[0].least->energy + host.domains[1].energy->energy);
   EXPECT_FALSE(job.hosts[1].is_partial);
   EXPECT_TRUE(job.is_partial);
   ASSERT_TRUE(job.command);
