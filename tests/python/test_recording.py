@@ -16,6 +16,7 @@ import types
 import pytest
 
 import jouleprof
+from conftest import CONSTANT
 from jouleprof._energy import total_of
 
 TOOL = os.environ.get("JOULEPROF_TOOL")
@@ -44,8 +45,6 @@ def reported():
 @pytest.fixture
 def windows(machine):
     """A recording of one window of a second, of a GPU that draws 250 W."""
-    from conftest import CONSTANT
-
     path = machine.gpus(CONSTANT).folder / "run.jprof"
     subprocess.run([TOOL, "run", "-q", "--idle", "0s", "-o", str(path), "--", sys.executable, "-c", WORK], check=True)
     return path
@@ -207,6 +206,23 @@ def test_data_frames():
     assert "kernels" in dir(recording)
 
 
+def test_data_frames_have_their_columns_also_without_rows_or_figures(machine, tmp_path):
+    pandas = pytest.importorskip("pandas", reason="the Python module pandas is missing (pip install pandas)")
+    machine.gpus(CONSTANT)
+    for name in ("empty", "full"):
+        with jouleprof.Monitor("gpu0", log=tmp_path / f"{name}.jprof") as monitor:
+            if name == "full":
+                with monitor.window("a"):
+                    time.sleep(0.1)
+    empty, full = (jouleprof.open(tmp_path / f"{name}.jprof") for name in ("empty", "full"))
+    for table in ("windows", "window_names", "shares"):
+        assert len(empty.frame(table)) == 0 and set(full.frame(table)) <= set(empty.frame(table)), table
+    assert empty.windows["energy_joules"].dtype == empty.domains["rest_joules"].dtype == "float64"
+    assert empty.windows["name"].str.startswith("a").sum() == 0
+    both = pandas.concat([empty.windows, full.windows])
+    assert both["pid"].tolist() == [os.getpid()] * len(full.windows) and both["pid"].dtype == "int64"
+
+
 def test_without_pandas(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(jouleprof.Unavailable, match="pip install"):
@@ -224,8 +240,6 @@ def test_windows_and_their_table(windows):
 
 
 def test_the_spread_of_windows(tmp_path, machine):
-    from conftest import CONSTANT
-
     machine.gpus(CONSTANT)
     script = ("import time, jouleprof\nmonitor = jouleprof.Monitor('gpu0')\n"
               "for i in range(5):\n    with monitor.window('step'): time.sleep(0.12 + 0.12 * (i == 2))\n")
@@ -283,8 +297,6 @@ def test_metrics_of_now_have_the_seconds_of_their_energy(gpu):
 
 
 def test_metrics_of_now_leave_out_a_device_without_readings(machine):
-    from conftest import CONSTANT
-
     snapshot = machine.gpus(CONSTANT, CONSTANT).monitor("gpu0,gpu1").snapshot
     while any(state.energy.joules is None or state.power is None for state in snapshot().domains):
         time.sleep(0.05)
@@ -324,8 +336,6 @@ def test_a_folder_is_no_recording(tmp_path):
 
 
 def test_absent_figures_are_not_in_metrics(machine):
-    from conftest import CONSTANT
-
     monitor = machine.gpus(CONSTANT, faults={"kind": "gpu_lost", "at_seconds": 0.3}).monitor("gpu0")
     time.sleep(0.8)
     with monitor.window("x") as window:
@@ -375,8 +385,6 @@ def test_windows_have_the_names_that_the_program_gave(machine):
 
 @pytest.mark.parametrize("utf8", ["0", "1"])
 def test_names_in_a_locale_without_utf8(machine, utf8):
-    from conftest import CONSTANT
-
     path = machine.gpus(CONSTANT).folder / "run.jprof"
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": utf8}
     subprocess.run([TOOL, "run", "-q", "--idle", "0s", "-o", str(path), "--", sys.executable, "-c",

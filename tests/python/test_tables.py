@@ -133,6 +133,10 @@ def test_many_recordings_are_one_table(tmp_path):
     totals = [row["total_energy_joules"] for row in found.rows("runs")]
     assert totals == [jouleprof.open(path).rows("runs")[0]["total_energy_joules"] for path in (KERNELS, DEIT)]
     assert len(found.rows("domains")) == 8
+    names = [schemas.identity(recording.report()) for recording in found]
+    for table in ("runs", "domains", "windows"):
+        of = [row["recording"] for row in found.rows(table)]
+        assert of == [name for name, recording in zip(names, found) for _ in recording.rows(table)]
     with pytest.raises(jouleprof.NotFound, match="no file matches"):
         jouleprof.open_all(str(tmp_path / "*.none"))
 
@@ -147,7 +151,8 @@ def test_a_merged_file_has_the_tables_of_its_parts(tmp_path):
     assert len(job.rows("runs")) == 2 and job.report()["schema"] == "jouleprof.job/2"
     assert sum(row["total_energy_joules"] for row in job.rows("runs")) == pytest.approx(job.report()["energy_joules"])
     # One of them has no kernels.
-    assert job.rows("kernels") == jouleprof.open(KERNELS).rows("kernels")
+    kernels = [{name: value for name, value in row.items() if name != "recording"} for row in job.rows("kernels")]
+    assert kernels == jouleprof.open(KERNELS).rows("kernels")
     assert job.parts[0].total("gpu0").joules in [jouleprof.open(p).total("gpu0").joules for p in (KERNELS, DEIT)]
     assert len(jouleprof.open_all([merged, KERNELS])) == 3
     with pytest.raises(ValueError, match="holds 2 recordings"):

@@ -31,15 +31,20 @@ class Tables:
     ledger: Any
 
     def rows(self, table: str) -> list[dict[str, Any]]:
-        """A list of dictionaries. Absent figures are None."""
+        """A list of dictionaries, with the `recording` that each is of. Absent figures are None."""
         check(table)
-        return [row for _, _, rows in self._parts(table) for row in rows]
+        return [{"recording": name, **row} for name, _, rows in self._parts(table) for row in rows]
 
     def frame(self, table: str) -> Any:
-        """rows() as a pandas data frame."""
+        """rows() as a pandas data frame, which has the columns of arrow() also where there are no rows."""
         check(table)
         pandas = needed("pandas", "a data frame", "rows()")
-        return pandas.DataFrame(self.rows(table))
+        rows, kinds = self.rows(table), schemas.COLUMNS[table]
+        found = pandas.DataFrame(rows, columns=list(dict.fromkeys([*(name for row in rows for name in row), *kinds])))
+        # A column without any figure is of objects, whose None is no number.
+        whole = "float64" if rows else "int64"
+        return found.astype({name: "float64" if kind == "float" else whole for name, kind in kinds.items()
+                             if kind == "float" or kind == "integer" and found[name].dtype == object})
 
     def arrow(self, table: str) -> Any:
         """A pyarrow.Table. Its columns and their types do not depend on the recording."""
