@@ -41,7 +41,7 @@ class Trainer:
 
     def train(self):
         self.log_history = []
-        self.log = self.log_history.append
+        self.places = []
         self.callback_handler = types.SimpleNamespace(callbacks=self.callbacks)
         self.state = types.SimpleNamespace(epoch=0, global_step=0, num_input_tokens_seen=0)
         self.control = types.SimpleNamespace(should_log=True, should_evaluate=False, should_save=False)
@@ -49,6 +49,11 @@ class Trainer:
             self.state.global_step += event == "step_end"
             self.call(event)
         assert any("energy/epoch_joules" in entry for entry in self.log_history)
+
+    def log(self, metrics):
+        self.log_history.append(metrics)
+        self.places.append((self.state.global_step, self.state.epoch))
+        self.control.should_log = False
 
     def call(self, event, **details):
         for callback in self.callbacks:

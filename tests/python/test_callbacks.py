@@ -77,14 +77,9 @@ def test_an_epoch_that_ended_before_a_failure_is_kept(gpu, fake):
 def test_an_epoch_is_logged_at_its_own_step(gpu, fake):
     """It is known later, in the middle of the next one."""
     fake("transformers", "TrainerCallback", "huggingface")
-    logged = []
 
     class Placing(Trainer):
         def call(self, event, **details):
-            if not logged and not isinstance(self.log, types.FunctionType):
-                keep = self.log
-                self.log = lambda metrics: (logged.append((self.state.global_step, self.state.epoch, metrics)),
-                                            keep(metrics))
             super().call(event, **details)
             if event == "epoch_end":  # a second epoch of one long step
                 self.state.epoch = 1
@@ -97,10 +92,38 @@ def test_an_epoch_is_logged_at_its_own_step(gpu, fake):
                 self.state.global_step, self.state.epoch = 9, 2
                 super().call("epoch_end")
 
-    Placing([jouleprof.callbacks.HuggingFaceCallback(gpu)]).train()
-    epochs = [(step, epoch) for step, epoch, metrics in logged if "energy/epoch_joules" in metrics]
-    assert epochs == [(1, 0), (9, 2)]
-    assert logged.index(next(e for e in logged if e[:2] == (1, 0) and "energy/epoch_joules" in e[2])) < len(logged) - 1
+    trainer = Placing([jouleprof.callbacks.HuggingFaceCallback(gpu)])
+    trainer.train()
+    of_epochs = [i for i, metrics in enumerate(trainer.log_history) if "energy/epoch_joules" in metrics]
+    assert [trainer.places[i] for i in of_epochs] == [(1, 0), (9, 2)]
+    assert of_epochs[0] < len(trainer.log_history) - 1
+
+
+def test_the_trainers_own_entries_are_whole(gpu, fake):
+    """An entry clears should_log, and a derived trainer may empty there what it has gathered for its own."""
+    fake("transformers", "TrainerCallback", "huggingface")
+
+    class Gathering(Trainer):
+        gathered = 0
+
+        def log(self, metrics):
+            super().log({**metrics, "gathered": self.gathered})
+            self.gathered = 0
+
+        def call(self, event, **details):
+            super().call(event, **details)
+            if event == "step_end":
+                time.sleep(0.6)  # its figure is known then
+                self.gathered, self.control.should_log = 7, True
+                super().call("step_begin")
+                super().call("step_end")
+                assert "energy/step_joules" in self.log_history[-1]
+                if self.control.should_log:
+                    self.log({"loss": 1})
+
+    trainer = Gathering([jouleprof.callbacks.HuggingFaceCallback(gpu)])
+    trainer.train()
+    assert [entry for entry in trainer.log_history if "gathered" in entry] == [{"loss": 1, "gathered": 7}]
 
 
 def test_each_data_set_of_an_evaluation_has_its_energy(gpu, fake):

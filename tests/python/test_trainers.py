@@ -67,6 +67,20 @@ def test_hugging_face_logs_through_the_trainer(gpu, tmp_path, monkeypatch):
         assert f"train/energy/{tag}" in written, tag
 
 
+def test_hugging_face_logs_the_loss_as_without_the_callback(gpu, tmp_path):
+    needs("torch", "transformers", "accelerate")
+    import transformers
+
+    class Slow(transformers.TrainerCallback):
+        def on_step_begin(self, *args, **kwargs):
+            time.sleep(0.3)  # the figures of a step are known in the next
+
+    trainer = hugging_face(tmp_path, jouleprof.callbacks.HuggingFaceCallback(gpu), logging_steps=1)
+    trainer.add_callback(Slow())
+    trainer.train()
+    assert [e["step"] for e in trainer.state.log_history if "loss" in e] == list(range(1, 9))
+
+
 def test_hugging_face_with_mlflow(gpu, tmp_path, monkeypatch):
     """All figures are in the one run of the training."""
     needs("torch", "transformers", "accelerate", "mlflow")

@@ -82,7 +82,7 @@ class HuggingFaceCallback(TrainerCallback):
             self._training.begin("evaluation")
 
     def on_epoch_begin(self, args, state, control, **kwargs):
-        self._log(state)
+        self._log(state, control)
         self._training.drop("evaluation")
         self._training.begin("epoch")
         self._epoch_tokens = _tokens(state)
@@ -99,7 +99,7 @@ class HuggingFaceCallback(TrainerCallback):
         self._training.end("step")
         if control.should_log or control.should_evaluate or control.should_save:
             self._end_steps(state)
-            self._log(state)
+            self._log(state, control)
         if control.should_evaluate:
             self._training.begin("evaluation")
 
@@ -119,34 +119,34 @@ class HuggingFaceCallback(TrainerCallback):
     def on_log(self, args, state, control, logs=None, **kwargs):
         # The trainer's last entry. At on_train_end its loggers are closed already.
         if not self._is_logging and logs and {"train_loss", "train_runtime"} <= logs.keys():
-            self._end(state)
+            self._end(state, control)
 
     def on_train_end(self, args, state, control, **kwargs):
-        self._end(state)
+        self._end(state, control)
 
-    def _end(self, state):
+    def _end(self, state, control):
         self._training.drop("evaluation")
         self._training.end("train", tokens=_tokens(state) - self._train_tokens, logged_as="train", place=_place(state))
-        self._log(state, wait=True)
+        self._log(state, control, wait=True)
 
     def _end_steps(self, state):
         steps = state.global_step - self._first_step
         self._training.end("steps", steps, logged_as="step" if steps else None, place=_place(state))
 
-    def _log(self, state, wait=False):
+    def _log(self, state, control, wait=False):
         now = _place(state)
         for place, metrics in self._training.finished(wait):
             trainer = self._trainer() if self._trainer is not None else None
             if trainer is None:
                 state.log_history.append({**metrics, "epoch": place[1], "step": place[0]})
                 continue
-            # Loggers take step and epoch from the state.
-            self._is_logging = True
+            # Loggers take step and epoch from the state. An entry clears should_log, which the trainer's own needs.
+            self._is_logging, should_log = True, control.should_log
             state.global_step, state.epoch = place
             try:
-                trainer.log(metrics)
+                _plain_log(trainer)(trainer, metrics)
             finally:
-                self._is_logging = False
+                self._is_logging, control.should_log = False, should_log
                 state.global_step, state.epoch = now
 
 
@@ -159,6 +159,11 @@ def _calls_of_trainer(callback):
         if hasattr(owner, "log") and callback in getattr(handler, "callbacks", ()):
             yield frame.f_code.co_name, owner
         frame = frame.f_back
+
+
+def _plain_log(trainer):
+    """That of transformers. A derived trainer's, as of TRL, adds to each entry what it has gathered since the one before."""
+    return [kind for kind in type(trainer).__mro__ if "log" in vars(kind)][-1].log
 
 
 def _place(state):
