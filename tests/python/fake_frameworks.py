@@ -77,5 +77,7 @@ class Trainer:
 def lightning_trainer():
     """Lightning's, as far as the callback sees it; set `should_update_logs` where its loggers would write."""
     return types.SimpleNamespace(
-        sanity_checking=False, loggers=[], _logger_connector=types.SimpleNamespace(should_update_logs=False),
+        sanity_checking=False, loggers=[], callback_metrics={}, progress_bar_metrics={}, callbacks=[],
+        lr_scheduler_configs=[],
+        _logger_connector=types.SimpleNamespace(should_update_logs=False),
         fit_loop=types.SimpleNamespace(_should_accumulate=lambda: False))

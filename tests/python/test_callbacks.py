@@ -298,6 +298,30 @@ def test_an_epoch_within_which_lightning_resumes_has_the_energy_of_what_was_left
     assert lightning.logged["energy/epoch_joules_per_token"] == pytest.approx(joules / 16)
 
 
+@pytest.mark.parametrize("monitor", [types.SimpleNamespace(), types.SimpleNamespace(monitor="energy/epoch_joules"),
+                                     types.SimpleNamespace(monitor="energy/epoch_joules", strict=False)])
+def test_no_figure_of_an_epoch_before_is_kept_in_lightning(machine, fake, monitor):
+    """Where a GPU was lost. Only one that a strict callback would end the training without stays."""
+    fake("lightning.pytorch", "Callback", "lightning")
+    gpu = machine.gpus(CONSTANT, faults={"kind": "gpu_lost", "at_seconds": 1}).monitor("gpu0")
+    lightning = Lightning(jouleprof.callbacks.LightningCallback(gpu))
+    lightning._trainer.callback_metrics = lightning.logged
+    lightning._trainer.callbacks = [monitor]
+    lightning.call("train_start", "train_epoch_start")
+    time.sleep(0.1)
+    lightning.call("train_epoch_end")
+    assert {"energy/epoch_joules", "energy/epoch_gpu0_joules"} <= set(lightning.logged)
+    time.sleep(1.2)
+    lightning.call("train_epoch_start")
+    if hasattr(monitor, "monitor") and not hasattr(monitor, "strict"):
+        with pytest.warns(RuntimeWarning, match="no energy/epoch_joules now.*strict=False"):
+            lightning.call("train_epoch_end")
+        assert set(lightning.logged) == {"energy/epoch_joules", "energy/epoch_seconds"}
+    else:
+        lightning.call("train_epoch_end")
+        assert set(lightning.logged) == {"energy/epoch_seconds"}
+
+
 def test_lightning_need_not_log_steps(gpu, fake):
     fake("lightning.pytorch", "Callback", "lightning")
     lightning = Lightning(jouleprof.callbacks.LightningCallback(gpu))

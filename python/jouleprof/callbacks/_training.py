@@ -132,6 +132,10 @@ class Training:
             found.append((part.place, self._metrics(part, measurement, tokens)))
         return found
 
+    def waiting_kinds(self):
+        """Of the parts that have ended and that finished() has not returned yet."""
+        return {part.kind for part in self._ended}
+
     def _known(self, wait):
         """(measurement, tokens) of the parts that have ended, up to the first that is not known yet; None: lost."""
         known = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Callable
 
 try:
@@ -94,6 +95,7 @@ class LightningCallback(Callback):
     def _log(self, trainer, pl_module, wait=True, on_step=False):
         # Each name once: Lightning keeps the last value of a step or an epoch. Steps of which several parts have
         # become known have the mean of all.
+        ended = [f"energy/{kind}_" for kind in self._training.waiting_kinds()] if wait else []
         found = {}
         before = 0
         for steps, metrics in self._training.finished(wait):
@@ -105,6 +107,21 @@ class LightningCallback(Callback):
         for name, value in found.items():
             pl_module.log(name, value, prog_bar=name in _SHOWN, logger=bool(trainer.loggers), on_step=on_step,
                           on_epoch=not on_step)
+        if ended:
+            _drop_earlier(trainer, tuple(ended), found)
+
+
+def _drop_earlier(trainer, prefixes, found):
+    """Lightning keeps a figure until the next one of its name: what a part lacks would be that of one before."""
+    strict = {each.monitor for each in (*trainer.callbacks, *trainer.lr_scheduler_configs)
+              if getattr(each, "monitor", None) and getattr(each, "strict", True)}  # without it they end the training
+    for metrics in (trainer.callback_metrics, trainer.progress_bar_metrics):
+        for name in [name for name in metrics if name.startswith(prefixes) and name not in found]:
+            if name not in strict:
+                del metrics[name]
+            elif metrics is trainer.callback_metrics:
+                warnings.warn(f"jouleprof: there is no {name} now; what monitors it sees the figure of before. "
+                              "EarlyStopping(strict=False) waits for the next one", RuntimeWarning, stacklevel=2)
 
 
 def _is_logged(trainer):
