@@ -59,15 +59,18 @@ std::string device_text(const model::DomainSnapshot& d) {
   return text;
 }
 
-// Platform and module contain other devices.
-std::optional<Energy> energy_of(const Devices& devices) {
+// Platform and module contain other devices. A device without power, such as one that is lost, has
+// the energy until then or none: the sum is a lower bound.
+std::string energy_of(const Devices& devices) {
   std::optional<Energy> sum;
+  bool complete = true;
   for (const auto* d : devices) {
-    if (!d->power || contains_others(d->domain.kind)) continue;
-    if (!d->energy) return std::nullopt;
-    sum = sum.value_or(Energy{}) + d->energy->energy;
+    if (contains_others(d->domain.kind)) continue;
+    if (d->power && !d->energy) return {};
+    if (!d->power) complete = false;
+    if (d->energy) sum = sum.value_or(Energy{}) + d->energy->energy;
   }
-  return sum;
+  return sum ? (complete ? "  " : "  at least ") + energy_text(*sum) : std::string();
 }
 
 constexpr unsigned kRowsPerHeader = 44;
@@ -151,8 +154,7 @@ std::string live_line(const model::Snapshot& snapshot, int width) {
           devices, [](const auto* d) { return d->provenance == model::Provenance::kSimulated; })) {
     line = "SIMULATED  " + line;
   }
-  std::string end;
-  if (const auto energy = energy_of(devices)) end = "  " + energy_text(*energy);
+  const std::string end = energy_of(devices);
 
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const std::size_t left = devices.size() - i;

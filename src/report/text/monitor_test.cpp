@@ -229,7 +229,13 @@ TEST(LiveLine, EnergyOnlyWhenAllOfItIsKnown) {
   s.domains[1].energy.reset();
   EXPECT_THAT(live_line(s, 80), Not(HasSubstr("kJ")));
   s.domains[1].power.reset();
-  EXPECT_EQ(live_line(s, 80), "83 s  gpu0 630.6 W  gpu1 -  1.234 kJ");
+  EXPECT_EQ(live_line(s, 80), "83 s  gpu0 630.6 W  gpu1 -  at least 1.234 kJ");
+}
+
+TEST(LiveLine, KeepsTheEnergyOfALostDevice) {
+  auto s = snapshot(2);
+  s.domains[1].power.reset();
+  EXPECT_EQ(live_line(s, 80), "83 s  gpu0 630.6 W  gpu1 -  at least 2.469 kJ");
 }
 
 TEST(LiveLine, ShowsWhatTheCommandSeesAndAddsNothingTwice) {
