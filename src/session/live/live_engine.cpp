@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <unordered_set>
 #include <utility>
 
 #include "model/device/sensor.h"
@@ -61,6 +62,7 @@ LiveEngine::LiveEngine(std::vector<model::Domain> domains, std::vector<model::Se
 void LiveEngine::append(const model::Readings& readings) {
   ledger_.append(readings);
   power_.append(readings);
+  for (const auto& failure : readings.failures) gauges_.erase(failure.sensor);
   for (const auto& reading : readings.gauges) {
     gauges_[reading.sensor] = {reading.value, reading.at};
   }
@@ -147,6 +149,18 @@ void LivePower::append(const model::Readings& readings) {
     int count = 0;
   };
   std::unordered_map<model::SensorId, Mean> means;
+  // Where a sensor fails, its domain has no power until a next reading: that of a lost board is not
+  // the last one.
+  std::unordered_set<model::SensorId> read;
+  for (const auto& reading : readings.powers) read.insert(reading.sensor);
+  for (const auto& reading : readings.counters) read.insert(reading.sensor);
+  for (const auto& failure : readings.failures) {
+    const auto failed = tracks_.find(failure.sensor);
+    if (failed == tracks_.end() || read.contains(failure.sensor)) continue;
+    for (auto& [id, track] : tracks_) {
+      if (track.domain == failed->second.domain && !read.contains(id)) track.power.reset();
+    }
+  }
   for (const auto& reading : readings.powers) {
     const auto track = tracks_.find(reading.sensor);
     if (track == tracks_.end()) continue;

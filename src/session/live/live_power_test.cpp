@@ -32,6 +32,23 @@ TEST(LivePower, PrefersTheRingToAPolledSensor) {
   EXPECT_FALSE(live.of(DomainId{1}, at(2)));
 }
 
+TEST(LivePower, WhereASensorFailsThereIsNoneUntilTheNextReading) {
+  LivePower live({sensor(0, 0, SensorKind::kPowerRing), sensor(1, 0, SensorKind::kPowerInstant)});
+  model::Readings r;
+  r.powers = {{SensorId{0}, at(1), Power::watts(400)}, {SensorId{1}, at(1), Power::watts(390)}};
+  r.failures = {{SensorId{0}, at(1), {Errc::kUnavailable, "samples were missed before"}}};
+  live.append(r);
+  EXPECT_EQ(live.of(DomainId{0}, at(2))->power, Power::watts(400));
+  r.powers.clear();
+  r.failures = {{SensorId{0}, at(2), {Errc::kUnavailable, "GPU is lost"}}};
+  live.append(r);
+  EXPECT_FALSE(live.of(DomainId{0}, at(2)));
+  r.powers = {{SensorId{0}, at(3), Power::watts(300)}};
+  r.failures.clear();
+  live.append(r);
+  EXPECT_EQ(live.of(DomainId{0}, at(3))->power, Power::watts(300));
+}
+
 TEST(LivePower, UsesACoarseCounterOnlyWithoutAnotherSensor) {
   auto counter = sensor(0, 0, SensorKind::kEnergyCounter);
   counter.traits.refresh = std::chrono::milliseconds{100};
