@@ -73,6 +73,8 @@ Json profile_json(const ActivityProfile& profile, const ActivityOptions& options
   j["launches"] = profile.launches;
   j["dropped"] = profile.dropped;
   j["memsets_left_out"] = profile.memsets_left_out;
+  j["unrecorded_seconds"] =
+      profile.unrecorded > Duration{} ? seconds_json(profile.unrecorded) : Json(nullptr);
   j["processes"] = records_json(profile.by_process);
   j["rows"] = records_json(view.lines, profile, options);
   j["rows_left_out"] = view.left_out;
