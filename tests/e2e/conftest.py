@@ -27,6 +27,8 @@ def pytest_collection_modifyitems(items):
 class Tool:
     """Runs jouleprof in a folder of its own."""
 
+    started = []  # by the test that runs
+
     def __init__(self, folder):
         self.folder = folder
         self.environment = {
@@ -46,9 +48,11 @@ class Tool:
         return self
 
     def start(self, *arguments, **options):
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [TOOL, *map(str, arguments)], cwd=self.folder, env=self.environment, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+        self.started.append(process)
+        return process
 
     def __call__(self, *arguments, status=0, **options):
         process = self.start(*arguments, stdin=options.pop("stdin", subprocess.DEVNULL), **options)
@@ -67,6 +71,16 @@ def domain(report, kind, device=None):
              if d["domain"] == kind and device in (None, d["device"])]
     assert len(found) == 1, [(d["domain"], d["device"]) for d in report["domains"]]
     return found[0]
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays_running():
+    """A test that fails ends its services, too."""
+    yield
+    for process in Tool.started:
+        if process.poll() is None:
+            process.terminate()
+    Tool.started.clear()
 
 
 @pytest.fixture
