@@ -150,15 +150,18 @@ void LivePower::append(const model::Readings& readings) {
   };
   std::unordered_map<model::SensorId, Mean> means;
   // Where a sensor fails, its domain has no power until a next reading: that of a lost board is not
-  // the last one.
+  // the last one. Sensors with later readings still answer.
   std::unordered_set<model::SensorId> read;
   for (const auto& reading : readings.powers) read.insert(reading.sensor);
   for (const auto& reading : readings.counters) read.insert(reading.sensor);
   for (const auto& failure : readings.failures) {
     const auto failed = tracks_.find(failure.sensor);
     if (failed == tracks_.end() || read.contains(failure.sensor)) continue;
+    const Track& its = failed->second;
     for (auto& [id, track] : tracks_) {
-      if (track.domain == failed->second.domain && !read.contains(id)) track.power.reset();
+      if (track.domain == its.domain && track.newest <= its.newest && !read.contains(id)) {
+        track.power.reset();
+      }
     }
   }
   for (const auto& reading : readings.powers) {

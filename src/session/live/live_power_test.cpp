@@ -47,6 +47,11 @@ TEST(LivePower, WhereASensorFailsThereIsNoneUntilTheNextReading) {
   r.failures.clear();
   live.append(r);
   EXPECT_EQ(live.of(DomainId{0}, at(3))->power, Power::watts(300));
+  // One that never answers again says nothing of the other.
+  r.powers.clear();
+  r.failures = {{SensorId{1}, at(4), {Errc::kUnavailable, "not supported"}}};
+  live.append(r);
+  EXPECT_EQ(live.of(DomainId{0}, at(4))->power, Power::watts(300));
 }
 
 TEST(LivePower, UsesACoarseCounterOnlyWithoutAnotherSensor) {
