@@ -293,8 +293,8 @@ class Attribution {
     out_.unrecorded = duration_of(excess / length * seconds(out_.length()));
     out_.warnings.push_back(fmt::format(
         "kernels ran for {:.0f} % of the time by the driver's utilisation, and for {:.0f} % by "
-        "their records: others ran without one, as those do that kernels launch. Their energy is "
-        "unattributed, or of kernels that ran next to them",
+        "their records: others ran without one, as those do that kernels launch, or another "
+        "program's. Their energy is unattributed, or of kernels that ran next to them",
         100 * seen / length, 100 * recorded / length));
   }
 
