@@ -571,6 +571,25 @@ def test_an_interrupt_while_its_file_is_made_leaves_a_sweep_that_goes_on(machine
     assert not (machine.folder / "s.jprof-journal").exists()
 
 
+@pytest.mark.parametrize("first, second", [
+    (("--limits", "700,300", "--repeats", "2", "--devices", "0"), ("--dry-run",)),
+    (("--limits", "700,300", "--repeats", "2", "--devices", "0"),
+     ("--limits", "700,300", "--devices", "1", "--force")),
+    (("--observe",), ("--observe", "--force")),
+])
+def test_a_second_sweep_of_one_file_leaves_the_first_alone(tmp_path, first, second):
+    machine = Machine(tmp_path, board(), board())
+    process = machine.start("sweep", *first, "--", "sh", "-c", "touch begun; sleep 1")
+    wait_until((tmp_path / "begun").exists)
+    refused = machine("sweep", *second, "--", "sleep", "0.1", status=None)
+    assert refused.returncode != 0
+    assert "another jouleprof is writing" in refused.err
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert machine("report", "sweep.jprof", "--run", "1").out
+    assert sorted(f.name for f in tmp_path.glob("sweep*")) == ["sweep.jprof"]
+
+
 def test_another_program_that_sets_the_limit_wins(machine):
     (machine.folder / "work.py").write_text(
         "import time; open('state', 'a').write(f'{time.time_ns()} 0 555\\n')")

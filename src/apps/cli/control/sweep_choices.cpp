@@ -241,11 +241,16 @@ Result<model::SweepPlan> SweepChoices::plan(const BoardState& boards,
   return plan;
 }
 
-void SweepWork::remove_recording() {
+void SweepWork::remove_files() const {
   std::error_code ignored;
   for (const char* suffix : {"", "-wal", "-shm"}) {
     std::filesystem::remove(recording_.string() + suffix, ignored);
   }
+}
+
+void SweepWork::remove_recording() {
+  if (claim_) remove_files();
+  claim_.reset();
   until_removed_.reset();
 }
 
@@ -254,6 +259,10 @@ Result<SweepWorkDone> SweepWork::run(const model::SweepPlan& plan) {
   if (!meters) return forward_error(meters);
   remove_recording();
   until_removed_.emplace();
+  auto claim = recording::Claim::take(sweep_file_, true);
+  if (!claim) return forward_error(claim);
+  claim_.emplace(std::move(*claim));
+  remove_files();  // of a sweep that was killed
   auto destination = Destination::file(recording_, true);
   if (!destination) return forward_error(destination);
   session::SessionOptions options;

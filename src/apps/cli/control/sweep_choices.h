@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "meters/control/held_boards.h"
 #include "model/sweep.h"
+#include "recording/claim.h"
 #include "session/run/signals.h"
 #include "session/sweep/run_measures.h"
 
@@ -84,19 +85,25 @@ struct SweepWorkDone {
 class SweepWork {
  public:
   // The recordings of runs are in a file next to that of the sweep, which goes with this object.
-  explicit SweepWork(const std::string& sweep_file) : recording_(sweep_file + ".run") {}
+  explicit SweepWork(const std::string& sweep_file)
+      : sweep_file_(sweep_file), recording_(sweep_file + ".run") {}
   SweepWork(const SweepWork&) = delete;
   SweepWork& operator=(const SweepWork&) = delete;
   ~SweepWork() { remove_recording(); }
 
-  // Errors: of opening meters and files; why the command cannot be started.
+  // No other sweep can use the file until remove_recording(). Errors: of opening meters and files;
+  // why the command cannot be started.
   Result<SweepWorkDone> run(const model::SweepPlan& plan);
   // Of the last run.
   const std::filesystem::path& recording() const { return recording_; }
   void remove_recording();
 
  private:
+  void remove_files() const;
+
+  std::filesystem::path sweep_file_;
   std::filesystem::path recording_;
+  std::optional<recording::Claim> claim_;  // without it the recording is another sweep's
   std::optional<session::SignalsLater> until_removed_;
 };
 
