@@ -186,10 +186,15 @@ void StateProbe::add(const GaugeCall& call, std::array<std::optional<model::Sens
 HostTime StateProbe::read(model::Readings& out) {
   const HostTime begin = clock_.now().host;
   const bool is_all = begin + kTogether >= all_ || begin + kTogether < sm_clock_;
-  if (is_all && !fields_.read(out)) return begin + kLostRetry;
+  Return code = is_all ? fields_.read(out) : Return::kSuccess;
   for (auto& item : items_) {
+    if (is_lost(code)) break;
     const bool is_clock = item.call->names[0] == model::gauge::kSmClock;
-    if ((is_all || is_clock) && !read(item, out)) return begin + kLostRetry;
+    if (is_all || is_clock) code = read(item, out);
+  }
+  if (is_lost(code)) {
+    fail(code, out);
+    return begin + kLostRetry;
   }
   std::erase_if(items_, [](const Item& item) { return item.dropped; });
   if (is_all) all_ = begin + pace_.all;
@@ -197,14 +202,25 @@ HostTime StateProbe::read(model::Readings& out) {
   return sm_clock_;
 }
 
-// False when the device is lost.
-bool StateProbe::read(Item& item, model::Readings& out) {
+// All sensors, without a call for each: a lost device may take long to answer.
+void StateProbe::fail(Return code, model::Readings& out) {
+  const HostTime at = clock_.now().host;
+  fields_.fail(code, at, out);
+  for (auto& item : items_) {
+    for (std::size_t i = 0; i < item.sensors.size(); ++i) {
+      if (!item.sensors[i]) continue;
+      item.states[i].failed(*item.sensors[i], at, nvml_error(api_, item.call->function, code), out);
+    }
+  }
+}
+
+Return StateProbe::read(Item& item, model::Readings& out) {
   GaugeValues values;
   const Return code = item.call->read(api_, device_, values);
   const HostTime at = clock_.now().host;
   if (is_unsupported(code)) {
     item.dropped = true;
-    return true;
+    return code;
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (!item.sensors[i]) continue;
@@ -221,7 +237,7 @@ bool StateProbe::read(Item& item, model::Readings& out) {
       out.gauges.push_back({*item.sensors[i], at, *values[i]});
     }
   }
-  return !is_lost(code);
+  return code;
 }
 
 PowerScopes find_powers(const NvmlApi& api, abi::Device device, const Generation& generation) {

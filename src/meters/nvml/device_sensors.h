@@ -58,7 +58,8 @@ class StateProbe : public ProbeReader {
     std::array<ReadState, 2> states;
     bool dropped = false;
   };
-  bool read(Item& item, model::Readings& out);
+  abi::Return read(Item& item, model::Readings& out);
+  void fail(abi::Return code, model::Readings& out);
 
   const NvmlApi& api_;
   abi::Device device_;

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "meters/nvml/device_sensors.h"
@@ -19,7 +20,7 @@ using namespace std::chrono_literals;
 
 using NvmlReadingTest = NvmlMeterTest;
 
-TEST_F(NvmlReadingTest, GpuLostInTheMiddleIsReportedOnceAndTriedRarely) {
+TEST_F(NvmlReadingTest, GpuLostInTheMiddleIsReportedOnceOfEachSensorAndTriedRarely) {
   FakeGpu& gpu = add_hopper();
   gpu.energy_mj = [](HostTime t) {
     return 1000 + static_cast<unsigned long long>(t.time_since_epoch() / 1ms);
@@ -28,17 +29,26 @@ TEST_F(NvmlReadingTest, GpuLostInTheMiddleIsReportedOnceAndTriedRarely) {
   model::Readings out;
   for (std::size_t i = 0; i < meter_->probes().size(); ++i) meter_->read(i, out);
   EXPECT_TRUE(out.failures.empty());
+  std::set<model::SensorId> had_values;
+  for (const auto& x : out.counters) had_values.insert(x.sensor);
+  for (const auto& x : out.powers) had_values.insert(x.sensor);
+  for (const auto& x : out.gauges) had_values.insert(x.sensor);
   gpu.all = Return::kGpuIsLost;
+  std::vector<model::SensorId> failed;
   for (std::size_t i = 0; i < meter_->probes().size(); ++i) {
     out.clear();
     EXPECT_GE(meter_->read(i, out), fake_.clock.host + 9s) << meter_->probes()[i].name;
-    ASSERT_EQ(out.failures.size(), 1u) << meter_->probes()[i].name;
-    EXPECT_THAT(out.failures[0].error.message, HasSubstr("GPU is lost"));
+    for (const auto& failure : out.failures) {
+      EXPECT_THAT(failure.error.message, HasSubstr("GPU is lost"));
+      failed.push_back(failure.sensor);
+    }
+    const auto reported = out.failures.size();
     fake_.pass(10s);
     meter_->read(i, out);
-    EXPECT_EQ(out.failures.size(), 1u);
+    EXPECT_EQ(out.failures.size(), reported);
     EXPECT_TRUE(out.powers.empty() && out.counters.empty() && out.gauges.empty());
   }
+  EXPECT_THAT(failed, testing::IsSupersetOf(had_values));
   gpu.all = Return::kSuccess;
   fake_.pass(10s);
   out.clear();

@@ -236,21 +236,28 @@ void FieldPoll::add(model::SensorId sensor, const Field& field, model::SensorKin
   fields_.push_back(field);
 }
 
-bool FieldPoll::read(model::Readings& out) {
-  if (items_.empty()) return true;
+abi::Return FieldPoll::read(model::Readings& out) {
+  if (items_.empty()) return abi::Return::kSuccess;
   const HostTime before = clock_.now().host;
   fill(api_, device_, fields_, buffer_, answers_);
   const HostTime after = clock_.now().host;
   const HostTime at = before + (after - before) / 2;
   for (std::size_t i = 0; i < items_.size(); ++i) {
+    if (is_lost(answers_[i].code)) {
+      fail(answers_[i].code, at, out);
+      return answers_[i].code;
+    }
     take(items_[i], answers_[i].code, answers_[i].value, at, out);
-    if (is_lost(answers_[i].code)) return false;
   }
   if (std::erase_if(items_, [](const Item& item) { return item.dropped; }) > 0) {
     fields_.clear();
     for (const auto& item : items_) fields_.push_back(item.field);
   }
-  return true;
+  return abi::Return::kSuccess;
+}
+
+void FieldPoll::fail(abi::Return code, HostTime at, model::Readings& out) {
+  for (auto& item : items_) take(item, code, std::nullopt, at, out);
 }
 
 void FieldPoll::take(Item& item, abi::Return code, std::optional<double> value, HostTime at,
@@ -277,7 +284,7 @@ void FieldPoll::take(Item& item, abi::Return code, std::optional<double> value, 
 
 HostTime PowerPollProbe::read(model::Readings& out) {
   const HostTime begin = clock_.now().host;
-  return begin + (poll_.read(out) ? period_ : kLostRetry);
+  return begin + (is_lost(poll_.read(out)) ? kLostRetry : period_);
 }
 
 }  // namespace jouleprof::meters::nvml

@@ -75,8 +75,10 @@ class FieldPoll {
   void add(model::SensorId sensor, const Field& field, model::SensorKind kind);
   bool empty() const { return items_.empty(); }
 
-  // False when the device is lost.
-  bool read(model::Readings& out);
+  // Success, or the code of a lost device: no sensor has a value then.
+  abi::Return read(model::Readings& out);
+  // The driver's answer `code` as that of each field.
+  void fail(abi::Return code, HostTime at, model::Readings& out);
 
  private:
   struct Item {
