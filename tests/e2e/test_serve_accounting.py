@@ -215,6 +215,9 @@ def test_the_loss_of_a_board_is_logged(tool):
         assert "gpu gpu0 GPU-" in line and "lost" in line.lower()
         wait_for("the state", lambda: ready(service)[0] == 503)
         assert series("jouleprof_sensor_available", service.samples(), domain="gpu") == [0]
+        board = json.loads(service.get("/api/v1/snapshot"))["devices"][0]
+        assert board["energy_joules"] > 0 and not board["available"]
+        assert "GPU is lost" in board["reason"]
 
 
 def test_a_restart_counts_what_the_board_did(tmp_path, gpu):

@@ -82,7 +82,8 @@ class Document {
         counted && state_.day.begin ? joules_json(state_.day.energy(d, account)) : Json(nullptr);
     out["rest_joules"] = counted && account.rest ? joules_json(*account.rest) : Json(nullptr);
     out["unattributed_joules"] = is_divided(d) ? joules_json(account.unattributed) : Json(nullptr);
-    out["reason"] = text_json(counted ? "" : reason(d));
+    const std::string silent = state_.domains[d].reported ? "" : state_.domains[d].reason;
+    out["reason"] = text_json(counted ? silent : reason(d));
     out["available"] = state_.domains[d].reported;
     out["gaps"] = state_.domains[d].gaps;
     out["age_seconds"] = optional_json(s.age, seconds_json);
