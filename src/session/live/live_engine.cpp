@@ -149,21 +149,7 @@ void LivePower::append(const model::Readings& readings) {
     int count = 0;
   };
   std::unordered_map<model::SensorId, Mean> means;
-  // Where a sensor fails, its domain has no power until a next reading: that of a lost board is not
-  // the last one. Sensors with later readings still answer.
-  std::unordered_set<model::SensorId> read;
-  for (const auto& reading : readings.powers) read.insert(reading.sensor);
-  for (const auto& reading : readings.counters) read.insert(reading.sensor);
-  for (const auto& failure : readings.failures) {
-    const auto failed = tracks_.find(failure.sensor);
-    if (failed == tracks_.end() || read.contains(failure.sensor)) continue;
-    const Track& its = failed->second;
-    for (auto& [id, track] : tracks_) {
-      if (track.domain == its.domain && track.newest <= its.newest && !read.contains(id)) {
-        track.power.reset();
-      }
-    }
-  }
+  if (!readings.failures.empty()) drop_failed(readings);
   for (const auto& reading : readings.powers) {
     const auto track = tracks_.find(reading.sensor);
     if (track == tracks_.end()) continue;
@@ -196,6 +182,24 @@ void LivePower::append(const model::Readings& readings) {
       }
     }
     track.counter = reading;
+  }
+}
+
+// Where a sensor fails, its domain has no power until a next reading: that of a lost board is not
+// the last one. Sensors with later readings still answer.
+void LivePower::drop_failed(const model::Readings& readings) {
+  std::unordered_set<model::SensorId> read;
+  for (const auto& reading : readings.powers) read.insert(reading.sensor);
+  for (const auto& reading : readings.counters) read.insert(reading.sensor);
+  for (const auto& failure : readings.failures) {
+    const auto failed = tracks_.find(failure.sensor);
+    if (failed == tracks_.end() || read.contains(failure.sensor)) continue;
+    const Track& its = failed->second;
+    for (auto& [id, track] : tracks_) {
+      if (track.domain == its.domain && track.newest <= its.newest && !read.contains(id)) {
+        track.power.reset();
+      }
+    }
   }
 }
 

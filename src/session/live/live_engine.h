@@ -46,6 +46,8 @@ class LivePower {
     HostTime at{};  // of `power`
     std::optional<HostTime> newest;
   };
+  void drop_failed(const model::Readings& readings);
+
   std::unordered_map<model::SensorId, Track> tracks_;
 };
 
