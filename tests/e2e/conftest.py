@@ -27,7 +27,7 @@ def pytest_collection_modifyitems(items):
 class Tool:
     """Runs jouleprof in a folder of its own."""
 
-    started = []  # by the test that runs
+    started = []
 
     def __init__(self, folder):
         self.folder = folder
@@ -75,12 +75,13 @@ def domain(report, kind, device=None):
 
 @pytest.fixture(autouse=True)
 def nothing_stays_running():
-    """A test that fails ends its services, too."""
+    """A test that fails ends its services, too; those of its module's fixtures started before and go on."""
+    of_module = len(Tool.started)
     yield
-    for process in Tool.started:
+    for process in Tool.started[of_module:]:
         if process.poll() is None:
             process.terminate()
-    Tool.started.clear()
+    del Tool.started[of_module:]
 
 
 @pytest.fixture
