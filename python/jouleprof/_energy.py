@@ -31,6 +31,7 @@ class Domain:
 
     @classmethod
     def of(cls, native):
+        """From the extension's tuple: an index below 0 is None."""
         kind, device, name, uuid, reason, index, gpu_index = native
         return cls(kind, device, name, uuid, reason, None if index < 0 else index,
                    None if gpu_index < 0 else gpu_index)
@@ -100,6 +101,7 @@ class Energy(Figure):
 
     @classmethod
     def of(cls, domain, native, seconds=None):
+        """From the extension's tuple of a domain, or of all (`domain` is None), over so many seconds."""
         provenance, energy, error, repeatability, sensor, method, reason = native
         word = PROVENANCES[provenance]
         if word == "unavailable":
@@ -128,10 +130,12 @@ class Energy(Figure):
 
     @classmethod
     def unavailable(cls, domain: Domain | None, reason: str, sensor: str = "", method: str = "") -> Energy:
+        """No figure, and why: its joules are None."""
         return cls(domain, None, None, None, "unavailable", sensor, method, reason)
 
     @property
     def joules(self) -> float | None:
+        """None where it can't be had; `reason` says why. A lower bound where `is_partial`."""
         return _joules(self.microjoules)
 
     @property
@@ -210,6 +214,7 @@ class Power:
 
     @classmethod
     def mean_of(cls, energy: Energy, seconds: float) -> Power:
+        """Energy by time, in watts, with the interval of the energy; unavailable where no time has passed."""
         label = energy._name()
         if energy.joules is None or not seconds > 0:
             return cls(label, None, None, None, "unavailable", seconds, energy.reason or "no time has passed")

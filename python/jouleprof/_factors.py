@@ -52,6 +52,7 @@ class Cost:
 
     @classmethod
     def of(cls, energy: Energy, factors: Factors) -> Cost:
+        """Of an energy, with its interval; what no factor is known for is None."""
         kwh, error = energy.kwh, None if energy.error is None else energy.error / JOULES_PER_KWH
 
         def times(value, factor):

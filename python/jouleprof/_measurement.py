@@ -44,6 +44,7 @@ class Figures(Figure):
         return [e for _, e in self._placed()]
 
     def items(self) -> list[tuple[str, Energy]]:
+        """The labels and energies of all domains, in the same order."""
         return [(d.label, e) for d, e in self._placed()]
 
     def __iter__(self) -> Iterator[str]:

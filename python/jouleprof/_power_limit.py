@@ -26,6 +26,7 @@ class Energy:
     """The least energy."""
 
     def select(self, measurements: Sequence[PowerLimitMeasurement]) -> int:
+        """The limit, in watts, with the least energy."""
         return min(measurements, key=lambda m: m.energy).power_limit
 
 
@@ -33,6 +34,7 @@ class Time:
     """The least time."""
 
     def select(self, measurements: Sequence[PowerLimitMeasurement]) -> int:
+        """The limit, in watts, with the least time."""
         return min(measurements, key=lambda m: m.time).power_limit
 
 
@@ -46,6 +48,7 @@ class ZeusCost:
         self.world_size = world_size
 
     def select(self, measurements: Sequence[PowerLimitMeasurement]) -> int:
+        """The limit, in watts, with the least cost; the highest limit is that of the measurements."""
         most = max(m.power_limit for m in measurements) * self.world_size
 
         def cost(m):
@@ -66,6 +69,7 @@ class MaxSlowdownConstraint:
         self.factor = factor
 
     def select(self, measurements: Sequence[PowerLimitMeasurement]) -> int:
+        """The limit, in watts, with the least energy of those that are fast enough."""
         most = max(measurements, key=lambda m: m.power_limit).time * self.factor
         return Energy().select([m for m in measurements if m.time <= most])
 
@@ -186,6 +190,7 @@ class PowerLimitOptimizer:
         self._phase, self._steps = "ready", self._wait
 
     def on_step_begin(self) -> None:
+        """Before each step: sets the next limit, and begins the window that measures it."""
         if self._phase == "ready" and self._steps <= 0:
             self._limit.set(self._pending[0])
             self._phase, self._steps = "warmup", self._warmup
@@ -195,6 +200,7 @@ class PowerLimitOptimizer:
             self._window.__enter__()
 
     def on_step_end(self) -> None:
+        """After each step: ends the window after its steps, and sets the best limit after the last one."""
         if self._phase == "done":
             return
         self._steps -= 1

@@ -28,6 +28,7 @@ class DomainSnapshot:
     clock_limits: tuple[str, ...] | None  # why clocks are held down: "power_limit", ...
 
     def latest_power(self) -> Power:
+        """The power of the newest reading, in watts, without an interval; unavailable where there is none."""
         if self.power is None:
             return Power(self.domain.label, None, None, None, "unavailable", None,
                          self.domain.reason or "no reading of the last ten seconds")

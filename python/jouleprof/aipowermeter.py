@@ -53,6 +53,7 @@ class JsonParser:
 
     @property
     def recording(self) -> Recording:
+        """The recording that the folder has."""
         if self._recording is None:
             path = found = existing(self.location)
             own = os.path.join(path, _RECORDING)
@@ -253,6 +254,7 @@ class ExpResults:
         return {place: found for place, found in names.items() if found}
 
     def print(self) -> None:
+        """Prints the metrics that there are, and of which figures."""
         print(self)
 
     def __str__(self) -> str:

@@ -102,9 +102,11 @@ class EmissionsData:
 
     @property
     def values(self) -> Dict[str, Any]:
+        """The columns of a row of emissions.csv, by name."""
         return dict(self.__dict__)
 
     def toJSON(self) -> str:
+        """The columns as an object of JSON."""
         return json.dumps(self.__dict__, sort_keys=True, indent=4)
 
 
@@ -156,6 +158,7 @@ class EmissionsTracker:
         self._tasks: List[Dict[str, Any]] = []
 
     def start(self) -> None:
+        """Begins to measure."""
         if self._window is not None:
             logger.warning("the tracker was started before")
             return
@@ -163,6 +166,7 @@ class EmissionsTracker:
         self._window = self._monitor.window(self._name()).__enter__()
 
     def stop(self) -> Optional[float]:
+        """Ends it, and writes the row. Gives kg of CO2-equivalent; None where the energy can't be had."""
         if self._window is None:
             logger.warning("the tracker was stopped before, or not started")
             return self.final_emissions
@@ -195,6 +199,7 @@ class EmissionsTracker:
         return None
 
     def start_task(self, task_name: Optional[str] = None) -> None:
+        """Begins a task within the measurement, which begins if it has not."""
         if self._task is not None:
             logger.warning("a task is being measured: '%s'", self._task[0])
             return
@@ -206,6 +211,7 @@ class EmissionsTracker:
         self._task = (name, asked, self._monitor.window(name).__enter__())
 
     def stop_task(self, task_name: Optional[str] = None) -> Optional[EmissionsData]:
+        """Ends the task; None where none of this name is measured."""
         if self._task is None or task_name not in (None, "", *self._task[:2]):
             logger.warning("no such task is being measured")
             return None

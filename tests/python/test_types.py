@@ -66,11 +66,14 @@ def functions_of(module):
 
 @pytest.mark.parametrize("module", ["", ".zeus.monitor.energy", ".torch", ".plot", ".serving", ".codecarbon",
                                     ".aipowermeter"])
-def test_what_is_public_is_annotated(module):
-    bare = [name for name, function in functions_of(importlib.import_module(f"jouleprof{module}"))
-            if function.__module__.startswith("jouleprof")
-            and {*inspect.signature(function).parameters, "return"} - {"self", "cls"} - set(function.__annotations__)]
-    assert set(bare) <= INTERNAL
+def test_what_is_public_is_annotated_and_described(module):
+    own = {name: function for name, function in functions_of(importlib.import_module(f"jouleprof{module}"))
+           if function.__module__.startswith("jouleprof")}
+    bare = {name for name, function in own.items()
+            if {*inspect.signature(function).parameters, "return"} - {"self", "cls"} - set(function.__annotations__)}
+    assert bare <= INTERNAL
+    assert [name for name, function in own.items()
+            if not name.endswith(".__init__") and not inspect.getdoc(function)] == []
 
 
 def test_the_package_is_marked_as_typed():

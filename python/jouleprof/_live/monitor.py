@@ -212,6 +212,7 @@ class Monitor:
 
     @property
     def domains(self) -> list[Domain]:
+        """What is measured, those without a figure too: their `reason` says why."""
         return list(self._domains)
 
     def snapshot(self) -> Snapshot:
@@ -238,6 +239,7 @@ class Monitor:
 
     @property
     def closed(self) -> bool:
+        """Whether `close` was called: nothing is measured any more."""
         return self._native.closed
 
     def close(self) -> None:

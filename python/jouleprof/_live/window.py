@@ -96,6 +96,7 @@ class Window(Figures):
 
     @property
     def name(self) -> str:
+        """As it was given."""
         return self._name
 
     @property

@@ -60,6 +60,7 @@ class Report:
 
     @property
     def json(self) -> Any:
+        """All figures, as `jouleprof report --json` has them."""
         return json.loads(self._tool("report", "--json"))
 
     def save_html(self, output: str | os.PathLike[str]) -> None:

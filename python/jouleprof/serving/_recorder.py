@@ -41,9 +41,14 @@ class Share(NamedTuple):
 class Listener(Protocol):
     """What follows a recorder. Calls come from the engine's thread."""
 
-    def on_request(self, number: int, request: Request) -> None: ...
-    def on_step(self, begin: int, end: int, shares: Sequence[int]) -> None: ...
-    def on_finish(self, number: int, request: Request) -> None: ...
+    def on_request(self, number: int, request: Request) -> None:
+        """A request has begun."""
+
+    def on_step(self, begin: int, end: int, shares: Sequence[int]) -> None:
+        """A step of the engine, with its begin and end and each request's share of it."""
+
+    def on_finish(self, number: int, request: Request) -> None:
+        """A request has ended."""
 
 
 class Request:
@@ -132,6 +137,7 @@ class Recorder:
         return self._lost_steps, self._lost_requests
 
     def listen(self, listener: Listener) -> None:
+        """Calls it from now on."""
         self._listeners.append(listener)
 
     @property

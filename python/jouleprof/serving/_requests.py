@@ -160,12 +160,15 @@ class ProvisionalEnergies:
         self._thread = threading.Thread(target=self._run, name="jouleprof-requests", daemon=True)
 
     def start(self) -> None:
+        """Looks into the recording every `period` seconds from now on, in a thread."""
         self._thread.start()
 
     def stop(self) -> None:
+        """Ends the thread; what it has learnt stays."""
         self._ended.set()
 
     def learn(self, found: Iterable[RequestEnergy]) -> None:
+        """Fits joules by token to the newest requests that have ended."""
         done = [r for r in found if r.finish_nanoseconds is not None][-self.MOST:]
         used = [_Used(r.tokens_in, r.tokens_out, r.energy_joules, r.interval_joules[1]) for r in done
                 if r.energy_joules and r.energy_joules > 0 and r.interval_joules and r.tokens_in + r.tokens_out > 0]
@@ -266,6 +269,7 @@ class RequestMetrics:
                     self._parts.values[board["device"], part] = board[part + "_joules"]
 
     def add(self, request: RequestEnergy) -> None:
+        """Counts a request; without a figure, its joules are not observed."""
         key = request.model or "", request.tenant or ""
         known = request.energy_joules is not None
         if request.energy_joules is not None:

@@ -69,12 +69,15 @@ class EnergyHistogram:
         _open.add(self)
 
     def begin_window(self, name, sync_execution=True):
+        """Begins a window of this name; waits for the GPUs first if `sync_execution`."""
         self.energy_monitor.begin_window(f"__EnergyHistogram_{name}", sync_execution)
 
     def end_window(self, name, sync_execution=True):
+        """Ends the window; its energy is in the metrics soon."""
         self._ended.put((name, self.energy_monitor.end_window(f"__EnergyHistogram_{name}", sync_execution)))
 
     def close(self):
+        """Waits for what has ended to be in the metrics, for at most 30 s."""
         self._ended.put(None)
         self._thread.join(30)
 
@@ -102,6 +105,7 @@ class _Periodic:
         self._running = {}
 
     def begin_window(self, name, sync_execution=False):
+        """Begins a window of this name; waits for the GPUs first if `sync_execution`."""
         if name in self._running:
             raise InvalidArgument(f"window '{name}' is open already")
         self._synchronise(sync_execution)

@@ -80,11 +80,13 @@ class ZeusProfilingService:
                 self._log("Zeus monitor started.", gpu)
 
     def push_window(self):
+        """Begins a window within those that are open."""
         self._synchronise(self.gpu_indices)
         self.prof_start_info.append(self.monitor.window("", False).__enter__())
         self._log("Profiling window pushed.")
 
     def pop_window(self):
+        """Ends the innermost window."""
         self._synchronise(self.gpu_indices)
         if not self.prof_start_info:
             raise _EmptyStack("No profiling window active. Call push_window() first.")

@@ -142,15 +142,18 @@ class MeasurementState:
 
     @property
     def gpu_energy(self) -> dict[int, float]:
+        """Joules so far by GPU, as CUDA counts them."""
         measured, is_final = self._so_far()
         return ByGpu.of(measured, [e.domain.index for e in measured.values()], is_final)
 
     @property
     def cpu_energy(self) -> dict[int, float] | None:
+        """Joules so far by processor package; None without any figure."""
         return _of_sensors(*self._so_far_of("cpu"))
 
     @property
     def dram_energy(self) -> dict[int, float] | None:
+        """The same of their memory."""
         return _of_sensors(*self._so_far_of("dram"))
 
     def _so_far_of(self, kind):
