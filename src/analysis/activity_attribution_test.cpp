@@ -198,12 +198,12 @@ TEST(Attribute, AtAPowerLimitClocksThatAreReadOftenLeaveTheTruthInside) {
   run.seconds = 12;
   run.cap = 350;
   run.reasons_every = 0.1;
-  std::size_t inside = 0;
+  int inside = 0;
   for (run.seed = 1; run.seed <= 6; ++run.seed) {
     const auto made = synthesise(run);
     inside += Score(only_activity(made.recording), made).covered;
   }
-  EXPECT_GE(inside, 23u);  // of 24
+  EXPECT_GE(inside, 23);  // of 24
 }
 
 // As at a power limit, which keeps power as it is while the clock changes.

@@ -411,7 +411,7 @@ TEST(Levels, ACommandWithoutAContextHoldsNothing) {
 // them a second of 70 W is 64 W or 76 W, with an error of 7 W.
 void expect_rest_where_reads_keep_step(bool has_samples) {
   SCOPED_TRACE(has_samples);
-  for (const unsigned seed : {2, 6, 9, 14, 15, 20, 38, 40}) {
+  for (const unsigned seed : {2u, 6u, 9u, 14u, 15u, 20u, 38u, 40u}) {
     Recorded run;
     auto& r = run.recording;
     run.gpu.seed = seed;

@@ -566,13 +566,8 @@ Result<void> RowLog::name_products() {
 
 Result<void> RowLog::make_stamps() {
   std::map<LogTime::Kind, std::size_t> kinds;
-  std::size_t without = 0;
   for (const LogRow& row : rows_) {
-    if (row.time) {
-      ++kinds[row.time->kind];
-    } else {
-      ++without;
-    }
+    if (row.time) ++kinds[row.time->kind];
   }
   has_times_ = !kinds.empty();
   if (!has_times_) {

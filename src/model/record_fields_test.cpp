@@ -7,7 +7,9 @@ namespace {
 
 struct Anything {
   template <class T>
-  operator T() const;
+  operator T() const {
+    return T();
+  }
 };
 
 // The members of an aggregate: as many values as it can be made of.

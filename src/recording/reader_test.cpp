@@ -69,7 +69,7 @@ TEST(Reader, PlaysBackARollbackJournal) {
 
 TEST(Packed, GivesBackWhatWasPacked) {
   std::mt19937 random(1);
-  for (const std::size_t length : {0, 1, 100, 70'000, 3'000'000}) {
+  for (const unsigned length : {0u, 1u, 100u, 70'000u, 3'000'000u}) {
     std::string text(length, 'a');
     for (std::size_t i = 0; i < length; i += 3) text[i] = static_cast<char>(random());
     EXPECT_EQ(unpack(pack(text)), text);

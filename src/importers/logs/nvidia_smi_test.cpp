@@ -49,8 +49,8 @@ TEST(NvidiaSmi, EachGpuHasTheNameInItsRows) {
     for (int s = 0; s <= 20; ++s) {
       for (std::size_t g = 0; g < names.size(); ++g) {
         if (has_times) text += fmt::format("2026/08/17 22:35:{:02d}.00{}, ", s, g);
-        text +=
-            fmt::format("{}, {}.00 W\n", s == 4 ? "[Unknown Error]" : names[g], 60 + s + 300 * g);
+        text += fmt::format("{}, {}.00 W\n", s == 4 ? "[Unknown Error]" : names[g],
+                            60 + s + 300 * static_cast<int>(g));
       }
     }
     return text;

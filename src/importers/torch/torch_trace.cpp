@@ -311,7 +311,7 @@ void TorchTrace::bin() {
 Result<void> TorchTrace::for_each_piece(
     const std::function<bool(const model::TracePiece&)>& take) const {
   using Piece = TraceScanner::Piece;
-  using Kind = model::TracePiece::Kind;
+  using Role = model::TracePiece::Kind;
   auto scanner = TraceScanner::open(path_);
   if (!scanner) return forward_error(scanner);
   for (std::size_t launches = 0;;) {
@@ -323,25 +323,25 @@ Result<void> TorchTrace::for_each_piece(
     const std::string closing = *read == Piece::kEnd ? scanner->closing() : std::string{};
     std::optional<TorchEvent> event;
     if (*read == Piece::kEvent) event = parse_torch_event(piece.text);
-    if (*read == Piece::kLast) piece.kind = Kind::kLast;
+    if (*read == Piece::kLast) piece.kind = Role::kLast;
     if (*read == Piece::kEnd) {
-      piece.kind = Kind::kEnd;
+      piece.kind = Role::kEnd;
       piece.text = closing;
     } else if (event && event->kind == TorchEvent::Kind::kWork) {
       if (launches == profiled_.launches.size()) {
         return fail(Errc::kCorrupt, fmt::format("{} changed while it was read", path_.string()));
       }
-      piece.kind = Kind::kLaunch;
+      piece.kind = Role::kLaunch;
       piece.launch = launches++;
       piece.args = event->args;
     } else if (event && event->kind == TorchEvent::Kind::kRange) {
-      piece.kind = Kind::kRange;
+      piece.kind = Role::kRange;
       piece.ts = event->ts;
       piece.duration = event->duration;
       piece.thread = thread(event->pid, event->tid);
       piece.args = event->args;
     }
-    if (!take(piece) || piece.kind == Kind::kEnd) return {};
+    if (!take(piece) || piece.kind == Role::kEnd) return {};
   }
 }
 

@@ -37,9 +37,9 @@ int count_cpus(std::string_view proc_stat) {
 
 // What the estimate rests on: it stands wherever the sensor is named.
 std::string model_name(int cpus, Power tdp, bool is_given) {
-  std::string name =
-      fmt::format("load model of {} at {:.3g} W{}, {}", counted(cpus, "logical CPU"),
-                  tdp.watts() / cpus, cpus == 1 ? "" : " each", is_given ? "given" : "assumed");
+  std::string name = fmt::format(
+      "load model of {} at {:.3g} W{}, {}", counted(static_cast<std::size_t>(cpus), "logical CPU"),
+      tdp.watts() / cpus, cpus == 1 ? "" : " each", is_given ? "given" : "assumed");
   if (!estimate::is_plausible_tdp(Power::watts(tdp.watts() / cpus))) {
     name += fmt::format("; implausible: processors have {:g} to {:g} W",
                         estimate::kLeastTdpPerCpu.watts(), estimate::kMostTdpPerCpu.watts());

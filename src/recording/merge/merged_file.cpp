@@ -107,8 +107,7 @@ struct MergeInput {
 class Merger {
  public:
   Merger(SQLite::Database& db, const OfRecording& each)
-      : db_(db),
-        each_(each),
+      : each_(each),
         insert_(db,
                 "INSERT INTO part (name, host, boot_id, length_bytes, crc32, recording) "
                 "VALUES (?, ?, ?, ?, ?, ?)"),
@@ -192,7 +191,6 @@ class Merger {
     return {};
   }
 
-  SQLite::Database& db_;
   const OfRecording& each_;
   SQLite::Statement insert_;
   SQLite::Statement same_;

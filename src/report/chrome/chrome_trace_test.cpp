@@ -4,16 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "model/activity/device_timeline.h"
+#include "report/json/values.h"
 
 namespace jouleprof::report {
 namespace {
 
 using namespace std::chrono_literals;
-using Json = nlohmann::ordered_json;
 
 constexpr Duration kZero{};
 

@@ -20,7 +20,7 @@ std::vector<JobMembers::ClientId> ended(JobMembers& members) {
 TEST(JobMembers, AreReleasedOnceTheyWereSeen) {
   JobMembers members;
   members.admit({});
-  for (const JobMembers::ClientId id : {1, 2}) ASSERT_TRUE(members.ask(id, 100, {}));
+  for (const JobMembers::ClientId id : {1u, 2u}) ASSERT_TRUE(members.ask(id, 100, {}));
   ASSERT_TRUE(ended(members).empty());
   EXPECT_FALSE(members.see_leaving());
   ASSERT_TRUE(members.leave(1));

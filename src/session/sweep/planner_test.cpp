@@ -88,7 +88,7 @@ TEST(SweepPlanner, GoesOnWhereItWasInterrupted) {
   const Truth truth{[](double w) { return 1000 / w; }, [](double w) { return w; }};
   auto plan = plan_of({700, 600, 500, 400});
   const auto whole = sweep(plan, truth, 0.01, 0.02, 3);
-  for (const std::size_t kept : {1, 3, 6, 9}) {
+  for (const unsigned kept : {1u, 3u, 6u, 9u}) {
     const SweepPlanner resumed(plan, {whole.runs().begin(), whole.runs().begin() + kept});
     ASSERT_TRUE(resumed.next());
     EXPECT_EQ(resumed.next()->number, whole.runs()[kept].number);

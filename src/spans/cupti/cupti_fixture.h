@@ -158,9 +158,9 @@ struct FakeCupti {
       *record = reinterpret_cast<abi::cupti::Activity*>(next);
       return Result::kSuccess;
     };
-    api.dropped_records = [](abi::cupti::Context, std::uint32_t, std::size_t* dropped) {
+    api.dropped_records = [](abi::cupti::Context, std::uint32_t, std::size_t* count) {
       const std::scoped_lock lock(now()->mutex);
-      *dropped = std::exchange(now()->dropped, 0);
+      *count = std::exchange(now()->dropped, 0);
       return Result::kSuccess;
     };
     api.flush_all = [](std::uint32_t flag) {
@@ -168,12 +168,12 @@ struct FakeCupti {
       now()->deliver();
       return Result::kSuccess;
     };
-    api.subscribe = [](abi::cupti::Subscriber* subscriber, abi::cupti::Callback* callback,
-                       void* user) {
+    api.subscribe = [](abi::cupti::Subscriber* subscriber, abi::cupti::Callback* called,
+                       void* data) {
       if (now()->subscribe_result != Result::kSuccess) return now()->subscribe_result;
       *subscriber = reinterpret_cast<abi::cupti::Subscriber>(now());
-      now()->callback = callback;
-      now()->user = user;
+      now()->callback = called;
+      now()->user = data;
       return Result::kSuccess;
     };
     api.unsubscribe = [](abi::cupti::Subscriber) { return Result::kSuccess; };
