@@ -51,6 +51,8 @@ BANNED_IN_DOCS = {
     r"gain error": "calibration error",
     r"could be had|can be had|could not be had": "available, unavailable",
 }
+# How no comment of a header begins: it does not say what follows.
+BEGINNINGS = re.compile(r"\s*// (Of|Those|As|The same)\b")
 WORDS_WARNED = 25
 WORDS_FAILED = 35
 
@@ -160,6 +162,10 @@ def main():
         found = list(matches([words_of(line) for line in lines], banned))
         if name.startswith(DOCS):
             found += matches([words_of(line) for line in without_code(lines)], banned_in_docs)
+        for i, line in enumerate(lines if name.endswith(".h") else ()):
+            begins = BEGINNINGS.match(line)
+            if begins and not (i and lines[i - 1].lstrip().startswith("//")):
+                found.append((i + 1, begins[1], "a comment that names what it describes"))
         for number, word, advice in sorted(found):
             if (name, word) not in allowed:
                 fail(name, number, f"{word} -> {advice}")

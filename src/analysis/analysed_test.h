@@ -18,7 +18,7 @@ inline Result<std::vector<model::ActivityProfile>> activity_of(const model::Reco
   return Run(recording).activity(part);
 }
 
-// Of the only device with activity.
+// The profile of the only device with activity.
 inline model::ActivityProfile only_activity(const model::Recording& recording,
                                             const Part& part = {}) {
   const auto profiles = activity_of(recording, part);

@@ -20,8 +20,8 @@ class DomainSplitter {
   DomainSplitter(const ProfileInput& input, const ProcessSplitter& processes)
       : input_(input), processes_(processes) {}
 
-  // Of a domain whose energy and levels are known; sets `idle_part` and `shares_include_rest`.
-  // Absent where nothing is known of processes.
+  // Splits a domain whose energy and levels are known, and sets `idle_part` and
+  // `shares_include_rest`. Absent where nothing is known of processes.
   std::optional<TracedSplit> split(model::DomainProfile& domain, EnergyTimeline& timeline,
                                    const BoardLevels& levels) const;
 
@@ -48,8 +48,8 @@ class DomainSplitter {
 // all of its energy is the command's.
 std::string no_command_reason(const model::Recording& recording);
 
-// Of a domain that was divided as far as it can be; `processes`: the sum of the command's shares.
-// Absent without an energy, or with a no_command_reason().
+// The command's energy of a domain that was divided as far as it can be. `processes`: the sum of
+// the command's shares. Absent without an energy, or with a no_command_reason().
 std::optional<model::CommandEnergy> command_energy(const model::Recording& recording,
                                                    const model::DomainProfile& domain,
                                                    Energy processes, const BoardLevels& levels);

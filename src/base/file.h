@@ -16,7 +16,7 @@ namespace jouleprof {
 
 // The Error of a failed system call: `what` is what was tried ("cannot open /x"), `err` its errno.
 Error system_error(std::string_view what, int err);
-// The same, for returning it as a Result's.
+// A system error for returning as a Result's.
 tl::unexpected<Error> system_failure(std::string_view what, int err);
 
 // The whole content. Works for /proc and /sys, whose sizes are not known in advance.
@@ -35,10 +35,10 @@ Result<long long> read_integer(const std::filesystem::path& path);
 
 // Names (not paths) in a folder, sorted. Errors: as read_file.
 Result<std::vector<std::string>> list_folder(const std::filesystem::path& path);
-// The same; none where the folder cannot be listed.
+// Like list_folder(); none where the folder cannot be listed.
 std::vector<std::string> names_in(const std::filesystem::path& path);
-// Of these the folders, without links to folders. Most file systems have the kind in the list, so
-// that no file is looked at.
+// The folders among names_in(), without links to folders. Most file systems have the kind in the
+// list, so that no file is looked at.
 std::vector<std::string> folders_in(const std::filesystem::path& path);
 
 // A small file that is read again and again: opened once.

@@ -35,7 +35,7 @@ struct Segment {
 struct Layout {
   std::vector<HostTime> times;    // of each stamp, strictly increasing, the first is zero
   std::vector<Segment> segments;  // in order
-  // Of the pauses together, what is left out of `times`, where the clock did not go back. Absent:
+  // What is left out of `times` for all pauses together, where the clock did not go back. Absent:
   // the log has no times of its own.
   std::optional<Duration> cut = Duration{};
   std::size_t backward_steps = 0;
@@ -65,7 +65,8 @@ class RecordingBuilder {
   model::DomainId add_domain(model::DomainKind kind, std::string device, std::string name);
   model::SensorId add_sensor(model::DomainId domain, model::SensorKind kind, std::string name);
   model::Domain& domain(model::DomainId id);
-  // Of that number; one that is first seen at `at` where there is none, called "(unknown)".
+  // The process of that number; one that is first seen at `at` where there is none, called
+  // "(unknown)".
   model::Process& process(pid_t pid, HostTime at);
 
   // A reading at `at`. Absent watts and negative ones become a ReadFailure.

@@ -59,8 +59,7 @@ struct TableTool {
   std::string_view reason;  // why its devices have no power over time
   std::span<const TableField> fields = {};
   bool keeps_other_columns = false;  // as labels
-  // Of a table without times: columns that no two rows have the same of, so that equal rows are
-  // one.
+  // Columns of a table without times that no two rows have the same of, so that equal rows are one.
   std::span<const std::string_view> keys = {};
   // The cells of a line with this many columns; null: CSV.
   std::vector<std::string> (*cells)(std::string_view line, std::size_t columns) = nullptr;
@@ -69,7 +68,7 @@ struct TableTool {
   // The table's last word, once all rows are read: the windows that stay, and warnings.
   // Errors: unavailable where none does.
   Result<void> (*complete)(WindowTable& table) = nullptr;
-  // Of times with a date and no zone: local ones, or what they count.
+  // What times with a date and no zone are: local ones, or what they count.
   bool times_are_local = false;
   RealTime (*calendar)(Duration) = nullptr;
 };

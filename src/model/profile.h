@@ -155,9 +155,10 @@ struct CommandEnergy {
   Energy undivided;
   // False: the recording knows of no other process, and all energy is the command's.
   bool is_divided = true;
-  // Of a sum: a device lacks readings of a part of the time, and all of this is "at least".
+  // Set in a sum where a device lacks readings of a part of the time, and all of this is "at
+  // least".
   bool is_partial = false;
-  // Of one of several sockets: its bounds, where they are wider, as CPU time does not say on which
+  // The bounds of one of several sockets, where they are wider, as CPU time does not say on which
   // socket it was. The sum over the sockets does not have that error, and `energy` neither.
   std::optional<DivisionBounds> on_socket{};
 

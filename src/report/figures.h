@@ -80,8 +80,8 @@ inline std::string_view provenance_mark(model::Provenance provenance) {
   return provenance == model::Provenance::kEstimated ? " ESTIMATED" : "";
 }
 
-// Of every domain that has one. A GPU's steps may be shorter than those of other domains, which
-// have slower sensors.
+// The curve of every domain that has one. A GPU's steps may be shorter than those of other domains,
+// which have slower sensors.
 inline std::vector<PowerCurve> power_curves(const analysis::Run& run, const analysis::Part& part,
                                             Duration gpu_step,
                                             Duration step = std::chrono::milliseconds{100}) {

@@ -23,7 +23,7 @@ std::string_view incomplete_text(const model::Profile& profile);
 std::string command_text(const model::RunInfo& run);  // as a shell reads it; may be empty
 // ", from 1.000 s to 2.000 s of the run"; empty of all of it.
 std::string part_text(const model::Profile& profile);
-// Of the run, also where the profile is of a part.
+// When the run began and how long it was, also where the profile is of a part.
 RealTime run_start(const model::Profile& profile);
 Duration run_duration(const model::Profile& profile);
 std::string exit_text(int status);  // "exit status 137 (signal 9)"
@@ -35,7 +35,7 @@ std::string error_text(const model::Measurement& m);  // "-0.5 % +8.5 %" where n
 // "scale ±5 %", "truth -0.5 to +8 % and +0 to +4 W of what it shows"
 std::string scale_text(const model::ScaleError& scale);
 std::string energy_interval_text(const model::Measurement& m);  // "8.500 kJ to 9.394 kJ"
-// Of an energy that another tool reported without an error.
+// Said of an energy that another tool reported without an error.
 inline constexpr std::string_view kNoInterval = "no interval: the file states none";
 // "8.947 kJ", "at least 8.947 kJ"; and its error: "±5.0 %", without an upper one "-5.0 %".
 std::string quoted_energy_text(const Quoted& quote);
@@ -52,7 +52,7 @@ std::string whose_text(const model::Profile& profile, const Total& total, const 
 std::string mean_watts_text(const model::Profile& profile, const Total& total);
 // The domains of the total, and what it lacks.
 std::string coverage_text(const model::Profile& profile, const Total& total);
-// Of the domains that count, that with the greatest power; nullptr where none is known.
+// The domain with the greatest power of those that count; nullptr where none is known.
 const model::DomainProfile* highest_peak(const Total& total);
 
 }  // namespace jouleprof::report

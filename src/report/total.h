@@ -127,7 +127,8 @@ struct PerUnit {
   std::optional<double> money = {};
   std::string currency = {};
   std::optional<double> carbon_grams = {};
-  // As text shows them: of the upper bound where the energy cannot be distinguished from nothing.
+  // Money and grams as text shows them: those of the upper bound where the energy cannot be
+  // distinguished from nothing.
   std::optional<double> shown_money = {};
   std::optional<double> shown_grams = {};
 };

@@ -40,7 +40,7 @@ struct ActivityTable {
     double idle_between = 0;
     double whole_busy = 0;  // seconds, of the whole trace
     double whole_overlapped = 0;
-    // Of the whole trace without re-runs: the mean time of a launch.
+    // The mean time of a launch, over the whole trace without re-runs.
     std::uint64_t whole_launches = 0;
     double launches_busy = 0;
     double launch() const {
@@ -73,7 +73,7 @@ struct ActivityTable {
     std::uint32_t trace = 0;  // index into Recording::traces
     double begin = 0;
     double end = 0;
-    // Of one of the kernel's sizes: 0, not known.
+    // What is known of one of the kernel's sizes; 0: nothing.
     double clock = 0;              // of the SMs, in hertz
     std::uint64_t of_program = 0;  // launches that it stands for
     using ByClass = std::map<std::uint32_t, Ran>;

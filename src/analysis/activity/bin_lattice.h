@@ -55,7 +55,7 @@ class BinLattice {
     take_to(std::numeric_limits<std::size_t>::max(), use);
   }
 
-  // The same for bins that end at or before `t`, now or in a later call.
+  // Takes only bins that end at or before `t`, now or in a later call.
   template <class Use>
   void take_before(double t, Use use) {
     const std::size_t end = bin_at(t);

@@ -96,7 +96,7 @@ class ReplayTime {
   std::vector<RecordedSpan> spans_;
 };
 
-// Of all processes together.
+// Adds up the re-runs of all processes.
 inline ReplayTime replay_time(const model::Recording& recording) {
   ReplayTime all;
   for (const auto& trace : recording.traces) all.add(trace);

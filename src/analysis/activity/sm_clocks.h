@@ -146,7 +146,7 @@ class SmClocks {
     if (program_.count == 0 || replay_.count == 0) return held_long();
     return std::abs(replay_.value() - program_.value()) > kMostApart * program_.value();
   }
-  // The same as a reason not to use them.
+  // Why re-runs cannot be used, in words, where clocks differ.
   std::string why_replays_differ() const {
     if (program_.count > 0 && replay_.count > 0) {
       return fmt::format(
@@ -171,7 +171,7 @@ class SmClocks {
   // Seconds to either side of a reading. The clock that NVML gives stays as it was for 20 ms and
   // longer (H100, 26 Nov: bursts that meet the power limit).
   static constexpr double kSeen = 0.05;
-  // The same, over which readings are averaged to a course: what changes faster is random.
+  // Seconds over which readings are averaged to a course: what changes faster is random.
   static constexpr double kCourse = 0.3;
 
   static std::size_t first_after(const ActivityTable& table, double t) {
@@ -227,7 +227,7 @@ class SmClocks {
       steps.push_back(readings_[i].at - readings_[i - 1].at);
     return steps.empty() ? std::numeric_limits<double>::infinity() : upper_median(std::move(steps));
   }
-  // Of one reading, where it changes from one to the next.
+  // The random error of one reading, where it changes from one to the next.
   double random_hertz() const {
     double squares = 0;
     for (std::size_t i = 1; i < readings_.size(); ++i)

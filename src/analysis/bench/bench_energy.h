@@ -27,7 +27,8 @@ struct ClockLimit {
 };
 
 struct BenchEnergy {
-  // Of the case's window: all of its iterations. GPUs that do not do the work are left out.
+  // Covers the case's window, which holds all of its iterations. GPUs that do not do the work are
+  // left out.
   model::Profile profile;
   std::vector<model::WindowGroup> phases;   // BenchCase::phases; energies in the profile's order
   std::optional<std::size_t> device;        // the domain that does the work
@@ -42,7 +43,7 @@ Result<BenchEnergy> bench_energy(const Run& run, const model::BenchCase& bench);
 
 // --- Energy of one inference from a power log and a latency that was measured apart, by hand ---
 
-// Of one device's power readings in an interval.
+// What one device's power readings in an interval come to.
 struct PowerSummary {
   Power median;
   Power mean;

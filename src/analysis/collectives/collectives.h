@@ -25,7 +25,8 @@
 
 namespace jouleprof::analysis {
 
-// Of calls that begin within the time of their GPU's profile. Errors: as collective_calls().
+// Profiles the calls that begin within the time of their GPU's profile. Errors: as
+// collective_calls().
 Result<model::CollectiveProfile> collectives_of(const model::Recording& recording,
                                                 std::span<const model::ActivityProfile> activity);
 
@@ -79,10 +80,11 @@ struct CollectiveCalls {
   std::vector<std::string> problems;
 };
 
-// Of the whole recording. Calls of one kind of stream are matched by their order: the n-th of each
-// rank are one operation. A stream's calls are matched only where all ranks have the same kernels
-// in the same order, none ended before another began, and their ends are close; otherwise a problem
-// says why not. Errors: corrupt, when a chunk cannot be decoded or refers to a missing entry.
+// Finds the calls of the whole recording. Calls of one kind of stream are matched by their order:
+// the n-th of each rank are one operation. A stream's calls are matched only where all ranks have
+// the same kernels in the same order, none ended before another began, and their ends are close;
+// otherwise a problem says why not. Errors: corrupt, when a chunk cannot be decoded or refers to a
+// missing entry.
 Result<CollectiveCalls> collective_calls(const model::Recording& recording);
 
 }  // namespace jouleprof::analysis

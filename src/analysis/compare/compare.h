@@ -44,7 +44,7 @@ struct Difference {
   // "not_positive", "undivided": the means of the sides differ by so many joules at most.
   std::optional<double> at_most{};
 
-  // As ratios: -0.1 is 10 % less.
+  // The difference and its interval as ratios: -0.1 is 10 % less.
   std::optional<double> ratio() const;
   std::optional<double> low() const;
   std::optional<double> high() const;

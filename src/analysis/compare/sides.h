@@ -25,9 +25,9 @@ struct Blocks {
 // runs ends it. Where a run's time is not known, each side is one block.
 Blocks blocks_of(const std::vector<RunFigures>& before, const std::vector<RunFigures>& after);
 
-// Of the n-th pair of runs that are made for a comparison, from 0: A B, B A, B A, A B, and again.
-// Linear drift cancels in each four pairs. Noise that lasts from run to run does not make the
-// differences of neighbours alike, as it does in A B, B A, A B, ...
+// Whether the n-th pair of runs of a comparison, counted from 0, begins with B: A B, B A, B A, A B,
+// and again. Linear drift cancels in each four pairs. Noise that lasts from run to run does not
+// make the differences of neighbours alike, as it does in A B, B A, A B, ...
 constexpr bool is_after_first(unsigned pair) { return pair % 4 == 1 || pair % 4 == 2; }
 
 // Each side's blocks with the mean of `values` over each. `values`: one for each run.
@@ -72,8 +72,8 @@ inline constexpr std::array<std::string_view, 7> kOtherCodes{
     "rest_left_out",       "board_differs",  "boot_differs", "clock_differs",
     "temperature_differs", "slowed_by_heat", "simulated"};
 
-// Of kBlockingCodes, where a verdict would be wrong, and of kOtherCodes. Both sides have at least
-// one run.
+// Finds conditions of kBlockingCodes, where a verdict would be wrong, and of kOtherCodes. Both
+// sides have at least one run.
 std::vector<Condition> conditions_between(const std::vector<RunFigures>& before,
                                           const std::vector<RunFigures>& after);
 

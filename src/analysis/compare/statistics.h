@@ -25,18 +25,19 @@ struct Estimate {
   double high() const { return mean + half.value_or(std::numeric_limits<double>::infinity()); }
 };
 
-// Of pairs of runs: one difference each. Half the interval is absent for fewer than two.
+// Estimates the mean difference of pairs of runs. Half the interval is absent for fewer than two.
 Estimate estimate_of_pairs(std::span<const double> differences);
 
-// Of independent units of both sides, such as blocks of runs: the wider interval of Welch's t test
-// and of the one with pooled variance. Two units may agree by chance, and Welch's test then leaves
-// out the spread of their side. Where one side has a single unit, the spread of the other stands
-// for both, and `fewer_runs` is the variance that it has above theirs, as the mean of fewer runs.
-// Half the interval is absent where both have one. Neither may be empty.
+// Estimates the difference of independent units of both sides, such as blocks of runs, with the
+// wider interval of Welch's t test and of the one with pooled variance. Two units may agree by
+// chance, and Welch's test then leaves out the spread of their side. Where one side has a single
+// unit, the spread of the other stands for both, and `fewer_runs` is the variance that it has above
+// theirs, as the mean of fewer runs. Half the interval is absent where both have one. Neither may
+// be empty.
 Estimate estimate_of_units(std::span<const double> before, std::span<const double> after,
                            double fewer_runs = 0);
 
-// Of units whose relative standard deviation is known from elsewhere.
+// Estimates the difference of units whose relative standard deviation is known from elsewhere.
 Estimate estimate_with_spread(std::span<const double> before, std::span<const double> after,
                               double spread);
 

@@ -77,7 +77,7 @@ struct JobRank {
   // Devices that it used, and of which its energy above rest is unknown: `energy` lacks them.
   std::set<std::string> without;
   model::DivisionBounds bounds;  // of `energy`: what the division by use leaves open
-  // Of `energy`, on GPUs, of ranks whose kernels were traced.
+  // Parts of `energy` that ranks whose kernels were traced have on GPUs.
   std::optional<Energy> held;
   std::optional<Energy> kernels;
   std::optional<Energy> idle_between;  // launches
@@ -111,7 +111,7 @@ struct JobWindow {
   // bound.
   bool is_partial = false;
   std::string reason;
-  // Of a rank whose windows lack none, over the windows that it opened: all energy of their
+  // The spread over ranks whose windows all have energy. A rank has all energy of its windows'
   // devices. Ranks that share a device each have its energy, so that the sum over ranks can exceed
   // `energy`.
   Spread joules;

@@ -30,7 +30,7 @@ struct HostCall {
 struct HostCalls {
   std::string boot_id;
   std::string host;
-  // Of all recordings of the machine that have collectives: their traces and domains.
+  // The traces and domains of all recordings of the machine that have collectives.
   model::Recording recording;
   std::vector<model::ActivityProfile> activity;
   std::vector<std::vector<HostCall>> streams;  // in the order of their first calls
@@ -52,8 +52,8 @@ struct ClockLine {
   HostTime to_reference(HostTime t) const;
 };
 
-// Of `host`'s clock against the reference's. Errors: unavailable, with a reason, where the
-// operations do not match.
+// Fits `host`'s clock to the reference's. Errors: unavailable, with a reason, where the operations
+// do not match.
 Result<ClockLine> fit_clock(const HostCalls& reference, const HostCalls& host);
 
 // The collectives of all machines, in the time of the first. `lines`: of all but the first.

@@ -34,8 +34,8 @@ struct KernelEvidence {
   double untraced = 0;       // of the kernels' power: what may be of processes without a trace
 };
 
-// Of the whole trace, so that all parts of a recording have the same powers; without the time of
-// `lost`, in which kernels ran that no record has. `traced`: where processes without a trace
+// Rests on the whole trace, so that all parts of a recording have the same powers; without the time
+// of `lost`, in which kernels ran that no record has. `traced`: where processes without a trace
 // worked, only the time without them is used; where that is little, their part is taken from the
 // power.
 KernelEvidence kernel_evidence(const model::Recording& recording, EnergyTimeline& timeline,

@@ -53,7 +53,7 @@ class KernelModel {
                                         const ReplayCheck& reruns = {});
 
   Estimate energy_of(std::span<const Use> uses) const;
-  // The same from this run's readings alone.
+  // Rests on this run's readings alone.
   Estimate own_energy_of(std::span<const Use> uses) const;
   // Whether the estimate would be wider by a quarter or more without earlier runs.
   bool rests_on_known(std::span<const Use> uses) const;
@@ -61,7 +61,7 @@ class KernelModel {
   const std::vector<KnownKernel>& contradicted() const { return contradicted_; }
   // The joules of energy_of(), without its error.
   double joules_of(const Use& use) const;
-  // Of busy seconds in a bin; the sum over a bin's entries is that of its launches.
+  // The energy of busy seconds in a bin; the sum over a bin's entries is that of its launches.
   double joules_of(const ActivityTable::Entry& entry) const;
   // All uses of a kernel signature: one, or one for each of its variants.
   std::vector<Use> all_of(std::uint32_t kernel_class) const;

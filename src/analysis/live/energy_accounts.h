@@ -76,7 +76,7 @@ struct DomainAccount {
   std::optional<Energy> rest;  // absent: the domain's energy is not divided into levels
   Energy unattributed;
   std::optional<HostTime> since;  // when its count began; absent: at the service's start
-  // Of the latest tick in which it was charged:
+  // The latest tick in which it was charged:
   HostTime charged{};
   Duration interval{};
 };

@@ -43,8 +43,8 @@ class EnergyLedger {
 
   // Errors: as EnergyTimeline::energy's.
   Result<model::Measurement> energy(HostTime begin, HostTime end);
-  // As energy(), of what lies before EnergyTimeline::settled_until() and so stays as it is without
-  // being remembered.
+  // Like energy(), for what lies before EnergyTimeline::settled_until() and so stays as it is
+  // without being remembered.
   Result<model::Measurement> settled_energy(HostTime begin, HostTime end);
 
   // Where the counter stood at `t`, which the sensors have reported: the newest reading, and what

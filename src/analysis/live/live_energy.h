@@ -47,17 +47,17 @@ class LiveEnergy {
 
   // By domain. Errors: as EnergyTimeline::energy's, and unavailable for a domain without a sensor.
   std::vector<Result<model::Measurement>> energy(HostTime begin, HostTime end);
-  // The same, and unavailable where a counter that is not silent has not reported `end`: a guess of
-  // what it will report would stay for good.
+  // Is unavailable, too, where a counter that is not silent has not reported `end`: a guess of what
+  // it will report would stay for good.
   std::vector<Result<model::Measurement>> reported_energy(HostTime begin, HostTime end,
                                                           HostTime now);
-  // As energy(), of one domain, by its place in domains().
+  // Like energy(), for one domain by its place in domains().
   Result<model::Measurement> energy_of(std::size_t domain, HostTime begin, HostTime end);
   // Whether its sensors have reported everything up to `t`.
   bool knows(std::size_t domain, HostTime t);
   // Up to where its energy is known; absent: none is.
   std::optional<HostTime> known_until(std::size_t domain);
-  // As EnergyLedger's, and the energy after which the counter begins at zero again.
+  // See EnergyLedger::counter_at(); and the energy after which the counter begins at zero again.
   std::optional<Energy> counter_at(std::size_t domain, HostTime t);
   std::optional<Energy> counter_wrap(std::size_t domain) const;
 
@@ -71,7 +71,7 @@ class LiveEnergy {
 
   // Bounds the memory; to be called every second or so, does its work every five.
   void tidy(HostTime now);
-  // As EnergyLedger's.
+  // See EnergyLedger::forget_before().
   void forget_before(HostTime t);
 
  private:

@@ -86,7 +86,7 @@ struct OwnCost {
   std::uint64_t resident_bytes = 0;
 };
 
-// Those who read a service's metrics again and again.
+// Clients that read a service's metrics again and again.
 struct MetricsReaders {
   std::size_t count = 0;
   HostTime seen{};  // what began by then, each of them has seen
@@ -123,7 +123,7 @@ struct MachineState {
   Duration missing_time{};
 };
 
-// Of a time since which the wall clock was not set, nor the machine suspended.
+// The wall clock at `t`, if it was not set since then, nor the machine suspended.
 inline RealTime wall_time(const ClockPoint& now, HostTime t) { return now.real - (now.host - t); }
 
 // A named interval of a machine whose energy was asked for.

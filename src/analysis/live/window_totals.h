@@ -25,8 +25,8 @@ struct WindowTotal {
   std::vector<Result<model::Measurement>> energies;  // by domain
 };
 
-// As a recording's windows add up: window_chains.h, model::WindowSum.
-// Overlapping windows count each for itself.
+// Adds up windows as a recording's do: window_chains.h, model::WindowSum. Overlapping windows count
+// each for itself.
 //
 // Thread safety: none.
 class WindowTotals {

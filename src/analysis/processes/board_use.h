@@ -107,7 +107,8 @@ struct KnownContext {
 // An instance of a board that is divided (MIG). Its processes run on no other.
 struct BoardPart {
   double size = 0;  // of its multiprocessors, relative to other parts; 0: unknown
-  // Of its multiprocessors, 0 to 1; each the mean since the one before. In order of time.
+  // The activity of its multiprocessors, 0 to 1; each the mean since the one before. In order of
+  // time.
   std::vector<model::GaugeReading> activity = {};
 };
 
@@ -119,7 +120,7 @@ struct BoardEvidence {
   // The share of one core that a process used between two times; absent: unknown. May be empty.
   using CpuShare = std::function<std::optional<double>(std::size_t process, HostTime, HostTime)>;
   CpuShare cpu_share;
-  // The same of its children that were never listed.
+  // The CPU time of its children that were never listed.
   CpuShare children_cpu_share = {};
   // Empty: it is not divided. Processes of a divided board have no utilisation of their own.
   std::vector<BoardPart> parts = {};
@@ -145,7 +146,7 @@ struct UseSlice {
   std::vector<Claim> claims;  // empty: no process is known that can have worked
   std::vector<std::size_t>
       holders;  // of contexts; energy at the held level is theirs in equal parts
-  // Of several holders, those that lists show to have held one all the time; others may have.
+  // Holders, of several, that lists show to have held one all the time; others may have.
   std::vector<std::size_t> sure_holders;
   // The weights are a guess: of a divided board, nothing says which of the parts worked, or a
   // process that no list names may have.

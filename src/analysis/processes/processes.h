@@ -30,10 +30,11 @@ struct DomainSplit {
   Energy within_command;       // of the command's processes, of which of them is unknown
   Energy others;
   Energy unattributed;
-  // Of the unattributed, and its time: processes of the command and others can both have worked.
+  // A part of the unattributed, and its time: processes of the command and others can both have
+  // worked.
   Energy contested;
   Duration contested_time{};
-  // Of each share: of boards. Of all of the command: of what follows CPU time, too.
+  // Each share's bounds hold boards alone. The command's hold what follows CPU time, too.
   std::vector<model::DivisionBounds> bounds{};
   std::optional<model::DivisionBounds> command_bounds{};
 };
@@ -50,7 +51,7 @@ struct HeldSplit {
 
 // A slice between two readings, and what each process took in it, in the recording's order.
 using OnPortions = std::function<void(HostTime begin, HostTime end, std::span<const Energy>)>;
-// The same of one process: its number in the recording's list, and how long it used something.
+// Takes the use of one process: its number in the recording's list, and how long it used something.
 using OnUse = std::function<void(HostTime begin, HostTime end, std::size_t process, Duration)>;
 
 // The resource use of the recording's processes within a span.

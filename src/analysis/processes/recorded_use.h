@@ -22,7 +22,7 @@ std::map<model::ProcessId, std::size_t> places_of(const std::vector<model::Proce
 std::vector<UseSlice> recorded_use(const model::Recording& recording, const model::Domain& domain,
                                    HostTime begin, HostTime end);
 
-// The same of processes that cannot be named; see board_use.h.
+// Processes that cannot be named, but used the board; see board_use.h.
 OtherUsers unlisted_users(const model::Recording& recording, const model::Domain& domain,
                           HostTime begin, HostTime end);
 
@@ -35,8 +35,8 @@ enum class Owner {
 };
 Owner owner_of(const Claim& claim, const std::vector<model::Process>& processes);
 
-// The same slices without the claims of traced processes, without these as candidates of others,
-// and without claims of processes at rest.
+// The slices of recorded_use() without the claims of traced processes, without these as candidates
+// of others, and without claims of processes at rest.
 std::vector<UseSlice> untraced_use(const model::Recording& recording, const model::Domain& domain,
                                    HostTime begin, HostTime end);
 
@@ -88,9 +88,9 @@ struct LostEnd {
   HostTime end{};           // its end
 };
 
-// Of each process that used a GPU or PyTorch layers, and was killed by a signal or left by _exit.
-// Tracers send their records once a second and keep launches for half a second more: at most the
-// last 3 s can be missing. Only within [from, to].
+// The ends of processes that each used a GPU or PyTorch layers, and was killed by a signal or left
+// by _exit. Tracers send their records once a second and keep launches for half a second more: at
+// most the last 3 s can be missing. Only within [from, to].
 std::vector<LostEnd> lost_ends(const model::Recording& recording, std::optional<HostTime> from,
                                std::optional<HostTime> to);
 

@@ -73,9 +73,10 @@ class RepeatedWindows {
   // Whether a timeline with these sensors has what the regression needs.
   static bool is_possible(const TimelineSensors& sensors);
 
-  // Of one timeline, from what its sensors observed `within` a time (absent: always).
-  // `windows`: all of that time and the second around it; they outlive the result. Absent where it
-  // is not possible, without names of short windows, or where too little of them is observed.
+  // Fits the windows of one timeline from what its sensors observed `within` a time (absent:
+  // always). `windows`: all of that time and the second around it; they outlive the result. Absent
+  // where it is not possible, without names of short windows, or where too little of them is
+  // observed.
   static std::optional<RepeatedWindows> fit(std::span<const model::Window> windows,
                                             EnergyTimeline& timeline,
                                             const std::optional<RecordedSpan>& within = {});

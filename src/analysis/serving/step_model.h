@@ -23,8 +23,8 @@
 
 namespace jouleprof::analysis {
 
-// Of a request in a step: prefill tokens, decode tokens, products of prefill tokens with the tokens
-// that they attend to, tokens of context that decoding reads.
+// The work of a request in a step: prefill tokens, decode tokens, products of prefill tokens with
+// the tokens that they attend to, tokens of context that decoding reads.
 inline constexpr std::size_t kWorkKinds = 4;
 using StepWork = std::array<double, kWorkKinds>;
 
@@ -150,13 +150,14 @@ class StepModel {
       out[first + 1 + static_cast<Index>(k)] = engines_[engine].scale[k] * work[k];
     return out;
   }
-  // Of what goes with the work of an engine, its time included: of a request or of all of them.
+  // The factor of what goes with the work of an engine, its time included: one request's or that of
+  // all.
   Eigen::VectorXd own_factor(std::size_t engine, const StepWork& work) const {
     double time = 0;
     for (std::size_t k = 0; k < kWorkKinds; ++k) time += engines_[engine].own_time[k] * work[k];
     return factor_of(engine, time, work);
   }
-  // Of what any prefill adds to a step, however long it is.
+  // The factor of what any prefill adds to a step, however long it is.
   Eigen::VectorXd prefill_factor(std::size_t engine) const {
     return factor_of(engine, engines_[engine].prefill_time, {});
   }

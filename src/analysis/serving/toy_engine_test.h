@@ -129,7 +129,7 @@ class Server {
   model::Recording recording(const GpuSensors& sensors = {}) const {
     return recording_of(truth, sensors);
   }
-  // Of a board that others used, too.
+  // The recording of a board that others used, too.
   model::Recording recording_of(const Truth& board, const GpuSensors& sensors = {}) const {
     model::Recording r;
     r.run.source = "run";

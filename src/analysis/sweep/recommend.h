@@ -63,7 +63,7 @@ struct Recommendation {
   std::size_t reference = 0;
   // Feasible points whose score does not differ from that of `best` at 95 %, and `best`.
   std::vector<std::size_t> ties;
-  // Of `best`, against the setting found before the sweep, where that was measured.
+  // The change by `best` against the setting found before the sweep, where that was measured.
   std::optional<Change> saving_against_found;
   std::optional<Change> slowdown_against_found;
   // At 95 %, no setting that meets the constraints has a score lower than that of `best` by more

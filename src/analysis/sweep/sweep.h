@@ -44,7 +44,7 @@ struct UnrankedSetting {
   bool never_reached = false;  // a limit above all that the work draws: the same as no limit
 };
 
-// The same work at all of its points.
+// A sweep has the same work at all of its points.
 struct Sweep {
   std::string knob;  // "power_limit_watts", "sm_clock_megahertz", ...
   std::vector<model::ImportedWindow::Label> labels;  // of this work, besides the setting
@@ -81,7 +81,7 @@ class BlockModel {
  public:
   explicit BlockModel(const Sweep& sweep);
 
-  // Of each point, in an average block.
+  // Each point's mean, in an average block.
   const std::vector<SweepSample>& means() const { return means_; }
   // False where no setting was measured twice: there are means alone.
   bool has_errors() const { return degrees_ > 0; }

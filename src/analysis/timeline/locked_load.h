@@ -25,8 +25,8 @@ struct SamplingSensor {
 // samples; their error then falls with the time. Time: linear in the values.
 double sampling_error(std::span<const double> power, double step, const SamplingSensor& sensor);
 
-// The same of a load that is on for `duty` of each `period` seconds, for `length` seconds; of more
-// than a minute as of one.
+// The error for a load that is on for `duty` of each `period` seconds, for `length` seconds; a
+// longer time than a minute is taken as one.
 double square_wave_error(double period, double duty, const SamplingSensor& sensor,
                          double length = 4);
 
@@ -46,10 +46,10 @@ struct SuspectedLock {
       false;  // their period is known; else samples are flat while the GPU was busy in part
 };
 
-// Of a board whose activity was not traced: by windows of one name that begin at a fixed rate; or
-// by samples that hardly differ although the GPU was busy for a part of the time only, as NVML's
-// utilisation says: either many launches fit into a sample, or each sample sees the same phase.
-// Absent without a measured buffer of samples.
+// Suspects the load of a board whose activity was not traced: by windows of one name that begin at
+// a fixed rate; or by samples that hardly differ although the GPU was busy for a part of the time
+// only, as NVML's utilisation says: either many launches fit into a sample, or each sample sees the
+// same phase. Absent without a measured buffer of samples.
 std::optional<SuspectedLock> suspected_lock(const model::Recording& recording,
                                             const model::Domain& domain, EnergyTimeline& timeline,
                                             HostTime begin, HostTime end, double rest_watts);

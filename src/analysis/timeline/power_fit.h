@@ -25,7 +25,7 @@ class BandedSystem {
   // Forgets what add_near() added. To be called after the last add().
   void reset_near();
 
-  // As add(), of up to kNear factors, until the next reset_near().
+  // Like add(), for up to kNear factors, until the next reset_near().
   template <std::size_t Size>
   void add_near(std::size_t first, const std::array<double, Size>& factor, double value,
                 double weight) {
@@ -66,7 +66,7 @@ struct FitProblem {
     double at, joules, sigma;
     bool seen = false;
   };
-  // Of the sensors' first-order lag; 0: none.
+  // The time constant of the sensors' first-order lag; 0: none.
   double time_constant = 0;
   std::vector<double> knots;       // increasing, at least three
   std::vector<Mean> means;         // each within the knots

@@ -164,7 +164,7 @@ class EnergyTimeline {
   // The observations within [begin, end], in seconds of `base`: the counter's increments between
   // known updates, and samples over known windows. Not corrected for the time constant.
   std::vector<ObservedPower> observations(HostTime begin, HostTime end, TimeBase base);
-  // Of the sensors' first-order lag, in seconds; 0: none.
+  // The time constant of the sensors' first-order lag, in seconds; 0: none.
   double time_constant() const;
 
   // The energy in [begin, end] by which counter and samples differ where they disagree: where they
@@ -186,7 +186,7 @@ class EnergyTimeline {
   // Once all readings are in.
   const std::vector<Note>& notes();
   const TimelineSensors& sensors() const { return sensors_; }
-  // Of the sensor that gives the amount of energy.
+  // The error of scale of the sensor that gives the amount of energy.
   const model::ScaleError& sensor_scale() const;
   std::string sensor_name() const;  // "a + b" when fused
   std::string method() const;       // "fused", "counter", "samples" or "model"

@@ -41,7 +41,7 @@ inline jouleprof_status fail(const Error& e, char* error, size_t error_size) {
   return static_cast<jouleprof_status>(static_cast<int>(e.code) + 1);
 }
 
-// The same for a function that reports its failure.
+// Runs a function that reports its failure.
 template <typename Call>
 jouleprof_status checked(char* error, size_t error_size, Call&& call) noexcept {
   try {

@@ -33,7 +33,8 @@ class WithoutLock {
 // A text that may not be UTF-8, such as a driver's.
 nanobind::object text(const char* bytes);
 
-// As the interpreter ends: waits until no other thread is WithoutLock, for so many seconds at most.
+// Called as the interpreter ends: waits until no other thread is WithoutLock, for so many seconds
+// at most.
 void end_calls(double most);
 
 // Every method is called with the interpreter's lock held; those that may wait release it. A
@@ -101,10 +102,10 @@ class StepTable {
  public:
   void forget(nanobind::handle name);
 
-  // Of a step in which names[i] has tokens[i] computed after contexts[i]: seven numbers of 32 bits
-  // for each. `learn(name)` returns (number, prompt) of one that is not known. `anew`: names that
-  // begin again, and may find what the prefix cache has of them; the first step of a request does
-  // so, too. `rejected`: of the tokens, by name.
+  // The shares of a step in which names[i] has tokens[i] computed after contexts[i]: seven numbers
+  // of 32 bits for each. `learn(name)` returns (number, prompt) of one that is not known. `anew`:
+  // names that begin again, and may find what the prefix cache has of them; the first step of a
+  // request does so, too. `rejected`: of the tokens, by name.
   nanobind::bytes shares(const nanobind::list& names, const nanobind::list& tokens,
                          const nanobind::list& contexts, const nanobind::callable& learn,
                          const nanobind::set& anew, const nanobind::dict& rejected);

@@ -53,7 +53,7 @@ using Stream = beast::basic_stream<tcp, Executor>;
 
 class Connection;
 
-// Of the serving thread.
+// What the connections of the serving thread share.
 struct Shared {
   HttpOptions options;
   HttpServer::Handler handler;
@@ -305,7 +305,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     return address_.to_string();
   }
 
-  // As /proc/net/tcp writes it: each 32 bits in the machine's order.
+  // The address as /proc/net/tcp writes it: each 32 bits in the machine's order.
   static std::string kernel_name(const tcp::endpoint& at) {
     std::string out;
     const auto add = [&out](const auto& bytes) {

@@ -50,7 +50,7 @@ class OtlpPush {
   std::unique_ptr<Impl> impl_;
 };
 
-// Of $OTEL_EXPORTER_OTLP_HEADERS: "name=value,name=value", values with %XX. Errors:
+// Reads $OTEL_EXPORTER_OTLP_HEADERS: "name=value,name=value", values with %XX. Errors:
 // invalid_argument, without the values.
 Result<HttpHeaders> parse_otlp_headers(const std::string& text);
 

@@ -64,8 +64,8 @@ class Pages {
   std::shared_ptr<const std::string> update(const analysis::MachineState& state,
                                             const analysis::EnergyAccounts& accounts, bool streams);
 
-  // Those of the metrics, before the update() of a tick up to `measured`, which shows no more than
-  // what they have seen by now. Absent before the first update().
+  // The readers of the metrics, before the update() of a tick up to `measured`, which shows no more
+  // than what they have seen by now. Absent before the first update().
   std::optional<analysis::MetricsReaders> readers(HostTime measured);
 
   // Reads no sensor.

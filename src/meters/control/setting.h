@@ -102,7 +102,7 @@ class Board {
 // NVML, initialised. While one exists the driver keeps limits that were set.
 class NvmlSession {
  public:
-  // As open_nvml.
+  // Opens NVML as open_nvml() does.
   static Result<NvmlSession> open(const std::string& library);
 
   // Errors: of list_gpus.

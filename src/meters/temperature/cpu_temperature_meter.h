@@ -31,7 +31,7 @@ struct CpuTemperature {
   std::optional<int> package;
 };
 
-// Of the hwmon chips coretemp (Intel) and k10temp (AMD) in /sys; where there is neither, of the
+// Finds the hwmon chips coretemp (Intel) and k10temp (AMD) in /sys; where there is neither, of the
 // thermal zones x86_pkg_temp.
 // https://docs.kernel.org/hwmon/coretemp.html, https://docs.kernel.org/hwmon/k10temp.html
 //

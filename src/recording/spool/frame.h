@@ -210,7 +210,7 @@ class FieldReader {
     value.reset();
     if (number(1) != 0) get(value.emplace());
   }
-  // Of counts: what cannot be one is absent.
+  // Reads a count: what cannot be one is absent.
   void get(std::optional<double>& value) {
     value.reset();
     if (number(1) != 0) get(value.emplace());

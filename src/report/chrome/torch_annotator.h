@@ -45,7 +45,7 @@ class TorchAnnotator {
   const TorchAnnotation& annotation() const { return done_; }
 
  private:
-  // Of a thread: all that it launched up to a call, that call's kernels included.
+  // All that a thread launched up to a call, that call's kernels included.
   struct Launched {
     Duration ts{};
     JoulesRange sum;

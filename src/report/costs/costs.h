@@ -45,7 +45,7 @@ struct CostFactors {
   std::optional<double> pue;
 
   bool any() const { return price || grams || series; }
-  // Of the whole site, for an energy of its machines.
+  // The energy of the whole site, for one of its machines.
   double kilowatt_hours(double joules) const {
     return joules / kJoulesPerKilowattHour * pue.value_or(1);
   }
@@ -79,7 +79,7 @@ struct Costs {
 
   // The energy cannot be distinguished from nothing: it and its costs are "at most" so much.
   bool is_bound() const { return !is_partial && energy <= error; }
-  // Of what the text shows: the energy, or its upper bound.
+  // What the text shows: the energy, or its upper bound.
   Energy shown() const { return is_bound() ? energy + upper_error : energy; }
   std::optional<double> shown_money() const;
   std::optional<double> shown_grams() const;
@@ -88,10 +88,10 @@ struct Costs {
 // Without a series, and without domains.
 Costs costs_of(const CostFactors& factors, const Quoted& quote);
 
-// Of what a run, or a part of it, quotes (report/total.h). With a series, the energy in each
-// interval is multiplied by that interval's intensity; the command's is spread over time as the
-// total's. Errors: as Run::profile's; unavailable where there is no energy, no time, or the series
-// has no value for a time of the run.
+// The costs of what a run, or a part of it, quotes (report/total.h). With a series, the energy in
+// each interval is multiplied by that interval's intensity; the command's is spread over time as
+// the total's. Errors: as Run::profile's; unavailable where there is no energy, no time, or the
+// series has no value for a time of the run.
 Result<Costs> costs_of(const analysis::Run& run, const analysis::Part& part,
                        const CostFactors& factors, bool whole_machine = false);
 

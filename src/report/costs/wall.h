@@ -47,7 +47,7 @@ struct WallComparison {
   std::optional<double> explained() const;
 };
 
-// Of the total over the part of the run that the log covers. Errors: as Run::profile's and
+// Compares the total over the part of the run that the log covers. Errors: as Run::profile's and
 // wall_energy's; unavailable where the run has no wall clock; corrupt where the meter does not
 // follow the sensors, whatever the length of the pieces and a shift of its clock by up to 20 s: it
 // is another machine's, or its readings are stale.
@@ -63,8 +63,8 @@ std::vector<model::WallLog> recorded_walls(const analysis::Run& run);
 Result<std::optional<WallComparison>> wall_of(const analysis::Run& run, const analysis::Part& part,
                                               const std::optional<model::WallLog>& given);
 
-// Of a machine of a job. Errors: not_found for a machine that the job does not have; unavailable
-// where the log does not cover its time.
+// Compares the total of a machine of a job. Errors: not_found for a machine that the job does not
+// have; unavailable where the log does not cover its time.
 Result<WallComparison> compare_wall(const analysis::Job& job, const std::string& host,
                                     const model::WallLog& log);
 

@@ -109,7 +109,7 @@ Result<analysis::PartSpan> readings_span(const analysis::Run& run, const analysi
 
 // At most one screen. Names are made harmless for a terminal.
 std::string to_text(const model::Profile& profile, const TextOptions& options = {});
-// The same with `below`, the lines of units and costs, under it.
+// The text with `below`, the lines of units and costs, under it.
 std::string to_text(const model::Profile& profile, TextOptions options, const std::string& below);
 
 // The documented JSON object (docs/json.md), indented, with a final newline. What is unavailable is

@@ -51,7 +51,7 @@ struct PageParts {
 // Errors: internal, where the template lacks a mark.
 Result<std::string> assemble_page(const PageParts& parts);
 
-// Of pages that are not of a run: the keys that every page's data begin with.
+// The keys that the data of every page that is not of a run begin with.
 Json page_head(const PageOptions& options);
 std::string page_foot(const PageOptions& options);
 

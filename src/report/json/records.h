@@ -90,10 +90,10 @@ RecordKind record_kind(std::string_view path, std::string_view name, const Recor
   return {path, name, described.list()};
 }
 
-// Those of a run.
+// The records of a run.
 std::vector<RecordKind> record_kinds();
-// Those of a job, of comparisons and recommendations, of a snapshot, and of parts of these; the
-// Python package has no tables of them.
+// The records of a job, of comparisons and recommendations, of a snapshot, and of parts of these;
+// the Python package has no tables of them.
 std::vector<RecordKind> job_kinds();
 std::vector<RecordKind> result_kinds();
 std::vector<RecordKind> snapshot_kinds();

@@ -106,7 +106,7 @@ struct MetricsOptions {
   }
 };
 
-// The same state gives the same text.
+// Writes the metrics of a state; one state always gives one text.
 std::string machine_metrics(const analysis::MachineState& state,
                             const analysis::EnergyAccounts& accounts, const MetricsOptions& options,
                             Dialect dialect);

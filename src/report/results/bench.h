@@ -42,7 +42,7 @@ struct BenchRow {
   double count = 0;                 // in all iterations
   std::optional<JoulesPer> device;  // of the domain that does the work
   std::optional<JoulesPer> total;
-  // Of `device`; absent where the level is unknown.
+  // The levels of `device`; absent where the level is unknown.
   std::optional<JoulesPer> rest;
   std::optional<JoulesPer> held;
   std::optional<JoulesPer> active;

@@ -37,7 +37,7 @@ struct ComparisonReport {
   std::string per;  // the window that is the unit; empty: the run
   std::vector<JudgedGate> gates;
   bool self_test = false;  // the gates' thresholds were added to the figures after
-  // Of the sides, for their headings: commands that were run, or a baseline's name. Empty: the
+  // What the headings call the sides: commands that were run, or a baseline's name. Empty: the
   // names of the files.
   std::string before;
   std::string after;

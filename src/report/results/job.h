@@ -63,7 +63,7 @@ std::optional<Quoted> quoted(const analysis::Job& job, bool whole_machine);
 // All that was measured on one machine.
 std::optional<Quoted> quoted(const analysis::JobHost& host);
 
-// Of the quoted energy; absent without it, or without factors.
+// The costs of the quoted energy; absent without it, or without factors.
 std::optional<Costs> costs_of(const analysis::Job& job, const CostFactors& factors,
                               bool whole_machine);
 

@@ -29,13 +29,14 @@ class HandedWindows {
   HandedWindows(const HandedWindows&) = delete;
   HandedWindows& operator=(const HandedWindows&) = delete;
 
-  // Of a program of process `pid`; `rings`: its rings' descriptor, or none.
+  // Adds a program of process `pid`. `rings`: its rings' descriptor, or none.
   void add(ClientId client, pid_t pid, Descriptor rings);
   // Takes what the program has left in its rings, and names the windows that it did not end.
   // `has_ended`: false where the hub stops before the program. Unknown clients are ignored.
   void remove(ClientId client, HostTime now, bool has_ended);
 
-  // Of a client that was added. False: the message is invalid, and the client is to be dropped.
+  // Takes a message of a client that was added. False: the message is invalid, and the client is to
+  // be dropped.
   bool take(ClientId client, meters::Names&& names, HostTime now);
   bool take(ClientId client, meters::Devices&& devices, HostTime now);
   bool take(ClientId client, meters::Lost&& lost, HostTime now);
@@ -47,7 +48,7 @@ class HandedWindows {
   void warn(std::string text);
   // Moves the windows that have come in, and what is to be warned of.
   void take(std::vector<model::Window>& windows, std::vector<std::string>& warnings);
-  // Those that were open at the last look.
+  // The windows that were open at the last look.
   std::vector<model::OpenWindow> open_windows() const;
 
  private:

@@ -30,7 +30,7 @@ struct HubOptions {
   Duration fastest = std::chrono::milliseconds{10};  // no period that a program asks for is shorter
   Duration between_reads = fastest;                  // that programs ask for
   std::filesystem::path root = "/";                  // where proc is
-  // Of the latest readings, so much is sent to a program that comes.
+  // How much of the latest readings is sent to a program that comes.
   Duration history{};
   // Takes windows and members of a job, of this user's programs alone and of any number of them.
   bool records = false;

@@ -26,7 +26,7 @@ class JobMembers {
 
   // Lets members in from now on, those that wait as well.
   void admit(meters::Joined answer);
-  // Those that were let in since the last time.
+  // The members that were let in since the last time.
   std::vector<JobMember> take();
   // Whether members want to leave that were not seen before. They wait until they are released.
   bool see_leaving();

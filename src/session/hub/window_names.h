@@ -13,7 +13,7 @@
 
 namespace jouleprof::session {
 
-// Of a window whose edges are the device's own, mapped to host time (jouleprof.h's flag).
+// Marks a window whose edges are the device's own, mapped to host time (jouleprof.h's flag).
 inline constexpr std::uint32_t kDeviceTime = 1;
 
 // Numbers for names: the same for the same text, from 0 for the empty one. Bounded, for programs

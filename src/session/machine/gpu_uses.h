@@ -71,7 +71,7 @@ class GpuUses {
   std::map<model::DomainId, std::size_t> places_;
   std::vector<model::Sensor> gauges_;
   std::map<std::size_t, Board> boards_;  // by place
-  // Of instances of boards that MIG divides: the board's place, and which part of it.
+  // The board's place, and which part of it, for instances of boards that MIG divides.
   std::map<model::DomainId, std::pair<std::size_t, std::size_t>> parts_;
   std::vector<Found> known_;
   std::unordered_map<pid_t, std::size_t> by_pid_;  // the latest with this pid

@@ -42,7 +42,7 @@ class MachineWindows {
   // many of this caller are.
   Result<analysis::MachineWindow> begin(std::string_view name, HostTime now,
                                         std::string_view caller = {});
-  // Of one that ended, what is known of it. Errors: not_found.
+  // Ends a window; gives what is known of it. Errors: not_found.
   Result<analysis::MachineWindow> end(std::string_view name, HostTime now);
   Result<analysis::MachineWindow> find(std::string_view name) const;
 

@@ -41,9 +41,9 @@ class TraceWatch {
   // Takes what there is now.
   void take(std::vector<Batch::TracePart>& parts, std::vector<std::string>& warnings);
 
-  // The same, once no more is expected: where the folder is its own, waits up to `patience` for
-  // processes that still run and have not said that they end. Says also why there is nothing, where
-  // there is nothing.
+  // Takes what is left, once no more is expected: where the folder is its own, waits up to
+  // `patience` for processes that still run and have not said that they end. Says also why there is
+  // nothing, where there is nothing.
   void take_rest(std::vector<Batch::TracePart>& parts, std::vector<std::string>& warnings,
                  Duration patience);
 

@@ -45,7 +45,7 @@ class Recorder {
 
   // Writes and commits soon. Returns at once.
   void post(Batch&& batch);
-  // The same without a limit: for a last batch, after which finish() waits for the sink.
+  // Posts without a limit: for a last batch, after which finish() waits for the sink.
   void post_last(Batch&& batch);
 
   std::optional<Error> error();

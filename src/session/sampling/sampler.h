@@ -20,7 +20,7 @@ namespace jouleprof::session {
 struct Sampled {
   model::Readings readings;
   std::vector<model::GpuProcessUse> gpu_processes;
-  // Of processes that a driver listed for the first time, by pid; 0: it had ended.
+  // The parents of processes that a driver listed for the first time, by pid; 0: it had ended.
   std::map<pid_t, pid_t> parents;
   std::vector<model::Warning> warnings;
 
@@ -100,11 +100,11 @@ class Sampler {
   Sampler(std::vector<std::unique_ptr<meters::Meter>> meters, Duration process_period,
           const std::function<bool(const model::Domain&)>& keep = nullptr);
 
-  // Of all meters, numbered from zero in their order.
+  // The domains and sensors of all meters, numbered from zero in their order.
   const std::vector<model::Domain>& domains() const { return domains_; }
   const std::vector<model::Sensor>& sensors() const { return sensors_; }
 
-  // As Lane's, for every lane. Before start().
+  // Does what Lane's does, for every lane. Before start().
   void on_news(const std::function<void()>& reported);
   bool has_buffer() const;
   bool has_new_process() const;
@@ -120,7 +120,7 @@ class Sampler {
   // Whether these reads have ended; take() has their readings then.
   bool has_read(const std::vector<std::uint64_t>& numbers) const;
 
-  // As Lane's, for every lane.
+  // Does what Lane's does, for every lane.
   void set_pace(const meters::Demand& demand, Duration process_period);
 
   // Reads every probe a last time, if that is wanted. Waits up to `patience` for all meters

@@ -43,7 +43,7 @@ Result<std::vector<bool>> select_devices(const std::vector<model::Domain>& domai
 // --- Which domains a monitor in a program measures ---
 
 struct DeviceChoice {
-  // As select_devices(); empty: all that the program can see.
+  // Words for select_devices(); empty: all that the program can see.
   std::vector<std::string> words = {};
   // Instead of words: GPUs as the program's runtime numbers them.
   struct Gpus {

@@ -27,8 +27,9 @@ struct BenchWork {
 
 // What a run reported of its work, besides its recording.
 struct WorkReport {
-  // Of a plan with `throughput`. With at least three numbers the first is the end of the warm-up,
-  // and time and energy are those from there to the last; else they are those of the whole run.
+  // The numbers that the work of a plan with `throughput` printed. With at least three numbers the
+  // first is the end of the warm-up, and time and energy are those from there to the last; else
+  // they are those of the whole run.
   std::vector<PrintedNumber> printed;
   std::optional<BenchWork> bench;          // of a plan with `bench`
   std::vector<PrintedNumber> losses = {};  // of its training; not a number where it printed "nan"

@@ -85,7 +85,7 @@ class ModuleMap {
       if (slots_[hole].module == nullptr) return;
       hole = next(hole);
     }
-    // Those behind it that hashed to before the hole move up, so that no search ends early.
+    // Entries behind it that hashed to before the hole move up, so that no search ends early.
     for (std::size_t i = next(hole); slots_[i].module != nullptr; i = next(i)) {
       const std::size_t home = place(slots_[i].module);
       const bool stays = hole <= i ? (hole < home && home <= i) : (hole < home || home <= i);

@@ -51,7 +51,7 @@ class LayerTimes {
     std::atomic<std::uint64_t> cpu_nanoseconds_{0};
   };
 
-  // Of a phase outside of layers; not of Phase::kNone.
+  // The cell of a phase outside of layers; there is none of Phase::kNone.
   Cell& phase_cell(model::Phase phase) noexcept {
     return phases_[static_cast<std::size_t>(phase) - 1];
   }

@@ -26,8 +26,8 @@ class ProcessClock {
   // `root`: where proc is. Works only where the pids there are those of this process's namespace.
   explicit ProcessClock(const std::filesystem::path& root);
 
-  // Of all threads, those that have ended included. Absent where there is no such process, and
-  // where the clock does not work.
+  // The CPU time of all threads, those that have ended included. Absent where there is no such
+  // process, and where the clock does not work.
   std::optional<Duration> time(pid_t pid) const;
 
  private:

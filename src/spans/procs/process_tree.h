@@ -101,7 +101,7 @@ class ProcessTree {
   // What stands for all processes of other users together, where only their sum is known.
   model::ProcessId other_users(HostTime at, TreeChanges& out);
 
-  // Those of the tree that had not ended at the last scan.
+  // The processes of the tree that had not ended at the last scan.
   std::vector<model::Process> alive() const;
   // Whether it was found, and has not been found gone.
   bool knows(pid_t pid) const { return known_.contains(pid); }
@@ -113,7 +113,7 @@ class ProcessTree {
   struct Entry {
     model::Process process;
     std::uint64_t start_ticks = 0;
-    // As last read:
+    // What was last read:
     HostTime read_at{};
     pid_t parent = 0;
     int threads = 1;

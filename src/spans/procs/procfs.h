@@ -111,7 +111,7 @@ using Variable = std::function<const char*(const char* name)>;
 // that the outer one started. Values that are no numbers are absent.
 model::Rank rank_of(const Variable& variable = ::getenv);
 
-// The same from an environment as /proc has it: each NAME=value ended by a zero byte.
+// Reads the rank in an environment as /proc has it: each NAME=value ended by a zero byte.
 model::Rank rank_in(std::string_view environment);
 
 // The user of this process by name, or by number where the system knows no name.
@@ -120,7 +120,7 @@ std::string user_here(const std::filesystem::path& passwd = "/etc/passwd");
 // The nodes of Slurm's job as Slurm writes them, such as "node[1-4]"; empty: none.
 std::string node_list_of(const Variable& variable = ::getenv);
 
-// Of the running kernel; empty where `proc` does not have it.
+// The boot of the running kernel; empty where `proc` does not have it.
 std::string boot_id(const std::filesystem::path& proc = "/proc");
 
 }  // namespace jouleprof::spans

@@ -6,7 +6,7 @@
 
 namespace jouleprof::reruns {
 
-// Those of drivers before CUDA 12.4 may lack what follows `newer`; all others are set in what
+// Functions of drivers before CUDA 12.4 may lack what follows `newer`; all others are set in what
 // load_driver() returns.
 struct DriverApi {
   DynLib library;  // stays loaded
@@ -46,7 +46,8 @@ struct DriverApi {
   abi::cuda::fn::ModuleGetFunction* function_in = nullptr;
 };
 
-// Of the driver that the process has loaded. False: there is none, or it lacks one of the older.
+// Loads the functions of the driver that the process has loaded. False: there is none, or it lacks
+// one of the older.
 inline bool load_driver(DriverApi& api) {
   api.library = DynLib::loaded(abi::cuda::kLibrary);
   const auto bind = [&api](auto*& function, const char* name) {

@@ -60,14 +60,16 @@ struct Shape {
   std::array<unsigned, 3> grid{};
   std::array<unsigned, 3> block{};
   unsigned shared_bytes = 0;
-  // Of the attributes that the launch itself has: the parameters of a kernel fit to its clusters.
+  // Hash of the attributes that the launch itself has: the parameters of a kernel fit to its
+  // clusters.
   std::uint64_t attributes = 0;
 
   bool operator==(const Shape&) const = default;
 };
 
-// Of memsets, too: they are named kMemset, have no function, and their launches only clear. The
-// first extent of their grid is the number of bits of their size in bytes, and the block is 0.
+// Memsets are kernels, too: they are named kMemset, have no function, and their launches only
+// clear. The first extent of their grid is the number of bits of their size in bytes, and the block
+// is 0.
 struct RecordedKernel {
   Shape shape;
   std::string name;

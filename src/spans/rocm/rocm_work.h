@@ -37,8 +37,8 @@ struct RocprofilerApi {
 
   std::uint32_t version = 0;
 
-  // Of the library that this process has loaded, which called with `version`. Errors: unsupported,
-  // with what to install.
+  // The functions of the library that this process has loaded, which called with `version`. Errors:
+  // unsupported, with what to install.
   static Result<RocprofilerApi> loaded(std::uint32_t version);
 };
 

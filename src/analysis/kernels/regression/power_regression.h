@@ -46,13 +46,13 @@ struct PowerSolution {
   Eigen::MatrixXd influence;
   // The alternative estimate minus `watts`: with the other rows that solve_power() was given.
   Eigen::VectorXd alternative_shift;
-  // Of other solutions (other_solutions()), each minus `watts`: all other models together are one
-  // more error of the watts. Empty: none was made.
+  // Other solutions (other_solutions()), each minus `watts`: all other models together are one more
+  // error of the watts. Empty: none was made.
   Eigen::MatrixXd spread;
   // Column k: the shift of `watts` if column k drew 1 W more in the program's own rows, but not in
   // isolated re-runs. Empty without rows of re-runs and known powers: nearly the identity then.
   Eigen::MatrixXd program_shift;
-  // The same if all columns drew twice their watts there; empty with it.
+  // The shift of `watts` if all columns drew twice their watts there; empty with it.
   Eigen::VectorXd all_program_shift;
   std::array<RowErrors::Noise, 2> noise{};
   double counter_sigma = 0;  // watts: error of a counter's row over one update
@@ -65,7 +65,7 @@ struct PowerSolution {
   // The maximum shift of `factor . watts` where the power above idle of each interval is wrong by
   // up to `ratio`, in either direction.
   double maximum_shift(const Eigen::VectorXd& factor, double ratio) const;
-  // The same, one sigma, where the power of each interval is wrong by itself.
+  // One sigma of that shift where the power of each interval is wrong by itself.
   double random_shift(const Eigen::VectorXd& factor, double ratio) const;
   // The length in seconds of the intervals of `rows`, which begin with the first row. `columns`:
   // idle's included.

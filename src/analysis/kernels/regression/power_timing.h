@@ -45,9 +45,9 @@ struct SamplingLock {
   double error = 0;   // of the energy that the samples add up to, at most: more than 1 %
 };
 
-// Of the part, where an entry has the given joules. Absent where the load is in no such step, where
-// the samples' windows leave little between them, and where bins are wider than 2 ms, which hides a
-// frame's course. Looks at 600,000 bins at most.
+// The part's lock to the samples, where an entry has the given joules. Absent where the load is in
+// no such step, where the samples' windows leave little between them, and where bins are wider than
+// 2 ms, which hides a frame's course. Looks at 600,000 bins at most.
 std::optional<SamplingLock> sampling_lock(
     const ActivityTable& table, const std::function<double(const ActivityTable::Entry&)>& joules,
     const SamplingSensor& sensor);

@@ -131,7 +131,7 @@ class RowErrors {
     double sigma = 5;   // watts
     double moving = 0;  // each error is e(i) + moving * e(i - 1) of independent e
   };
-  // Of counter rows, of sample rows.
+  // The noise of counter rows, and of sample rows.
   const std::array<Noise, 2>& noise() const { return noise_; }
   void set_noise(const std::array<Noise, 2>& noise) { noise_ = noise; }
 

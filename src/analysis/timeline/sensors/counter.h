@@ -67,7 +67,7 @@ class CounterUnwrapper {
   // The highest power limit of the device so far.
   void set_limit(Power limit) { most_ = std::min(limit * kGainOfLimit, kAbsurdPower); }
 
-  // Those since the last call.
+  // The notes since the last call.
   std::vector<Note> take_notes() { return std::exchange(notes_, {}); }
   // Once no reading follows: of a doubtful last one, at the first call.
   std::optional<Note> take_doubt();

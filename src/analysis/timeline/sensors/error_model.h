@@ -17,15 +17,15 @@ struct ErrorModel {
   double power_of_clock = 2.2;
   double power_of_clock_sigma = 0.9;
   double power_of_clock_mean = 0.5;  // the same of several kernels together: the mean of three
-  // The same where it is known by which power x of the clock a launch becomes shorter, from 0 of
-  // one that waits for memory to 1: least + grows x^2, and one sigma: sigma + sigma_grows x^2. The
-  // same kernels; of eight others on an H200, 28 Nov, power was within 4 %.
+  // The exponent where it is known by which power x of the clock a launch becomes shorter, from 0
+  // of one that waits for memory to 1: least + grows x^2, and one sigma: sigma + sigma_grows x^2.
+  // The same kernels; of eight others on an H200, 28 Nov, power was within 4 %.
   double clock_least = 1;
   double clock_grows = 2.2;
   double clock_sigma = 0.2;
   double clock_sigma_grows = 0.3;
-  // Of times of a launch at two clocks: one sigma of what else may make them differ, such as warm
-  // caches. Chosen.
+  // One sigma of what else may make times of a launch at two clocks differ, such as warm caches.
+  // Chosen.
   double clock_launch = 0.015;
 
   // --- Energy of a time: EnergyTimeline ---
@@ -38,11 +38,11 @@ struct ErrorModel {
 
   // Seconds by which a driver's buffer may show all of it late. H100, one board: 0 to 5 ms.
   double late = 1.5e-3;
-  // The same of steps that have one place among all samples, up to 1.5 ms. Model: steps of 0.5 s,
-  // means over 25 ms every 20 ms.
+  // For steps that have one place among all samples, up to 1.5 ms. Model: steps of 0.5 s, means
+  // over 25 ms every 20 ms.
   double late_by_place = 0.9e-3;
-  // Of the time between two samples' windows, that a change within it is out of place: it shows as
-  // a slope. Definition.
+  // How far a change between two samples' windows is out of place, in parts of the time between
+  // them: it shows as a slope. Definition.
   double unseen_edge = 0.5;
 
   // Parameters of the fit of power to samples. `jitter`: error of a sample due to timestamp jitter,
@@ -68,17 +68,17 @@ struct ErrorModel {
   double sample_noise = 0.005;
   double scale = 0.01;
   double unseen_time = 0.03;  // model, random loads on sensors that see 25 to 50 % of the time
-  // Of their mean: the mean change between samples of such a load, at least, and how many samples
-  // show that it is none. Model, the same loads; boards in steps of seconds against a meter (A5000,
-  // K40m).
+  // The least mean change between samples of such a load, in parts of their mean, and how many
+  // samples show that it is none. Model, the same loads; boards in steps of seconds against a meter
+  // (A5000, K40m).
   double unsteady_step = 0.2;
   double steady_samples = 20;
   double between_anchors = 0.1;  // model, a counter alone
   double beyond_anchors = 0.5;   // definition: any power between zero and twice the mean
   double beyond_data = 0.5;      // definition, likewise
 
-  // Of the time between two stamps, that one of them may be wrong. Model; stamps that are late by
-  // up to half of it (H100 and H200, 26 Nov) are mended before.
+  // How wrong a stamp may be, in parts of the time between two. Model; stamps that are late by up
+  // to half of it (H100 and H200, 26 Nov) are mended before.
   double stamp_noise = 0.2;
 
   // Differences of counter and samples below this part of the energy are no contradiction: five
@@ -105,7 +105,7 @@ struct ErrorModel {
   // sensor, and its errors add linearly. Model: random loads stay below it.
   double recurs_from = 0.5;
   double recurs_surely = 0.75;
-  // Of the time: a board that is busy for less or more is not half idle. NVML rounds to percents.
+  // A board that is busy for less or more of the time is not half idle. NVML rounds to percents.
   double idle_below = 0.03;
   double busy_above = 0.97;
   // Below, constant power contradicts the utilisation, and the board may draw more in between.
@@ -120,13 +120,13 @@ struct ErrorModel {
   double flat_samples = 0.01;
   // Mean step between samples that are one value, of their mean. Model.
   double one_value = 0.05;
-  // Of the range of samples: their mean change where they drift from phase to phase. A100, a square
-  // wave of 104 ms against a meter. Of the range of power: what a busy share leaves open of it that
-  // is rounded to percents. Chosen.
+  // The mean change of samples, in parts of their range, where they drift from phase to phase.
+  // A100, a square wave of 104 ms against a meter. And what a busy share that is rounded to
+  // percents leaves open, in parts of the range of power. Chosen.
   double drifting_step = 0.15;
   double beat_power = 0.02;
   double flat_range = 0.6;  // of their mean: the range of samples that do not show the pauses
-  // Of the steps' bound: a sample's window can hold part of an edge. Model.
+  // A factor of the steps' bound: a sample's window can hold part of an edge. Model.
   double locked_edges = 1.3;
   // Pauses that samples do not show blur the ends of an interval by this part of window + spacing.
   // Model.
@@ -140,8 +140,8 @@ struct ErrorModel {
 
   // --- Levels of a board's power ---
 
-  // Of power at rest: what it may still have to fall, in watts a second and of the power, and how
-  // far above the lowest it may lie. Chosen.
+  // What power at rest may still have to fall, in watts a second and of the power, and how far
+  // above the lowest it may lie. Chosen.
   double fall_watts = 0.5;
   double fall_ratio = 0.005;
   double above_ratio = 0.02;
@@ -160,7 +160,7 @@ struct ErrorModel {
   // How much more a program may draw than another in the same time. H100, 25 Nov: looped operators
   // drew 60 to 590 W above the held level, most of them 150 to 450 W; programs mix them.
   double watts_ratio = 3;
-  // Of a processor's or memory's energy: a machine's own processes stay below. Chosen.
+  // A machine's own processes stay below this part of a processor's or memory's energy. Chosen.
   double used_by_others = 0.1;
   // The board's own utilisation above the sum of its processes'. H100, 25 Nov: one at full load had
   // 95 %, its process 83 %.
@@ -168,22 +168,22 @@ struct ErrorModel {
 
   // --- Power of kernels (standard deviations, unless it says otherwise) ---
 
-  // Of a signature's energy. H100 and H200, 22 Nov: kernels in a loop against the same in place, 20
-  // operators.
+  // The error of a signature's energy. H100 and H200, 22 Nov: kernels in a loop against the same in
+  // place, 20 operators.
   double kernel_power = 0.035;
-  // Of its energy in overlapped time. Ranges of one recording with other partners, up to 6 % apart:
-  // two H200s, 22 Nov, tests/gpu/streams.py.
+  // The error of its energy in overlapped time. Ranges of one recording with other partners, up to
+  // 6 % apart: two H200s, 22 Nov, tests/gpu/streams.py.
   double overlapped = 0.05;
   // Watts above idle between launches. H100: 0 to 5 W in gaps below 30 us.
   double idle_between = 4;
-  // Of a kernel's power between runs on one board, where too few runs say more. Two runs on one
-  // H200, 23 Nov, differed by 1.3 % (median of the signatures) to 8.8 %.
+  // The change of a kernel's power between runs on one board, where too few runs say more. Two runs
+  // on one H200, 23 Nov, differed by 1.3 % (median of the signatures) to 8.8 %.
   double between_runs = 0.05;
   double least_between_runs = 0.02;  // chosen
-  // Of the powers of all kernels that an earlier run knows, by one factor. Chosen: between the
-  // median and the most of the above.
+  // The change, by one factor, of the powers of all kernels that an earlier run knows. Chosen:
+  // between the median and the most of the above.
   double known_together = 0.03;
-  // Of the power, in percent, in isolated re-runs against in place; at most 50. H200, 22 Nov:
+  // How far power in isolated re-runs is from that in place, in percent; at most 50. H200, 22 Nov:
   // caches are warmer and the board is cooler.
   double rerun_percent = 7;
   // Priors, of the mean busy power: a signature's, a variant's difference, one in overlapped time.
@@ -201,13 +201,13 @@ struct ErrorModel {
   // seen up to 16 ms late.
   double samples_late = 2e-3;
   double counter_late = 4e-3;
-  // The same of samples that see one phase of a load: how well they fit says nothing of their times
+  // For samples that see one phase of a load: how well they fit says nothing of their times
   // there, and the response is not exactly first-order. Chosen: three standard deviations of the
   // lags that fit 50 other loops on an H100, 26 Nov (1.5 to 3.4 ms).
   double locked_late = 1e-3;
   double far_share = 0.02;  // probability of any offset within `farthest`: badly converted times
   double farthest = 0.06;   // both chosen
-  // Of the time constant, among boards. They differ by a tenth (H100 and H200, 21 Nov).
+  // The spread of the time constant among boards. They differ by a tenth (H100 and H200, 21 Nov).
   double time_constant = 0.07;
   double least_time_constant = 0.5e-3;  // seconds; chosen: the response is not exactly first-order
   // So many rows are worth one, where timings are compared: their errors persist. Model, loops.
@@ -217,8 +217,8 @@ struct ErrorModel {
   // Probability that a counter adds up samples 20 ms apart; unknown. It aliases like that at 20 ms,
   // and integrates in bursts of random length (H100, 26 Nov).
   double adds_up = 0.5;
-  // Of the mean power: the least noise of a row of the regression. Chosen: no model of power is
-  // better.
+  // The least noise of a row of the regression, in parts of the mean power. Chosen: no model of
+  // power is better.
   double least_row_noise = 0.01;
   // Seconds over which errors of rows may be correlated. Chosen.
   double clustered = 1;
@@ -248,14 +248,14 @@ struct ErrorModel {
   // --- What is stated: parts of the energy, as 95 % half-widths. Chosen. ---
 
   double unresolved = 0.5;
-  // Of loads in step with the sensor, whose few phases make wide intervals a poor guide. Model.
+  // For loads in step with the sensor, whose few phases make wide intervals a poor guide. Model.
   double unresolved_locked = 0.2;
   double anticorrelated = -0.3;  // correlation of errors within a group
   // A fit with less of the variance explained, and more left over of the mean active power,
   // resolves nothing.
   double little_explained = 0.5;
   double far_off = 0.2;
-  // The same of a load in step with the sensor: the least of 80 on an H100, 26 Nov, is 0.99. Model.
+  // For a load in step with the sensor; the least of 80 on an H100, 26 Nov, is 0.99. Model.
   double locked_explained = 0.9;
   double rests_on_known = 1.25;  // times the interval without earlier runs
   double widest_repeated = 0.3;
@@ -263,7 +263,8 @@ struct ErrorModel {
   // --- Earlier runs, isolated re-runs, many windows of one name ---
 
   double prior_runs = 2;  // that `between_runs` is worth; chosen
-  // Of the power, or in watts: what later runs may use, with its error. Chosen.
+  // Later runs may use a power with a smaller error than this part of it, or than so many watts.
+  // Chosen.
   double resolved = 0.5;
   double resolved_watts = 10;
   // Sigmas by which an earlier run contradicts this one; the least of another explanation, and the
@@ -271,14 +272,16 @@ struct ErrorModel {
   double contradicts = 2.5;
   double suspected = 2;
   double nearly_as_well = 4;
-  // Of the time in place: of a re-run that counts; of a kernel's, with a wider interval; of its
-  // power, what the model's own error does not hold. Chosen.
+  // How far the time of a re-run may be from that in place, in parts of it: of one that counts; of
+  // a kernel's, with a wider interval; and from where its power has an error that the model's own
+  // does not hold. Chosen.
   double rerun_apart = 0.1;
   double rerun_kernel_apart = 0.3;
   double rerun_noted = 0.05;
   double repeated_model = 0.015;  // of the energy: power differs from window to window; chosen
-  // Of an observation's length, times the power next to a window: chosen so that phases whose power
-  // runs from 0.6 to 1.25 of its mean have their energy within the interval (simulated).
+  // A part of an observation's length, times the power next to a window: chosen so that phases
+  // whose power runs from 0.6 to 1.25 of its mean have their energy within the interval
+  // (simulated).
   double repeated_ends = 0.014;
   double repeated_drift = 0.01;  // of all power, by the second: less stays in; chosen
   double layer_time = 0.3;       // of a layer's energy by its time: layers differ in power; chosen

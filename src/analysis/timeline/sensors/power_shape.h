@@ -95,7 +95,7 @@ class PowerShape {
     double change = 0;  // the mean of the steps that are none to the same value
   };
   Variation variation(double from, double to) const;
-  // Of all samples so far, in watts: the lowest above zero, the highest.
+  // The lowest of all samples so far that is above zero, and the highest, in watts.
   double lowest_watts() const { return least_shown_; }
   double highest_watts() const { return highest_; }
   // What may be drawn where no sample shows it. A model's own values bound it.

@@ -43,7 +43,7 @@ struct SweepChoices {
   // `given`: the command, where it is not a benchmark.
   Result<model::SweepPlan> plan(const meters::control::BoardState& boards,
                                 const std::vector<std::string>& given) const;
-  // Of a sweep that changes nothing, on GPUs with these UUIDs.
+  // The plan of a sweep that changes nothing, on GPUs with these UUIDs.
   Result<model::SweepPlan> observed_plan(const std::vector<std::string>& uuids,
                                          const std::vector<std::string>& given) const;
 
@@ -94,7 +94,7 @@ class SweepWork {
   // No other sweep can use the file until remove_recording(). Errors: of opening meters and files;
   // why the command cannot be started.
   Result<SweepWorkDone> run(const model::SweepPlan& plan);
-  // Of the last run.
+  // Where the last run was recorded.
   const std::filesystem::path& recording() const { return recording_; }
   void remove_recording();
 

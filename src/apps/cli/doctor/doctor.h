@@ -48,7 +48,8 @@ UnitLooks look_at_units(meters::MeterSet& meters);
 struct WallCalibration {
   std::string wall;          // a meter as of --wall-meter, or a CSV file that grows meanwhile
   double file_error = 0.01;  // of a file's meter, at 95 %
-  // Of the supply between meter and board: watts out for each watt more that goes in.
+  // The efficiency of the supply between meter and board: watts out for each watt more that goes
+  // in.
   double efficiency_low = 0.88;
   double efficiency_high = 0.97;
   std::string load;  // a command instead of the own load; empty: the own one, which needs CUDA

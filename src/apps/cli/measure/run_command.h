@@ -48,8 +48,8 @@ struct JobPlace {
 // process is then alone.
 JobPlace find_job_place();
 
-// The same for the running command of a member whose recorder died: nothing is said, and the wait
-// is short.
+// Finds the place of the running command of a member whose recorder died. Says nothing, and waits
+// for a short time only.
 JobPlace find_next_place(pid_t command);
 
 // Runs the command as a member. Returns the exit status. `traced`: the user asked for kernels or
@@ -60,8 +60,8 @@ int run_as_member(const std::vector<std::string>& command, session::Membership m
 // --- `run --repeat` ---
 
 struct RepeatedRun {
-  // Of the command, or of all devices: also where what may be the command's, of no known process,
-  // is so much that neither of its ends is its energy. Absent: unknown.
+  // The command's, or that of all devices: also where what may be the command's, of no known
+  // process, is so much that neither of its ends is its energy. Absent: unknown.
   std::optional<report::Quoted> energy;
   std::optional<report::Quoted> whole;  // of all devices
   bool is_undecided = false;            // `energy` is of all devices for that reason

@@ -52,10 +52,10 @@ struct WallChoice {
   std::string column;
 
   void declare(CLI::App& app);
-  // Of one recording; absent where none was given. Errors: invalid_argument; as read_file's and
-  // read_wall_log's.
+  // The log of one recording; absent where none was given. Errors: invalid_argument; as read_file's
+  // and read_wall_log's.
   Result<std::optional<model::WallLog>> of_run() const;
-  // Of a job, by machine. Errors: the same.
+  // The logs of a job, by machine. Errors: the same.
   Result<std::vector<std::pair<std::string, model::WallLog>>> of_job() const;
 };
 

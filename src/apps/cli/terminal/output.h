@@ -64,7 +64,7 @@ void remember_source(ValueSource source);
 
 // Says the error on stderr, as one line, and returns `status`.
 int complain(const Error& error, int status);
-// The same of a command line that cannot be: returns kUsageError.
+// Complains of a command line that cannot be; returns kUsageError.
 int complain_of_usage(std::string message);
 
 // Says on stderr where the recording lies, and the command that reports it.

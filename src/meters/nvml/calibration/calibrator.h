@@ -94,7 +94,7 @@ class Calibrator {
   Result<model::KnownLevel> observe_held(const Gpu& gpu);
 
   std::unique_ptr<NvmlMeter> meter_;
-  // Of its own, because the meter limits how often it reads.
+  // The calibrator's own, because the meter limits how often it reads.
   std::shared_ptr<const NvmlApi> api_;
   Progress progress_;
 };

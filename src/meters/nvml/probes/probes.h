@@ -266,7 +266,8 @@ class CounterProbe : public ProbeReader {
   void set_pace(bool every_update, Duration rarely) { schedule_.set_pace(every_update, rarely); }
 
  private:
-  // Of an early read: until the counter has left this value, or until this time; or for one read.
+  // How long an early read waits: until the counter has left this value, or until this time; or for
+  // one read.
   struct Wait {
     std::optional<Energy> from;
     HostTime until;

@@ -121,7 +121,7 @@ class KernelClasses {
   std::uint32_t set(std::uint64_t bytes);
   std::uint32_t graph(std::uint32_t id);
 
-  // Of a kernel's, copy's, set's or graph's number.
+  // Whether the number of a kernel, copy, set or graph is that of a collective.
   bool is_collective(std::uint32_t id) const { return collective_[id]; }
 
   // The driver may reuse the memory of a name: call this about once a second.
