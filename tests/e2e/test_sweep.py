@@ -380,6 +380,17 @@ def test_a_failing_command_ends_the_sweep_and_resume_goes_on(machine):
     assert "--repeats" in machine("sweep", "--resume", "--repeats", "3", status=2).err
 
 
+def test_a_setting_that_the_board_allows_no_more_is_said_before_any_run(machine):
+    (machine.folder / "work.py").write_text(
+        "import os, sys; open('runs', 'a').write('x'); sys.exit((os.environ['MAX_WATT'] == '300') * 3)")
+    machine.sweep("--limits", "700,300", "--repeats", "2", "--min-repeats", "2", status=3)
+    runs = (machine.folder / "runs").read_text()
+    machine.simulate({"devices": [board(power_limit={"minimum_watts": 400, "default_watts": 700, "maximum_watts": 700})]})
+    refused = machine("sweep", "--resume", status=125).err
+    assert "sweep.jprof has runs to do at 300 W, and the GPU allows 400 to 700 now" in refused
+    assert (machine.folder / "runs").read_text() == runs
+
+
 def test_the_table_at_the_end_is_that_of_recommend(machine):
     noisy = WORK.replace("time.sleep(", "time.sleep((0.5 + os.getpid() % 7 / 7) * ").replace(
         "{speed /", "{(0.5 + os.getpid() % 5 / 5) * speed /")

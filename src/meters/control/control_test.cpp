@@ -152,7 +152,7 @@ TEST_F(Control, OneOwnerAtATime) {
   ASSERT_TRUE(held);
   const auto second = HeldBoards::take(options());
   ASSERT_FALSE(second);
-  EXPECT_THAT(second.error().message, HasSubstr("another sweep owns gpu0"));
+  EXPECT_THAT(second.error().message, HasSubstr("another sweep or apply owns gpu0"));
   held->reset();
   EXPECT_TRUE(HeldBoards::take(options()));
 }

@@ -132,7 +132,7 @@ Result<void> HeldBoards::open() {
     if (!lock) return tl::unexpected(lock.error());
     if (!*lock) {
       return fail(Errc::kUnavailable,
-                  fmt::format("another sweep owns {}; wait for its end (locked: "
+                  fmt::format("another sweep or apply owns {}; wait for its end (locked: "
                               "{}/{}.lock)",
                               board.device(), options_.folder.string(), board.uuid()));
     }

@@ -199,6 +199,16 @@ class SweepVerb : public Verb {
     if (!knob) return complain({Errc::kCorrupt, output_ + " has an unknown knob"}, kBadContent);
     auto held = hold_boards(*knob, record->plan.devices, shared_);
     if (!held) return complain(held.error(), status_of_setting(held.error()));
+    for (const double setting : record->plan.settings) {
+      const auto& range = (*held)->range();
+      if (range.nearest(setting) == setting) continue;
+      return complain(
+          {Errc::kInvalidArgument,
+           fmt::format("{} has runs to do at {:g} {}, and the GPU allows {:g} to {:g} "
+                       "now: allow it again, or sweep into another file",
+                       output_, setting, meters::control::unit_of(*knob), range.least, range.most)},
+          kNotStarted);
+    }
     auto file = recording::SweepFile::open(output_);
     if (!file) return complain(file.error(), status_of_file(file.error()));
     return sweep(session::SweepPlanner(std::move(record->plan), std::move(record->runs)), **held,
