@@ -74,12 +74,6 @@ double most_watts(const model::Domain& domain) {
   }
 }
 
-struct Most {
-  double watts = 0;
-  std::string of;           // for messages
-  bool is_of_kind = false;  // neither a limit nor a name is known
-};
-
 Most most_of(const model::Recording& recording, const model::Domain& domain) {
   std::map<model::SensorId, bool> limits;
   for (const auto& sensor : recording.sensors) {
@@ -90,21 +84,17 @@ Most most_of(const model::Recording& recording, const model::Domain& domain) {
     if (limits[gauge.sensor]) limit = std::max(limit, gauge.value);
   }
   if (limit > 0) return {kAboveLimit * limit, fmt::format("its limit of {:g} W in the log", limit)};
-  const std::string name = lower_case(domain.name);
-  for (const Board& board : kBoards) {
-    if (domain.kind != DomainKind::kGpu || !names(name, board.name)) continue;
-    return {kAboveLimit * board.watts,
-            fmt::format("the greatest limit of {}, {:g} W", domain.name, board.watts)};
+  if (domain.kind == DomainKind::kGpu) {
+    if (const Most most = most_of_gpu(domain.name); !most.is_of_kind) return most;
   }
   const double watts = most_watts(domain);
   return {watts, fmt::format("what any {} draws ({:g} W)", to_string(domain.kind), watts), true};
 }
 
-// As most_of(), of the mean power of a window.
+// What the mean power of a window is at most.
 Most most_of_windows(Most most, const model::Domain& domain) {
   if (!most.is_of_kind || domain.kind != DomainKind::kGpu || domain.device == "gpus") return most;
-  return {kMostOfWindows, fmt::format("what any gpu draws for long ({:g} W)", kMostOfWindows),
-          true};
+  return most_of_gpu({});
 }
 
 // The mean powers of a counter over parts of its readings: without those in which it falls.
@@ -325,6 +315,17 @@ const char* repeat_hours(std::vector<Stamp>& stamps, Duration usual) {
 }
 
 }  // namespace
+
+Most most_of_gpu(std::string_view product) {
+  const std::string name = lower_case(product);
+  for (const Board& board : kBoards) {
+    if (!names(name, board.name)) continue;
+    return {kAboveLimit * board.watts,
+            fmt::format("the greatest limit of {}, {:g} W", product, board.watts)};
+  }
+  return {kMostOfWindows, fmt::format("what any gpu draws for long ({:g} W)", kMostOfWindows),
+          true};
+}
 
 void trim_ends(model::Recording& recording) {
   constexpr Duration kMostTrimmed = std::chrono::seconds{1};

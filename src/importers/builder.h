@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -18,6 +19,16 @@
 #include "model/recording.h"
 
 namespace jouleprof::importers {
+
+// What a power is at most.
+struct Most {
+  double watts = 0;
+  std::string of;           // for messages
+  bool is_of_kind = false;  // neither a limit nor a name is known
+};
+
+// The mean power that a GPU of this product has at most over some time.
+Most most_of_gpu(std::string_view product);
 
 struct Stamp {
   Duration at{};                // on the other tool's clock

@@ -29,7 +29,7 @@ constexpr TableField energy(std::string_view name, std::string_view device,
           .product = product};
 }
 
-constexpr std::array<TableField, 15> kFields{
+constexpr std::array<TableField, 17> kFields{
     {{.name = "timestamp", .role = TableRole::kEnd, .is_needed = true},
      {.name = "duration", .role = TableRole::kDuration, .is_needed = true},
      {.name = "run_id", .role = TableRole::kText},
@@ -40,6 +40,8 @@ constexpr std::array<TableField, 15> kFields{
      energy("ram_energy", "ram", "RAM by CodeCarbon"),
      {.name = "energy_consumed", .role = TableRole::kNumber},
      {.name = "pue", .role = TableRole::kText},
+     {.name = "gpu_count", .role = TableRole::kText},
+     {.name = "gpu_model", .role = TableRole::kText},
      {.name = "emissions", .role = TableRole::kLabel, .label = "emissions_kg"},
      {.name = "country_iso_code", .role = TableRole::kLabel},
      {.name = "region", .role = TableRole::kLabel},
@@ -135,9 +137,35 @@ void warn_of_sums(WindowTable& table) {
                   counted(differ, "row"), example));
 }
 
+// The energy of all GPUs together is held against what so many of them draw.
+void warn_of_powers(WindowTable& table) {
+  std::size_t above = 0;
+  std::string example;
+  for (TableWindow& row : table.windows()) {
+    const double count = parse_number(row.texts["gpu_count"]).value_or(0);
+    if (!(count >= 1)) continue;
+    // Such as "8 x NVIDIA A100-SXM4-80GB"; GPUs of several models have commas between them.
+    const std::string& model = row.texts["gpu_model"];
+    const Most most = most_of_gpu(model.find(',') == model.npos ? model : std::string());
+    for (const auto& part : row.window.energies) {
+      if (table.builder().domain(part.domain).device != "gpus") continue;
+      const double watts = part.energy.joules() / seconds(row.window.duration) / count;
+      if (!(watts > most.watts)) continue;
+      if (above++ == 0)
+        example = fmt::format("line {}: {:.4g} W, above {}", row.line, watts, most.of);
+    }
+  }
+  if (above == 0) return;
+  table.builder().warn(
+      fmt::format("the mean power of each GPU in {} is more than it can draw ({}): this energy or "
+                  "time is wrong, or in another unit",
+                  counted(above, "row"), example));
+}
+
 Result<void> complete(WindowTable& table) {
   use_whole_energies(table);
   warn_of_sums(table);
+  warn_of_powers(table);
   const bool has_tasks = table.has_column("task_name");
   std::map<std::string, std::size_t> by_run;
   std::vector<TableWindow> runs;

@@ -94,6 +94,25 @@ TEST(CodeCarbon, AnEnergyThatIsNotTheSumOfItsPartsIsNamed) {
                           "RAM (line 2: 1.26e+05 J and 1.26e+04 J)"));
 }
 
+TEST(CodeCarbon, AnEnergyBeyondItsGpusIsNamed) {
+  const auto import_row = [](const std::string& kilowatt_hours, const std::string& gpus) {
+    return import_text(
+        "timestamp,run_id,duration,emissions,energy_consumed,gpu_energy,gpu_count,gpu_model\n"
+        "2026-08-17T22:00:10,a,100,0," +
+        kilowatt_hours + "," + kilowatt_hours + "," + gpus + "\n");
+  };
+  // 300 W each, and 3 kW.
+  EXPECT_FALSE(has_warning(*import_row("0.01667", "2,2 x NVIDIA H100"), "can draw"));
+  EXPECT_TRUE(has_warning(*import_row("0.1667", "2,"),
+                          "the mean power of each GPU in 1 row is more than it can draw (line 2: "
+                          "3001 W, above what any gpu draws for long (1500 W))"));
+  EXPECT_TRUE(has_warning(*import_row("0.01667", "2,2 x Tesla T4"),
+                          "300.1 W, above the greatest limit of 2 x Tesla T4, 70 W"));
+  // Which of them drew it is unknown, and so is how many there are.
+  EXPECT_FALSE(has_warning(*import_row("0.01667", "2,\"1 x Tesla T4, 1 x A100\""), "can draw"));
+  EXPECT_FALSE(has_warning(*import_row("0.1667", ","), "can draw"));
+}
+
 TEST(CodeCarbon, TasksAreWindows) {
   const auto recording = import_text(
       "task_name,timestamp,project_name,run_id,duration,emissions,cpu_energy,energy_consumed\n"
