@@ -196,6 +196,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
       return respond(HttpResponse::text(400, "this is no HTTP request\n"), 0);
     }
     if (err) return close();
+    take_absolute_form();
     const auto& request = parser_->get();
     const bool reads = request.method() == http::verb::get || request.method() == http::verb::head;
     const bool posts = request.method() == http::verb::post &&
@@ -216,6 +217,19 @@ class Connection : public std::enable_shared_from_this<Connection> {
     const bool has_body = parser_->chunked() || parser_->content_length().value_or(0) > 0;
     if (has_body) return respond(HttpResponse::text(413, "no body is accepted\n"), 0);
     authorise();
+  }
+
+  // Clients of a proxy send "GET http://host/path", whose host counts in place of the header's
+  // (RFC 9112, 3.2.2).
+  void take_absolute_form() {
+    auto& request = parser_->get();
+    const std::string target(request.target());
+    const auto scheme = target.find("://");
+    if (target.starts_with('/') || scheme == std::string::npos) return;
+    const auto host = scheme + 3;
+    const auto path = std::min(target.find_first_of("/?", host), target.size());
+    request.set(http::field::host, target.substr(host, path - host));
+    request.target((target.substr(path).starts_with('/') ? "" : "/") + target.substr(path));
   }
 
   // Probes of a supervisor have no password; these pages say whether the service works, and no

@@ -98,6 +98,20 @@ TEST(HttpServer, AnswersARequest) {
   EXPECT_THAT(answer, EndsWith("\r\n\r\npath /a query b=c accept t/p\n"));
 }
 
+TEST(HttpServer, TakesTheAbsoluteFormOfATarget) {
+  const auto server = start();
+  const auto ask_for = [&server](std::string_view target) {
+    return ask(*server, fmt::format("GET {} HTTP/1.1\r\nHost: localhost\r\n"
+                                    "Connection: close\r\n\r\n",
+                                    target));
+  };
+  EXPECT_THAT(ask_for("http://localhost:9/a?b=c"), HasSubstr("path /a query b=c "));
+  EXPECT_THAT(ask_for("HTTP://localhost?b=://c"), HasSubstr("path / query b=://c "));
+  EXPECT_THAT(ask_for("http://localhost"), HasSubstr("path / query  "));
+  EXPECT_THAT(ask_for("/a?b=http://c"), HasSubstr("path /a query b=http://c "));
+  EXPECT_THAT(ask_for("http://evil.example/a"), StartsWith("HTTP/1.1 403"));
+}
+
 TEST(HttpServer, HeadHasNoBody) {
   const auto server = start();
   const auto answer = ask(*server, "HEAD /a HTTP/1.0\r\n\r\n");
