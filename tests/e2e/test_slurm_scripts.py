@@ -12,6 +12,7 @@ import sys
 import pytest
 from conftest import SOURCE, TOOL, domain
 from test_kernels import PROGRAM, UUID, activity
+from test_serve import wait_for
 
 SCRIPTS = SOURCE / "packaging" / "slurm"
 
@@ -23,7 +24,7 @@ class Node:
         self.bin = folder / "bin"
         self.bin.mkdir()
         # Only what the scripts name, so that a test can take one away.
-        for name in ("sh", "mkdir", "flock", "grep", "chmod", "mv", "rm", "tr", "timeout", "echo"):
+        for name in ("sh", "mkdir", "flock", "grep", "chmod", "mv", "rm", "tr", "timeout", "echo", "setsid"):
             (self.bin / name).symlink_to(shutil.which(name))
         os.mkfifo(self.log)  # no limit of a file's size applies to it
         self.read_end = os.open(self.log, os.O_RDWR | os.O_NONBLOCK)
@@ -113,8 +114,11 @@ def test_a_lock_that_is_never_given_back(node, script):
     with open(node.jobs / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         node.run(script, job="7", gpus="2")
-    assert "has the lock" in node.logged()
-    assert node.mapping() == {"0": ["7"], "1": ["7"]}
+        assert "has the lock" in node.logged()
+        assert node.mapping() == {"0": ["7"], "1": ["7"]}
+    # The label of a job that has ended goes once the lock is given back.
+    if script == "epilog":
+        wait_for("its removal", lambda: node.mapping() == {})
 
 
 @pytest.mark.parametrize("gpus", ["../../etc/passwd", "/etc/passwd", "*", "a b;touch x", "$(touch x)", "-rf", "0\n../x"])
