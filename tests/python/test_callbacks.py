@@ -303,7 +303,8 @@ def test_an_epoch_within_which_lightning_resumes_has_the_energy_of_what_was_left
 def test_no_figure_of_an_epoch_before_is_kept_in_lightning(machine, fake, monitor):
     """Where a GPU was lost. Only one that a strict callback would end the training without stays."""
     fake("lightning.pytorch", "Callback", "lightning")
-    gpu = machine.gpus(CONSTANT, faults={"kind": "gpu_lost", "at_seconds": 1}).monitor("gpu0")
+    gpu = machine.gpus(CONSTANT, faults={"kind": "gpu_lost", "at_seconds": 5}).monitor("gpu0")
+    lost = time.monotonic() + 5.2
     lightning = Lightning(jouleprof.callbacks.LightningCallback(gpu))
     lightning._trainer.callback_metrics = lightning.logged
     lightning._trainer.callbacks = [monitor]
@@ -311,7 +312,7 @@ def test_no_figure_of_an_epoch_before_is_kept_in_lightning(machine, fake, monito
     time.sleep(0.1)
     lightning.call("train_epoch_end")
     assert {"energy/epoch_joules", "energy/epoch_gpu0_joules"} <= set(lightning.logged)
-    time.sleep(1.2)
+    time.sleep(max(0.0, lost - time.monotonic()))
     lightning.call("train_epoch_start")
     if hasattr(monitor, "monitor") and not hasattr(monitor, "strict"):
         with pytest.warns(RuntimeWarning, match="no energy/epoch_joules now.*strict=False"):
