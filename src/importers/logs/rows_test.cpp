@@ -806,7 +806,8 @@ TEST(Tegrastats, RailsBecomeDevices) {
                                  "VDD_IN 4900mW/4900mW VDD_SOC 600mW/600mW\n03-02-2026 03:00:01" +
                                  rest + "VDD_IN 5100mW/5000mW VDD_SOC 800mW/700mW\n");
   ASSERT_TRUE(other) << other.error().message;
-  EXPECT_TRUE(has_warning(*other, "1 rail left out that is part of VDD_IN and neither"));
+  EXPECT_TRUE(has_warning(*other, "1 rail left out that is neither of the GPU, "));
+  EXPECT_TRUE(has_warning(*other, "VDD_IN is the power of the whole module"));
   EXPECT_TRUE(has_warning(*other, "VDD_SOC"));
   EXPECT_EQ(dated->domains.at(0).kind, model::DomainKind::kPlatform);
   const auto older = import_text(
@@ -815,6 +816,16 @@ TEST(Tegrastats, RailsBecomeDevices) {
       {.interval = seconds{2}});
   ASSERT_TRUE(older) << older.error().message;
   EXPECT_NEAR(joules(older, "gpu0"), 0.24, 1e-9);
+  EXPECT_TRUE(has_warning(*older, "POM_5V_IN is the power of the whole module"));
+  const std::string orin = rest + "VDD_GPU_SOC {0}/{0} VIN_SYS_5V0 4000mW/4000mW\n";
+  const auto without = import_text(fmt::format(
+      fmt::runtime("03-02-2026 03:00:00" + orin + "03-02-2026 03:00:01" + orin), "900mW"));
+  ASSERT_TRUE(without) << without.error().message;
+  EXPECT_FALSE(has_warning(*without, "VDD_IN"));
+  EXPECT_FALSE(has_warning(*without, "is the power of the whole module"));
+  EXPECT_THAT(import_error(fmt::format(
+                  fmt::runtime("03-02-2026 03:00:00" + orin + "03-02-2026 03:00:01" + orin), "9W")),
+              HasSubstr("line 1: none of its words is a known rail with a power in mW after it"));
   const auto thor = import_text(
       "03-02-2026 03:00:00" + rest +
       "VDD_GPU 3000mW/3000mW VDD_CPU_SOC_MSS 6500mW/6500mW VIN 21000mW/21000mW\n"

@@ -79,6 +79,7 @@ Result<model::Recording> read_tegrastats(std::span<const SourceText> sources,
   log.set_source(source);
   const std::size_t sensor = log.sensor({model::SensorKind::kPowerInstant, "tegrastats (INA3221)"});
   std::size_t most = 0;
+  std::string whole;  // the rail of the whole module
   std::set<std::string, std::less<>> others;
   for (Lines lines(source.text); lines.next();) {
     const std::string_view line = trim(lines.text());
@@ -97,6 +98,7 @@ Result<model::Recording> read_tegrastats(std::span<const SourceText> sources,
       row.time = time;
       row.line = lines.number();
       const std::string name(words[i]);
+      if (rail->kind == DomainKind::kPlatform) whole = name;
       row.device = log.device(
           name, {rail->kind, rail->kind == DomainKind::kGpu ? "gpu0" : "tegra:" + name, name});
       row.values.emplace_back(sensor, *watts);
@@ -108,6 +110,7 @@ Result<model::Recording> read_tegrastats(std::span<const SourceText> sources,
         log.bad().take(source, lines, {}, log.builder(), [&]() -> std::optional<std::string> {
           if (is_joined) return "it was cut off, and runs into the next row";
           if (!rows.empty() && rows.size() >= most) return std::nullopt;
+          if (most == 0) return "none of its words is a known rail with a power in mW after it";
           return "it has not the rails of the lines before";
         });
     if (!is_whole) continue;
@@ -117,12 +120,15 @@ Result<model::Recording> read_tegrastats(std::span<const SourceText> sources,
   if (auto good = log.bad().check(source, log.rows().size()); !good) return forward_error(good);
   if (!others.empty()) {
     log.builder().warn(
-        fmt::format("{} left out that {} part of VDD_IN and neither GPU, CPU nor DRAM: {}",
+        fmt::format("{} left out that {} neither of the GPU, a CPU, DRAM nor the whole module: {}",
                     counted(others.size(), "rail"), others.size() == 1 ? "is" : "are",
                     fmt::join(others, ", ")));
   }
-  log.builder().warn(
-      "VDD_IN is the power of the whole module: it contains the other rails, and is in no total");
+  if (!whole.empty()) {
+    log.builder().warn(whole +
+                       " is the power of the whole module: it contains the other rails, and is in "
+                       "no total");
+  }
   auto recording = std::move(log).finish();
   if (!recording) return recording;
   for (model::Sensor& own : recording->sensors) own.traits.scale = model::scale_of_rail();
