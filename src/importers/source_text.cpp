@@ -238,6 +238,18 @@ WithUnit split_unit(std::string_view cell) {
   return {cell.substr(0, blank), unit};
 }
 
+std::string plain_name(std::string_view name) {
+  std::string out = lower_case(trim(name));
+  std::erase_if(out, [](char c) { return c == '#' || c == ' ' || c == '_' || c == '"'; });
+  return out;
+}
+
+bool is_time_name(std::string_view plain) {
+  constexpr std::array<std::string_view, 7> kNames{
+      "time", "timestamp", "date", "datetime", "timeunixseconds", "epoch", "timeutc"};
+  return std::ranges::find(kNames, plain) != kNames.end();
+}
+
 NameWithUnit split_name(std::string_view column) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 18> kUnits{
       {{"w", "W"},

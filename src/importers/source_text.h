@@ -228,6 +228,11 @@ struct NameWithUnit {
 };
 NameWithUnit split_name(std::string_view column);
 
+// A column's name in lower case, without blanks, '_', '#' and quotes.
+std::string plain_name(std::string_view name);
+// Whether a column of this plain name has the times of its rows.
+bool is_time_name(std::string_view plain);
+
 // What a device of this name is: "gpu0", "cpu", "package-0", "dram", "psys", "socket1".
 std::optional<model::DomainKind> kind_of_device(std::string_view device);
 

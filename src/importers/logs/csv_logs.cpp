@@ -84,6 +84,7 @@ class Import {
  public:
   Import(const SourceText& source, const ImportOptions& options)
       : source_(source), options_(options) {
+    time_column_ = options.time_column;
     for (const std::string& text : options.power_columns) {
       powers_.push_back(parse_power_column(text));
     }
@@ -178,6 +179,7 @@ class Import {
     const auto place_of = [&](const std::string& name) {
       return name.empty() ? std::nullopt : std::optional(places_of(cells, name).front());
     };
+    if (auto found = find_time_column(cells); !found) return found;
     time_place_ = place_of(time_name());
     device_place_ = place_of(options_.device_column);
     for (const PowerColumn& power : powers_) {
@@ -201,10 +203,28 @@ class Import {
     return {};
   }
 
+  // Without --time-column and --interval, rows have the times of the column that is called so.
+  // Errors: invalid_argument where there are several.
+  Result<void> find_time_column(const std::vector<std::string_view>& cells) {
+    if (!time_column_.empty() || options_.interval) return {};
+    std::vector<std::string> found;
+    for (const auto cell : cells) {
+      if (is_time_name(plain_name(split_name(cell).name))) found.emplace_back(cell);
+    }
+    if (found.size() > 1) {
+      return fail(Errc::kInvalidArgument,
+                  fmt::format("{}: its times may be in each of {}; name one with --time-column, or "
+                              "give the distance of its rows with --interval",
+                              source_.path, fmt::join(found, ", ")));
+    }
+    if (found.size() == 1) time_column_ = found.front();
+    return {};
+  }
+
   std::string time_name() const { return time_unit().first; }
   // "elapsed:ms"
   std::pair<std::string, std::string> time_unit() const {
-    const std::string& name = options_.time_column;
+    const std::string& name = time_column_;
     const auto colon = name.rfind(':');
     if (colon != name.npos && std::ranges::find(kTimeUnits, std::string_view(name).substr(
                                                                 colon + 1)) != kTimeUnits.end()) {
@@ -245,6 +265,7 @@ class Import {
 
   const SourceText& source_;
   const ImportOptions& options_;
+  std::string time_column_;
   std::vector<PowerColumn> powers_;
   std::map<std::size_t, PowerColumn> by_place_;
   std::optional<std::size_t> time_place_, device_place_;

@@ -839,6 +839,24 @@ TEST(Tegrastats, RailsBecomeDevices) {
 
 using std::chrono::milliseconds;
 
+TEST(NamedCsv, RowsHaveTheTimesOfTheColumnThatIsCalledSo) {
+  const auto rows = [](std::string_view head) {
+    return fmt::format("{}\n0.0,9,100\n0.1,9,100\n0.2,9,100\n0.3,9,100\n", head);
+  };
+  for (const char* const head : {"time,x,p_w", "Timestamp [s],x,p_w"}) {
+    const auto recording = import_text(rows(head), {.power_columns = {"p_w"}});
+    ASSERT_TRUE(recording) << head << recording.error().message;
+    EXPECT_NEAR(joules(recording, "gpu0"), 30, 1e-6) << head;  // and not 300 J, in steps of 1 s
+  }
+  EXPECT_THAT(import_error(rows("time,date,p_w"), {.power_columns = {"p_w"}}),
+              HasSubstr("its times may be in each of time, date; name one with --time-column"));
+  // The distance that the user gives counts.
+  const auto given =
+      import_text(rows("time,date,p_w"), {.interval = milliseconds{500}, .power_columns = {"p_w"}});
+  ASSERT_TRUE(given) << given.error().message;
+  EXPECT_NEAR(joules(given, "gpu0"), 150, 1e-6);
+}
+
 const std::string kOmegaWatt =
     "opening /dev/ttyUSB0\n"
     "#timestamp,#frame_is_ok,#U1,#current1,#activepow1,#current2,#activepow2\n"

@@ -25,12 +25,6 @@ constexpr double kMostWatts = 1e7;
 constexpr std::size_t kDeepest = 16;
 
 // A column's name as it is compared: "#activepow1" and "Active Power 1" alike.
-std::string plain(std::string_view name) {
-  std::string out = lower_case(trim(name));
-  std::erase_if(out, [](char c) { return c == '#' || c == ' ' || c == '_' || c == '"'; });
-  return out;
-}
-
 // A column's name without its unit, and the watts of one. No watts: the unit is of something else.
 struct PowerName {
   std::string name;
@@ -38,8 +32,8 @@ struct PowerName {
 };
 PowerName power_name(std::string_view raw) {
   const auto [name, unit, text] = split_name(raw);
-  if (unit.empty() && text.empty()) return {plain(name)};
-  return {plain(name), unit_scale(unit, "W")};
+  if (unit.empty() && text.empty()) return {plain_name(name)};
+  return {plain_name(name), unit_scale(unit, "W")};
 }
 
 class Reader {
@@ -258,16 +252,13 @@ class Reader {
   static std::optional<std::size_t> find(const std::vector<std::string>& head,
                                          const std::function<bool(const std::string&)>& fits) {
     for (std::size_t i = 0; i < head.size(); ++i) {
-      if (fits(plain(head[i]))) return i;
+      if (fits(plain_name(head[i]))) return i;
     }
     return std::nullopt;
   }
 
   static std::optional<std::size_t> time_column(const std::vector<std::string>& head) {
-    return find(head, [](const std::string& name) {
-      return name == "time" || name == "timestamp" || name == "date" || name == "datetime" ||
-             name == "timeunixseconds" || name == "epoch" || name == "timeutc";
-    });
+    return find(head, is_time_name);
   }
 
   std::vector<std::size_t> power_columns(const std::vector<std::string>& head) const {
@@ -275,7 +266,7 @@ class Reader {
     std::vector<std::size_t> like_power;  // "total_watts", "node power"
     for (std::size_t i = 0; i < head.size(); ++i) {
       const auto [name, watts] = power_name(head[i]);
-      const bool is_named = !column_.empty() && plain(head[i]) == plain(column_);
+      const bool is_named = !column_.empty() && plain_name(head[i]) == plain_name(column_);
       if (is_named) found.push_back(i);
       if (!watts || !column_.empty()) continue;
       const bool is_like = name.find("watt") != name.npos || name.find("power") != name.npos;

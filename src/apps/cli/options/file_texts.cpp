@@ -182,7 +182,8 @@ VerbText import_text() {
        "or socket1, UNIT is W, mW or kW (default: as its name says); may be repeated"},
       {"--time-column", "NAME[:UNIT]",
        "its column of times: dates, with a zone or local; or numbers since 1970, or since any "
-       "other time in UNIT (s, ms, us, ns; default s). Without it rows are --interval apart"},
+       "other time in UNIT (s, ms, us, ns; default s). Without it the one called time, timestamp, "
+       "date or epoch; rows of a file without one, and with --interval, are that far apart"},
       {"--trim", "",
        "of dmon, only the rows in which the GPU worked: those with sm at 30 % or more, less one at "
        "each end; what is left out is printed"}};
