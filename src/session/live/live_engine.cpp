@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <unordered_set>
 #include <utility>
 
 #include "model/device/sensor.h"
@@ -62,9 +61,12 @@ LiveEngine::LiveEngine(std::vector<model::Domain> domains, std::vector<model::Se
 void LiveEngine::append(const model::Readings& readings) {
   ledger_.append(readings);
   power_.append(readings);
-  for (const auto& failure : readings.failures) gauges_.erase(failure.sensor);
   for (const auto& reading : readings.gauges) {
     gauges_[reading.sensor] = {reading.value, reading.at};
+  }
+  for (const auto& failure : readings.failures) {
+    const auto found = gauges_.find(failure.sensor);
+    if (found != gauges_.end() && found->second.at < failure.at) gauges_.erase(found);
   }
 }
 
@@ -149,7 +151,6 @@ void LivePower::append(const model::Readings& readings) {
     int count = 0;
   };
   std::unordered_map<model::SensorId, Mean> means;
-  if (!readings.failures.empty()) drop_failed(readings);
   for (const auto& reading : readings.powers) {
     const auto track = tracks_.find(reading.sensor);
     if (track == tracks_.end()) continue;
@@ -183,23 +184,18 @@ void LivePower::append(const model::Readings& readings) {
     }
     track.counter = reading;
   }
+  for (const auto& failure : readings.failures) drop_failed(failure);
 }
 
-// Where a sensor fails, its domain has no power until a next reading: that of a lost board is not
-// the last one. Sensors with later readings still answer.
-void LivePower::drop_failed(const model::Readings& readings) {
-  std::unordered_set<model::SensorId> read;
-  for (const auto& reading : readings.powers) read.insert(reading.sensor);
-  for (const auto& reading : readings.counters) read.insert(reading.sensor);
-  for (const auto& failure : readings.failures) {
-    const auto failed = tracks_.find(failure.sensor);
-    if (failed == tracks_.end() || read.contains(failure.sensor)) continue;
-    const Track& its = failed->second;
-    for (auto& [id, track] : tracks_) {
-      if (track.domain == its.domain && track.newest <= its.newest && !read.contains(id)) {
-        track.power.reset();
-      }
-    }
+// Where a sensor fails after its readings, its domain has no power until a next one: that of a lost
+// board is not the last one. Sensors with later readings still answer.
+void LivePower::drop_failed(const model::ReadFailure& failure) {
+  const auto failed = tracks_.find(failure.sensor);
+  if (failed == tracks_.end()) return;
+  const Track& its = failed->second;
+  if (its.newest >= failure.at) return;
+  for (auto& [id, track] : tracks_) {
+    if (track.domain == its.domain && track.newest <= its.newest) track.power.reset();
   }
 }
 

@@ -46,7 +46,7 @@ class LivePower {
     HostTime at{};  // of `power`
     std::optional<HostTime> newest;
   };
-  void drop_failed(const model::Readings& readings);
+  void drop_failed(const model::ReadFailure& failure);
 
   std::unordered_map<model::SensorId, Track> tracks_;
 };

@@ -216,6 +216,14 @@ TEST_F(LiveEngineTest, GaugesAreThoseOfTheLastTenSeconds) {
   domain = engine.snapshot(clock(kStart + 12s), kStart).domains[0];
   EXPECT_FALSE(domain.gauge(model::gauge::kSmClock));
   EXPECT_TRUE(domain.gauge(model::gauge::kClockEventReasons));
+  // A reading before the failure, in its batch, does not hide it.
+  readings.gauges = {{clocks, kStart + 12s, 1.98e9}, {reasons, kStart + 13s, 0x44}};
+  readings.failures = {{clocks, kStart + 13s, {Errc::kUnavailable, "GPU is lost"}},
+                       {reasons, kStart + 13s, {Errc::kUnavailable, "readings were missed"}}};
+  engine.append(readings);
+  domain = engine.snapshot(clock(kStart + 13s), kStart).domains[0];
+  EXPECT_FALSE(domain.gauge(model::gauge::kSmClock));
+  EXPECT_TRUE(domain.gauge(model::gauge::kClockEventReasons));
 }
 
 // Packages whose CPU time is looked at once a second.

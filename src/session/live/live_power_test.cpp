@@ -52,6 +52,11 @@ TEST(LivePower, WhereASensorFailsThereIsNoneUntilTheNextReading) {
   r.failures = {{SensorId{1}, at(4), {Errc::kUnavailable, "not supported"}}};
   live.append(r);
   EXPECT_EQ(live.of(DomainId{0}, at(4))->power, Power::watts(300));
+  // A batch holds a second: readings before the failure do not hide it.
+  r.powers = {{SensorId{0}, at(5), Power::watts(300)}};
+  r.failures = {{SensorId{0}, at(6), {Errc::kUnavailable, "GPU is lost"}}};
+  live.append(r);
+  EXPECT_FALSE(live.of(DomainId{0}, at(6)));
 }
 
 TEST(LivePower, UsesACoarseCounterOnlyWithoutAnotherSensor) {
