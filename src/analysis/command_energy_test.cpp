@@ -331,6 +331,20 @@ TEST(CommandEnergy, IsAtMostTheWholeWithItsCalibrationError) {
   }
 }
 
+// A sensor that reads low reads the energy of no known process low, too.
+TEST(CommandEnergy, IsAtMostTheWholeOfASensorThatReadsLow) {
+  model::Measurement whole;
+  whole.energy = Energy::joules(100);
+  whole.error = Energy::joules(16);
+  whole.repeatability = Energy::joules(0.1);
+  whole.shift = 0.12;
+  for (const double own_joules : {0.0, 1.0, 40.0}) {
+    const auto own = undivided_but(own_joules, whole);
+    EXPECT_NEAR(own.high().joules(), 128, 0.1) << own_joules;
+    EXPECT_NEAR(own.low().joules(), 0.96 * own_joules, 0.3) << own_joules;
+  }
+}
+
 // A command of a millisecond, whose sensor has no reading within it: its bound is not surer than
 // the energy that may all be its own.
 TEST(CommandEnergy, IsAtMostTheWholeWithItsRepeatability) {

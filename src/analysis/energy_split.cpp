@@ -286,10 +286,12 @@ void set_interval(CommandEnergy& own, const Measurement& whole, Energy others, E
   const double division = division_joules(own.processes, others);
   const double both = part * repeatability + division;
   const double gain = model::gain_joules(whole);
-  // The upper bound is of what is undivided, too, of which the sensor is as uncertain.
+  // The upper bound is of what is undivided, too, of which the sensor is as uncertain and may read
+  // as low.
   const double part_above = part_of(whole, own.energy.energy + own.undivided);
   const double up =
-      std::hypot(part_above * repeatability + division + above.joules(), part_above * gain);
+      std::hypot(part_above * repeatability + division + above.joules(), part_above * gain) +
+      whole.shift * own.undivided.joules();
   const double down =
       own.energy.energy > Energy{} ? std::hypot(both + below.joules(), part * gain) : up;
   own.energy.repeatability = Energy::joules(both + (below + above).joules() / 2);
