@@ -86,7 +86,7 @@ class EmissionsData:
     codecarbon_version: str  # jouleprof's, with ESTIMATED or SIMULATED
     cpu_count: Optional[int]
     cpu_model: Optional[str]
-    gpu_count: int
+    gpu_count: Optional[int]
     gpu_model: Optional[str]
     longitude: Optional[float]
     latitude: Optional[float]
@@ -243,7 +243,7 @@ class EmissionsTracker:
 
         total = self._kwh(measured.total)
         parts = {kind: self._kwh(measured[kind]) if kind in measured else None for kind in ("cpu", "gpu", "dram")}
-        gpus = [e.domain.name for e in measured.values() if e.domain.kind == "gpu" and e.domain.is_whole]
+        gpus = [e.domain.name for e in measured.values() if e.domain.kind == "gpu" and e.domain.is_whole and e.domain.name]
         kg = None if total is None else total * self._grams / 1e3
 
         def rate(value: Optional[float], scale: float = 1.0) -> Optional[float]:
@@ -264,7 +264,7 @@ class EmissionsTracker:
             self._country, self._given.get("country_iso_code"), self._given.get("region"), provider,
             self._given.get("cloud_region"), platform.platform(), platform.python_version(),
             f"jouleprof {__version__}" + ("" if mark == "measured" else f" {_text.word(mark)}"),
-            os.cpu_count(), _cpu_model(), len(gpus),
+            os.cpu_count(), _cpu_model(), len(gpus) or None,
             " + ".join(f"{gpus.count(name)} x {name}" for name in dict.fromkeys(gpus)) or None, None, None,
             os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, "machine",
             on_cloud="Y" if provider else "N", pue=self._pue, wue=self._wue or 0.0)

@@ -214,6 +214,15 @@ def test_absent_figures_are_empty_cells(folder):
     assert row["water_consumed"] == row["longitude"] == row["ram_used_gb"] == ""
 
 
+def test_a_machine_without_a_gpu_has_no_row_of_one(folder, monkeypatch):
+    monkeypatch.setenv("JOULEPROF_NVML_LIBRARY", "/nonexistent/libnvidia-ml.so.1")
+    with codecarbon.EmissionsTracker(force_carbon_intensity_g_co2e_kwh=100) as tracker:
+        pass
+    assert tracker.final_emissions_data.gpu_count is None
+    (row,) = rows()
+    assert row["gpu_count"] == row["gpu_model"] == row["gpu_energy"] == ""
+
+
 def test_the_arguments_are_those_of_codecarbon():
     with pytest.raises(TypeError, match="EmissionsTracker: got an unexpected keyword argument 'projct'"):
         codecarbon.EmissionsTracker(projct="x")
