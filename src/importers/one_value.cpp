@@ -89,7 +89,8 @@ class Check {
   Contradiction certain(const std::string& why) const {
     return {fmt::format("the rows of {} contradict each other: {}. They are of several GPUs or "
                         "machines, and as one they would count once; import each one's rows from a "
-                        "file of their own, or log with --query-gpu=timestamp,index,uuid,...",
+                        "file of their own; nvidia-smi --query-gpu=timestamp,index,uuid,... "
+                        "gives each GPU a name of its own",
                         rows_.device, why),
             true};
   }

@@ -44,6 +44,13 @@ model::Recording expect_read(const std::string& text) {
   return recording.value_or(model::Recording{});
 }
 
+// Other tools have no such option.
+TEST(OneValue, TheHintNamesTheToolWhoseOptionItIs) {
+  std::string text = kDmon;
+  for (int i = 0; i < 20; ++i) text += dmon_row(i, 0, 100) + dmon_row(i, 0, 300);
+  expect_refused(text, "nvidia-smi --query-gpu=");
+}
+
 TEST(OneValue, TwoMachinesWhoseRowsAlternate) {
   for (const double phase : {0.002, 0.1, 0.26, 0.4, 0.7, 0.95}) {
     std::string text = kSmi;
