@@ -107,6 +107,8 @@ def test_invalid_usage(gpu):
     gpu("merge", "a.jprof", "-o", "folder", "-f", status=7)
     for refused in (("--by", "kernel"), ("--csv",), ("--from", "1s")):
         assert "of one recording" in gpu("report", "job.jprof", *refused, status=2).err
+    hint = gpu("report", "job.jprof", "--by", "window", status=2).err
+    assert "--run N), or --by host, rank or job" in hint and "--carbon" not in hint
 
 
 def started(tool, name):

@@ -423,9 +423,9 @@ class ReportVerb : public Verb {
     const bool is_table = !choice_.by.empty() && !report::parse_job_by(choice_.by);
     if (is_table || options.costs.series) {
       return complain_of_usage(
-          fmt::format("{} is of {}: give --by host, rank or job, and a number with "
-                      "--carbon",
-                      is_table ? "--by " + choice_.by : "--carbon FILE", kOneText));
+          fmt::format("{} is of {}: give one recording (of a merged file: --run N), or {}",
+                      is_table ? "--by " + choice_.by : "--carbon FILE", kOneText,
+                      is_table ? "--by host, rank or job" : "a number with --carbon"));
     }
     std::vector<std::string> files{input_.file};
     files.insert(files.end(), more_.begin(), more_.end());
