@@ -2,10 +2,10 @@
 # Slurm epilog: removes the job from the mapping that prolog.sh wrote.
 # In slurm.conf: Epilog=/etc/slurm/epilog.d/jouleprof.sh
 #
-# An epilog that fails drains the node. This one ends with 0 within 2 s, whatever happens, and logs
-# to syslog what it could not do; what it could not do by then, it tries for a minute more in the
-# background. Where a shorter mapping cannot be written, such as on a full disk,
-# it removes the GPU's whole mapping: no label is better than that of a job that has ended.
+# An epilog that fails drains the node. This one ends with 0 within 2 s, whatever happens, logs to
+# syslog what it could not do, and tries that for a minute more in the background. Where a shorter
+# mapping cannot be written, such as on a full disk, it removes the GPU's whole mapping: no label is
+# better than that of a job that has ended.
 set -u
 folder=${JOULEPROF_JOB_MAPPING_DIR:-/run/jouleprof-jobs}
 job=${SLURM_JOB_ID:-}

@@ -243,7 +243,8 @@ class EmissionsTracker:
 
         total = self._kwh(measured.total)
         parts = {kind: self._kwh(measured[kind]) if kind in measured else None for kind in ("cpu", "gpu", "dram")}
-        gpus = [e.domain.name for e in measured.values() if e.domain.kind == "gpu" and e.domain.is_whole and e.domain.name]
+        gpus = [e.domain.name for e in measured.values()
+                if e.domain.kind == "gpu" and e.domain.is_whole and e.domain.name]
         kg = None if total is None else total * self._grams / 1e3
 
         def rate(value: Optional[float], scale: float = 1.0) -> Optional[float]:

@@ -228,7 +228,8 @@ struct NameWithUnit {
 };
 NameWithUnit split_name(std::string_view column);
 
-// A column's name in lower case, without blanks, '_', '#' and quotes.
+// A column's name as it is compared, in lower case without blanks, '_', '#' and quotes:
+// "#activepow1" and "Active Power 1" alike.
 std::string plain_name(std::string_view name);
 // Whether a column of this plain name has the times of its rows.
 bool is_time_name(std::string_view plain);

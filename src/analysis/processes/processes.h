@@ -34,7 +34,7 @@ struct DomainSplit {
   // worked.
   Energy contested;
   Duration contested_time{};
-  // Each share's bounds hold boards alone. The command's hold what follows CPU time, too.
+  // Shares have bounds on boards alone, the command on what follows CPU time, too.
   std::vector<model::DivisionBounds> bounds{};
   std::optional<model::DivisionBounds> command_bounds{};
 };

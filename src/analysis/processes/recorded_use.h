@@ -88,9 +88,9 @@ struct LostEnd {
   HostTime end{};           // its end
 };
 
-// The ends of processes that each used a GPU or PyTorch layers, and was killed by a signal or left
-// by _exit. Tracers send their records once a second and keep launches for half a second more: at
-// most the last 3 s can be missing. Only within [from, to].
+// The ends of processes that used a GPU or PyTorch layers, and were killed by a signal or left by
+// _exit. Tracers send their records once a second and keep launches for half a second more: at most
+// the last 3 s can be missing. Only within [from, to].
 std::vector<LostEnd> lost_ends(const model::Recording& recording, std::optional<HostTime> from,
                                std::optional<HostTime> to);
 

@@ -64,9 +64,9 @@ struct SensorChoice {
   bool no_service = false;
 
   void declare(CLI::App& app);
-  // Opens the meters of all devices. The sensors of a running service may be used, but not with
-  // --no-service, nor with --cpu-tdp or --guest-file, which are options of the program that reads
-  // the sensors. Errors: invalid_argument.
+  // What the meters of all devices are opened with. The sensors of a running service may be used,
+  // but not with --no-service, nor with --cpu-tdp or --guest-file, which are options of the program
+  // that reads the sensors. Errors: invalid_argument.
   Result<meters::MeterOptions> meters(const meters::Demand& demand) const;
 };
 

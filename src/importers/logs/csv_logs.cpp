@@ -83,8 +83,7 @@ Result<std::string> with_separator(const SourceText& source, char separator) {
 class Import {
  public:
   Import(const SourceText& source, const ImportOptions& options)
-      : source_(source), options_(options) {
-    time_column_ = options.time_column;
+      : source_(source), options_(options), time_column_(options.time_column) {
     for (const std::string& text : options.power_columns) {
       powers_.push_back(parse_power_column(text));
     }
@@ -265,7 +264,7 @@ class Import {
 
   const SourceText& source_;
   const ImportOptions& options_;
-  std::string time_column_;
+  std::string time_column_;  // with its unit, as --time-column has it; empty: none
   std::vector<PowerColumn> powers_;
   std::map<std::size_t, PowerColumn> by_place_;
   std::optional<std::size_t> time_place_, device_place_;

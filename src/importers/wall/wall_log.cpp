@@ -24,7 +24,6 @@ using nlohmann::json;
 constexpr double kMostWatts = 1e7;
 constexpr std::size_t kDeepest = 16;
 
-// A column's name as it is compared: "#activepow1" and "Active Power 1" alike.
 // A column's name without its unit, and the watts of one. No watts: the unit is of something else.
 struct PowerName {
   std::string name;

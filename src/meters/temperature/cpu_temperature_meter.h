@@ -31,8 +31,8 @@ struct CpuTemperature {
   std::optional<int> package;
 };
 
-// Finds the hwmon chips coretemp (Intel) and k10temp (AMD) in /sys; where there is neither, of the
-// thermal zones x86_pkg_temp.
+// The temperatures of the hwmon chips coretemp (Intel) and k10temp (AMD) in /sys; where there is
+// neither, those of the thermal zones x86_pkg_temp.
 // https://docs.kernel.org/hwmon/coretemp.html, https://docs.kernel.org/hwmon/k10temp.html
 //
 // Every one that states what it measures, readable or not. Of coretemp the package, not its cores.

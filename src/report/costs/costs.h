@@ -45,7 +45,7 @@ struct CostFactors {
   std::optional<double> pue;
 
   bool any() const { return price || grams || series; }
-  // The energy of the whole site, for one of its machines.
+  // The energy of the whole site, for that of its machines.
   double kilowatt_hours(double joules) const {
     return joules / kJoulesPerKilowattHour * pue.value_or(1);
   }

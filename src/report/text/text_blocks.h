@@ -35,7 +35,7 @@ struct TextContext : TextStyle {
 // devices that it is of.
 Lines answer_block(const TextContext& context);
 Lines domain_block(const TextContext& context);
-// Has few columns and at most `most` lines.
+// The domain's block in few columns and at most `most` lines.
 Lines brief_domain_block(const TextContext& context, std::size_t most);
 // What GPUs drew at rest, held by a context and above, and why that is not known.
 Lines level_block(const TextContext& context);

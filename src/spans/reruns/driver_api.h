@@ -6,8 +6,8 @@
 
 namespace jouleprof::reruns {
 
-// Functions of drivers before CUDA 12.4 may lack what follows `newer`; all others are set in what
-// load_driver() returns.
+// The driver's functions. A driver before CUDA 12.4 may lack those after `newer`; all others are
+// set in what load_driver() returns.
 struct DriverApi {
   DynLib library;  // stays loaded
   abi::cuda::fn::CtxSetCurrent* set_context = nullptr;

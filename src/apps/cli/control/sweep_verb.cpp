@@ -199,8 +199,8 @@ class SweepVerb : public Verb {
     if (!knob) return complain({Errc::kCorrupt, output_ + " has an unknown knob"}, kBadContent);
     auto held = hold_boards(*knob, record->plan.devices, shared_);
     if (!held) return complain(held.error(), status_of_setting(held.error()));
+    const auto& range = (*held)->range();
     for (const double setting : record->plan.settings) {
-      const auto& range = (*held)->range();
       if (range.nearest(setting) == setting) continue;
       return complain(
           {Errc::kInvalidArgument,
