@@ -34,6 +34,7 @@
 #include "apps/serve/http_server.h"
 #include "apps/serve/web_security.h"
 #include "base/process/threads.h"
+#include "base/text.h"
 
 namespace jouleprof::serve {
 
@@ -77,11 +78,13 @@ struct Shared {
 
 // Whether a header Host names the loopback interface. A page of another site whose name was made to
 // lead here (DNS rebinding) names that site.
-inline bool is_loopback_name(std::string_view host) {
-  if (host.starts_with("[::1]")) return true;
-  host = host.substr(0, host.find(':'));
-  const bool is_number = host.find_first_not_of("0123456789.") == std::string_view::npos;
-  return host.empty() || host == "localhost" || (is_number && host.starts_with("127."));
+inline bool is_loopback_name(std::string_view named) {
+  const auto port = named.find_last_not_of("0123456789");
+  if (port != std::string_view::npos && named[port] == ':') named = named.substr(0, port);
+  const auto host = lower_case(named);
+  const bool is_number = host.find_first_not_of("0123456789.") == std::string::npos;
+  return host.empty() || host == "localhost" || host == "[::1]" ||
+         (is_number && host.starts_with("127."));
 }
 
 class Connection : public std::enable_shared_from_this<Connection> {
@@ -196,8 +199,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
       return respond(HttpResponse::text(400, "this is no HTTP request\n"), 0);
     }
     if (err) return close();
-    take_absolute_form();
     const auto& request = parser_->get();
+    // HTTP/1.1 asks for one host; two could name different ones (RFC 9112, 3.2).
+    const auto hosts = request.count(http::field::host);
+    if (hosts > 1 || (hosts == 0 && request.version() == 11)) {
+      return respond(HttpResponse::text(400, "a request has one header Host\n"), 0);
+    }
+    take_absolute_form();
     const bool reads = request.method() == http::verb::get || request.method() == http::verb::head;
     const bool posts = request.method() == http::verb::post &&
                        std::string_view(request.target().data(), request.target().size())

@@ -110,6 +110,7 @@ TEST(HttpServer, TakesTheAbsoluteFormOfATarget) {
   EXPECT_THAT(ask_for("http://localhost"), HasSubstr("path / query  "));
   EXPECT_THAT(ask_for("/a?b=http://c"), HasSubstr("path /a query b=http://c "));
   EXPECT_THAT(ask_for("http://evil.example/a"), StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(ask_for("http://localhost:1@evil.example/a"), StartsWith("HTTP/1.1 403"));
 }
 
 TEST(HttpServer, HeadHasNoBody) {
@@ -187,15 +188,29 @@ TEST(HttpServer, WaitsForAFinalAnswer) {
 TEST(HttpServer, OnLoopbackItHasNoOtherName) {
   const auto server = start();
   for (const char* host : {"evil.example", "evil.example:80", "localhost.evil.example",
-                           "127.evil.example", "128.0.0.1"}) {
+                           "127.evil.example", "128.0.0.1", "[::1].evil.example",
+                           "localhost:1@evil.example", "localhost:9.evil.example"}) {
     EXPECT_THAT(ask(*server, fmt::format("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", host)),
                 StartsWith("HTTP/1.1 403"));
   }
-  for (const char* host : {"localhost:9", "127.0.0.1:9", "[::1]:9", ""}) {
+  for (const char* host : {"localhost:9", "127.0.0.1:9", "[::1]:9", "[::1]", "LocalHost", ""}) {
     EXPECT_THAT(
         ask(*server, fmt::format("GET / HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", host)),
         StartsWith("HTTP/1.1 200"));
   }
+}
+
+// RFC 9112, 3.2.
+TEST(HttpServer, ARequestNamesOneHost) {
+  const auto server = start();
+  for (const char* hosts : {"", "Host: localhost\r\nHost: evil.example\r\n"}) {
+    for (const char* target : {"/a", "http://localhost/a"}) {
+      EXPECT_THAT(ask(*server,
+                      fmt::format("GET {} HTTP/1.1\r\n{}Connection: close\r\n\r\n", target, hosts)),
+                  StartsWith("HTTP/1.1 400"));
+    }
+  }
+  EXPECT_THAT(ask(*server, "GET /a HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.0 200"));
 }
 
 TEST(HttpServer, ClosesASilentConnection) {
